@@ -22,7 +22,7 @@
  *   Sc  rows of the cache   Bh  tokens whose logits are wanted
  *   Sg  rows of prompts that a rank gathers from those that have parts of them
  *   Bd  new tokens of sequences that answer, Bp of prompts, where both are in a pass
- *   Bb  tokens of the sequences whose rows a rank keeps
+ *   Bb  tokens of the sequences whose rows a rank keeps and attends to
  *   Nb  heads that it attends with for them, Ns  for its part of every sequence
  *   Pick  numbers that a sampled token is chosen by
  *   Plain  columns of a head that are not turned by position
@@ -101,10 +101,13 @@ struct graph_cache {
     uint32_t context_ways; /* Ranks with tokens of their own that keep a part of each sequence, and
                               attend to it for the answering tokens of all. */
     uint32_t prompt_ways;  /* Ranks that each have a part of each prompt, and gather its rows. */
-    bool own_rows;  /* The prompts attend to no earlier rows, and nothing else is in the pass. */
-    bool begins;    /* No earlier rows are attended to, and each rank keeps all rows of its
-                       sequences. */
-    uint32_t cores; /* Of the chip, that take sequences and heads apart; 1: all together. */
+    bool own_rows; /* The prompts attend to no earlier rows, and of ranks that have parts of them
+                      each gathers the rows as they were computed. */
+    bool prompts_stay; /* Ranks with the same heads share the cache, but each attends for its own
+                          heads of prompts to the rows that it has computed as all of them have. */
+    bool kinds_apart;  /* Decodes and prompts attend by ops of their own. */
+    bool begins;       /* Nothing but prompts is in the step, and they attend to no earlier rows. */
+    uint32_t cores;    /* Of the chip, that take sequences and heads apart; 1: all together. */
     uint32_t splits_most;        /* Parts of a sequence's keys that cores may take apart. */
     bool prefetches;             /* Weights may be read before the products that want them. */
     uint64_t kept_rows;          /* New rows that a rank writes to the cache. */

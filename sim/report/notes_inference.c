@@ -220,6 +220,19 @@ static void cache_note(struct arena *arena, const struct report_input *input,
                   uneven ? "ranks' sequences are not equally many or long" : "");
 }
 
+/* Where rows of earlier tokens lie in parts, and queries go to them. */
+static void prompts_note(struct arena *arena, const struct report_input *input, struct notes *notes)
+{
+    uint32_t const passes = input->roofline->counts.inference.prompt_passes_spread;
+    if (passes == 0) return;
+    notes_add(arena, notes,
+              "prompts of %s attend to earlier tokens, of which ranks of tp with the same heads "
+              "keep a part each: the prompts' queries travel between these, and what is found "
+              "comes back. With \"kv_sharding\": \"replicated\" each rank keeps all, and nothing "
+              "travels",
+              counted(passes, "pass").text);
+}
+
 /* What the simulated step has that the formula lacks, and what each has otherwise. */
 void notes_inference_build(struct arena *arena, const struct report_input *input,
                            const struct analysis *facts, struct notes *notes)
@@ -249,6 +262,7 @@ void notes_inference_build(struct arena *arena, const struct report_input *input
         table_seconds(ends_s(input->trace)).text);
     weights_note(arena, input, &inference, notes);
     cache_note(arena, input, &inference, notes);
+    prompts_note(arena, input, notes);
     if (inference.math_s > book->math_s * 1.001)
         notes_add(arena, notes,
                   "products take %s where the formula says %s: %srows are padded to %d, matrices "
@@ -290,6 +304,7 @@ void notes_generation_build(struct arena *arena, const struct report_input *inpu
               "the book's formula (7.1.5) gives %s for all steps, the simulation %s: it has no "
               "collectives",
               table_seconds(book_s).text, table_seconds(total_s).text);
+    prompts_note(arena, input, notes);
     notes_add(arena, notes,
               "memory and the timeline are of the prefill and the last step, which has the most in "
               "the cache");

@@ -153,6 +153,8 @@ struct workload_inference {
     double weight_bytes;     /* Weights that are multiplied: read once. */
     double kv_read_bytes;    /* Rows of the cache that attention reads. */
     double activation_bytes; /* That products with weights and attention read and write besides. */
+    uint32_t prompt_passes_spread; /* Passes of prompts whose queries go to ranks of tp that have
+                                      parts of the earlier tokens. */
 };
 
 /* How often a step moves each weight; more often where modules or another half of a pass ask. */

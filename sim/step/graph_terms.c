@@ -41,7 +41,7 @@ static void sequences_set(const struct ranks *ranks, struct graph_terms *terms)
     const struct inference_ranks *inference = &ranks->inference;
     bool const turns = ranks_has_ulysses(ranks);
     /* A decode has the queries of all; where prompts are in the pass too, of decodes alone. */
-    bool const mixed = inference->prompts_in_parts && inference->has_decodes && !turns;
+    bool const mixed = inference->kinds_apart;
     uint64_t const rows = mixed ? inference->part_tokens[INFERENCE_DECODES] : ranks->rows;
     plain_set(terms, "T", ranks->sequences.of.keys);
     plain_set(terms, "Bc", rows * ranks->data * (turns || inference->has_decodes ? ranks->cp : 1));
@@ -96,7 +96,14 @@ static void cache_set(const struct ranks *ranks, uint8_t attends, struct graph_t
     uint64_t const apart = inference->apart == GRAPH_APART_TOKENS ? ranks_tp_d(ranks) : 1;
     bool const turns = ranks_has_ulysses(ranks);
     /* Of the pass' own tokens, or of all that a prompt has in the cache. */
-    uint64_t const gathered = ranks->cp * (inference->own_rows ? ranks->rows : prompts->read);
+    uint64_t const own = inference->part_tokens[INFERENCE_PROMPTS];
+    uint64_t const gathered = ranks->cp * (inference->own_rows ? own : prompts->read);
+    /* Of prompts that stay a rank keeps rows that it does not read, and attends to decodes for
+     * others alone. */
+    bool const stay = inference->prompts_stay;
+    uint32_t const parts = inference_parts(ranks);
+    uint64_t const kept = units_ceil_divide(inference->kept_part[INFERENCE_PROMPTS], parts);
+    uint64_t const shared = stay ? inference->kept_part[INFERENCE_DECODES] : inference->kept_tokens;
     terms->formats.cache = ranks->plan->inference.cache;
     terms->formats.head = ranks->plan->inference.head;
     terms->cache = (struct graph_cache){
@@ -107,18 +114,20 @@ static void cache_set(const struct ranks *ranks, uint8_t attends, struct graph_t
         .context_ways = inference->has_decodes && !turns ? ranks->cp : 1,
         .prompt_ways = inference->prompts_in_parts && !turns ? ranks->cp : 1,
         .own_rows = inference->own_rows,
+        .prompts_stay = stay,
+        .kinds_apart = inference->kinds_apart,
         .begins = inference->begins,
         .cores = chip_cores_apart(&ranks->machine->chip),
         .splits_most = ranks->plan->inference.whole_units ? 1 : SPLITS_MAX,
         .prefetches = ranks->plan->inference.prefetch == INFERENCE_PREFETCH_VMEM,
-        .kept_rows = units_ceil_divide(inference->kept_tokens, inference_parts(ranks)),
+        .kept_rows = units_ceil_divide(inference->kept_tokens, parts),
         .decodes = *decodes,
         .prompts = *prompts,
     };
-    plain_set(terms, "Bb", inference->kept_tokens * ranks->data * apart);
+    plain_set(terms, "Bb", shared * ranks->data * apart);
     plain_set(terms, "Nb", ranks->heads.queries * inference->batch_ways * ranks->tp);
     plain_set(terms, "Ns", ranks->heads.queries * inference->sequence_ways * ranks->tp);
-    plain_set(terms, "Sc", (decodes->read + prompts->read) * ranks->data * apart);
+    plain_set(terms, "Sc", (decodes->read + (stay ? kept : prompts->read)) * ranks->data * apart);
     plain_set(terms, "Sg", gathered * ranks->data);
     graph_dimension_set(terms, "Bh", inference->head_rows * ranks->data, inference->all.head_rows,
                         1);

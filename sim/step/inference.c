@@ -148,7 +148,8 @@ static struct graph_served in_parts_of(const struct ranks *ranks, struct inferen
     served.paired = causal && served.rows % 2 == 0;
     if (served.paired) served.rows /= 2;
     uint64_t const keys = (uint64_t)((scores + served.rows - 1) / served.rows);
-    served.columns = units_ceil_divide(keys, ranks->inference.sequence_ways);
+    uint32_t const ways = ranks->inference.prompts_stay ? 1 : ranks->inference.sequence_ways;
+    served.columns = units_ceil_divide(keys, ways);
     return served;
 }
 
@@ -182,11 +183,11 @@ static struct graph_served served_of(const struct ranks *ranks, struct inference
 }
 
 /* The rank's part of every sequence. */
-static struct graph_served parts_of(struct graph_served served, const struct ranks *ranks)
+static struct graph_served parts_of(struct graph_served served, uint32_t parts)
 {
-    served.columns = units_ceil_divide(served.columns, inference_parts(ranks));
-    served.read = units_ceil_divide(served.read, inference_parts(ranks));
-    served.longest = units_ceil_divide(served.longest, inference_parts(ranks));
+    served.columns = units_ceil_divide(served.columns, parts);
+    served.read = units_ceil_divide(served.read, parts);
+    served.longest = units_ceil_divide(served.longest, parts);
     return served;
 }
 
@@ -279,14 +280,27 @@ static struct inference_span kept_at(const struct ranks *ranks, struct inference
     return span_at(ranks, batch, n / keepers, kept, n % keepers);
 }
 
+/* Those that it attends to itself: where ranks with the same heads keep some prompts each, and
+ * attend to all, those of all of them. */
+static struct inference_span attended_at(const struct ranks *ranks, enum inference_part part,
+                                         uint64_t n)
+{
+    struct inference_span const batch = span_of(ranks, part);
+    uint32_t const keepers = inference_keepers(ranks);
+    uint32_t const attending = inference_attending_keepers(ranks, part);
+    uint64_t const share = units_ceil_divide(data_share(ranks, batch), attending);
+    return span_at(ranks, batch, n / keepers, share, n % keepers / (keepers / attending));
+}
+
 /* On the n-th of all ranks that keep different sequences. */
 static struct graph_served served_at(const struct ranks *ranks, enum inference_part part,
                                      uint64_t n, uint64_t window)
 {
-    struct inference_span const span = kept_at(ranks, span_of(ranks, part), n);
+    struct inference_span const span = attended_at(ranks, part, n);
     bool const in_parts = part == INFERENCE_PROMPTS && attends_in_parts(ranks);
-    return in_parts ? in_parts_of(ranks, span, window)
-                    : parts_of(served_of(ranks, span, window), ranks);
+    return in_parts
+               ? in_parts_of(ranks, span, window)
+               : parts_of(served_of(ranks, span, window), inference_attending_parts(ranks, part));
 }
 
 /* Of a layer, of scores and of rows that are read on the rank that has most of both kinds. */
@@ -350,16 +364,17 @@ static uint64_t kept_all(const struct ranks *ranks, enum inference_part part)
 
 /* Whether prompts attend to nothing before their pass, so that latents are not absorbed. Layers
  * have other matrices then, so all passes of a step do it, or none. Ranks of cp gather the latents
- * of all, and count as one that keeps all. */
+ * of all, and each attends to all. */
 static bool begins(const struct ranks *ranks)
 {
     const struct inference_plan *plan = plan_of(ranks);
     return plan->decodes.count == 0 && ranks->inference.pass.has[INFERENCE_PROMPTS] &&
            plan->prompts.cached == 0 && inference_batch_passes(plan) == 1 &&
-           ranks->inference.batch_ways * inference_parts(ranks) == ranks->cp;
+           inference_attending_parts(ranks, INFERENCE_PROMPTS) == ranks->cp;
 }
 
-/* Who is in the pass, and how far it goes back. */
+/* Who is in the pass, and how far it goes back. Ranks of tp with the same heads have all computed
+ * the rows of the pass: without earlier ones, of which each has a part, prompts stay. */
 static void kinds_build(struct ranks *ranks)
 {
     struct inference_ranks *of = &ranks->inference;
@@ -368,7 +383,10 @@ static void kinds_build(struct ranks *ranks)
     bool const first = plan_of(ranks)->prompts.cached == 0 && of->pass.index == 0;
     of->prompts_in_parts = ranks->cp > 1 && prompts;
     of->has_decodes = ranks->cp > 1 && decodes;
-    of->own_rows = of->prompts_in_parts && !decodes && first;
+    of->prompts_stay = prompts && first && of->batch_ways * of->sequence_ways > 1;
+    of->own_rows = of->prompts_in_parts && first && (!decodes || of->prompts_stay);
+    of->kinds_apart =
+        prompts && decodes && (of->prompts_stay || (ranks->cp > 1 && !ranks_has_ulysses(ranks)));
 }
 
 /* A rank's new tokens, of those between blocks and of those whose logits are wanted. */
@@ -386,7 +404,7 @@ static void tokens_build(struct ranks *ranks)
     of->tokens = apart * own.all;
     of->own_tokens = in_parts ? of->tokens : whole.all;
     of->prompt_tokens = whole.part[INFERENCE_PROMPTS];
-    for (uint32_t p = 0; p < INFERENCE_PARTS; p++) of->part_tokens[p] = own.part[p];
+    for (uint32_t p = 0; p < INFERENCE_PARTS; p++) of->part_tokens[p] = apart * own.part[p];
     of->head_rows = apart * most_of(ranks, shares, ways, in_parts, head_rows_of).all;
 }
 
@@ -400,14 +418,16 @@ void inference_build(struct ranks *ranks)
                                    .all = inference_pass_sum(ranks->plan, ranks->pass)};
     for (uint32_t p = 0; p < INFERENCE_PARTS; p++)
         of->sequences[p] = data_share(ranks, span_of(ranks, (enum inference_part)p));
-    kinds_build(ranks);
     inference_ways_build(ranks);
+    kinds_build(ranks);
     of->begins = begins(ranks);
     uint32_t const keepers = inference_keepers(ranks);
     for (uint32_t p = 0; p < INFERENCE_PARTS; p++)
         of->kept[p] = units_ceil_divide(of->sequences[p], keepers);
     tokens_build(ranks);
-    of->kept_tokens = most_of(ranks, of->kept, keepers, /* in_parts= */ false, tokens_of).all;
+    struct most const kept = most_of(ranks, of->kept, keepers, /* in_parts= */ false, tokens_of);
+    of->kept_tokens = kept.all;
+    memcpy(of->kept_part, kept.part, sizeof kept.part);
     of->kept_sequences = kept_all(ranks, INFERENCE_DECODES);
     if (!generates) of->kept_sequences += kept_all(ranks, INFERENCE_PROMPTS);
     fullest_find(ranks, /* windowed= */ false, UINT64_MAX);
@@ -424,13 +444,15 @@ static bool layers_alike(const struct inference_ranks *one, const struct inferen
                          uint8_t attends)
 {
     bool const windowed = (attends & ATTENDS_IN_WINDOW) != 0;
-    bool alike = one->own_rows == other->own_rows && one->begins == other->begins &&
-                 one->prompts_in_parts == other->prompts_in_parts &&
-                 one->has_decodes == other->has_decodes;
+    bool alike =
+        one->own_rows == other->own_rows && one->begins == other->begins &&
+        one->prompts_stay == other->prompts_stay && one->kinds_apart == other->kinds_apart &&
+        one->prompts_in_parts == other->prompts_in_parts && one->has_decodes == other->has_decodes;
     SIM_ASSERT(one->apart == other->apart && one->batch_ways == other->batch_ways &&
                one->sequence_ways == other->sequence_ways);
     for (uint32_t p = 0; p < INFERENCE_PARTS; p++)
         alike = alike && one->part_tokens[p] == other->part_tokens[p] &&
+                one->kept_part[p] == other->kept_part[p] &&
                 memcmp(&one->served[p][windowed], &other->served[p][windowed],
                        sizeof(struct graph_served)) == 0;
     return alike;
@@ -445,30 +467,4 @@ bool inference_alike(const struct inference_ranks *one, const struct inference_r
         return false;
     return one->tokens == other->tokens && one->kept_tokens == other->kept_tokens &&
            one->all.tokens == other->all.tokens;
-}
-
-/* As wide as what the pass reads, with the rows that stay. */
-uint64_t inference_cache_bytes(const struct ranks *ranks, uint64_t layer_first, uint64_t count)
-{
-    struct step_part parts[STEP_PARTS_MAX];
-    uint32_t const part_count = step_parts(ranks, parts);
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < part_count && parts[i].part == BLOCK_LAYER; i++) {
-        bool const borrows = (parts[i].attends & ATTENDS_TO_BORROWED) != 0;
-        uint64_t const layers =
-            borrows ? 0 : step_part_layers(ranks, &parts[i], layer_first, count);
-        struct graph_terms terms;
-        struct graph graph;
-        uint64_t const held = ranks->inference.held_rows[parts[i].attends & ATTENDS_IN_WINDOW];
-        graph_terms_of_part(ranks, &parts[i], &terms);
-        block_write_layer(&terms, &ranks->plan->model, parts[i].layer, &graph);
-        for (uint8_t t = 0; t < graph.tensor_count; t++) {
-            const struct sharding *at = &graph.tensor[t].at;
-            if (graph.tensor[t].role != GRAPH_CACHE) continue;
-            uint64_t const rows = sharding_local_size(&terms.mesh, &at->dimension[0]);
-            uint64_t const elements = graph_elements(&graph, at, 0) / rows * held;
-            bytes += layers * graph_tensor_bytes(&graph.tensor[t], elements);
-        }
-    }
-    return bytes;
 }

@@ -113,18 +113,18 @@ struct inference_ranks {
     uint64_t sequences[INFERENCE_PARTS]; /* Of a data rank. */
     uint64_t kept[INFERENCE_PARTS];      /* Of `sequences`, those whose rows a rank keeps. */
     uint64_t kept_sequences; /* Of both kinds, all batches; a generation's are the same. */
-    uint32_t batch_ways, sequence_ways; /* As struct graph_cache has them. */
-    bool begins, own_rows;              /* As struct graph_cache has them. */
-    bool prompts_in_parts;              /* Of prompts each rank of cp has a part. */
-    bool has_decodes;                   /* Ranks of cp have some of the decodes each. */
-    enum graph_apart apart;             /* Ranks of tp_d. */
-    uint64_t own_tokens; /* Of the pass, without those that give ranks of tp_d equally many. */
-    uint64_t tokens;     /* Of the pass. */
-    uint64_t part_tokens[INFERENCE_PARTS]; /* Of `tokens`, those of each part, where ranks of cp
-                                              share prompts. */
+    uint32_t batch_ways, sequence_ways;               /* As struct graph_cache has them. */
+    bool begins, own_rows, prompts_stay, kinds_apart; /* As struct graph_cache has them. */
+    bool prompts_in_parts;                            /* Of prompts each rank of cp has a part. */
+    bool has_decodes;       /* Ranks of cp have some of the decodes each. */
+    enum graph_apart apart; /* Ranks of tp_d. */
+    uint64_t own_tokens;    /* Of the pass, without those that give ranks of tp_d equally many. */
+    uint64_t tokens;        /* Of the pass. */
+    uint64_t part_tokens[INFERENCE_PARTS]; /* Of `tokens`, those of each part. */
     uint64_t prompt_tokens; /* Of prompts of a data rank, before they are cut into equal parts. */
     uint64_t kept_tokens;   /* Of the sequences whose rows a rank keeps. */
-    uint64_t head_rows;     /* Tokens whose logits are wanted. */
+    uint64_t kept_part[INFERENCE_PARTS];            /* Of these, those of each part. */
+    uint64_t head_rows;                             /* Tokens whose logits are wanted. */
     struct graph_served served[INFERENCE_PARTS][2]; /* [part][windowed] */
     uint64_t held_rows[2];                          /* [windowed] Of the cache, behind the step. */
     struct inference_sum all;                       /* Of the pass, on all ranks. */
@@ -148,6 +148,14 @@ void inference_ways_build(struct ranks *ranks);
  * parts of each. */
 uint32_t inference_keepers(const struct ranks *ranks);
 uint32_t inference_parts(const struct ranks *ranks);
+/* Of one kind, those of these ranks that attend to them: of prompts that stay where they are, ranks
+ * of tp with the same heads each attend to all. */
+uint32_t inference_attending_keepers(const struct ranks *ranks, enum inference_part part);
+uint32_t inference_attending_parts(const struct ranks *ranks, enum inference_part part);
+
+/* Whether prompts of the pass attend to earlier tokens that ranks of tp with the same heads have
+ * parts of. */
+bool inference_prompts_spread(const struct ranks *ranks);
 
 /* Errors: a cache that lies otherwise than its ranks can have it. */
 enum status inference_ways_check(const struct ranks *ranks, struct error *reterr);

@@ -1,6 +1,8 @@
 /* How a cache lies on ranks of tp and of tp_d: by heads, by sequences, by parts of these. */
 #include "sim/base/counted.h"
 #include "sim/base/units.h"
+#include "sim/graph/block.h"
+#include "sim/step/graph_terms.h"
 #include "sim/step/inference.h"
 #include "sim/step/inference_sequences.h"
 #include "sim/step/ranks.h"
@@ -27,6 +29,21 @@ uint32_t inference_parts(const struct ranks *ranks)
     const struct inference_ranks *of = &ranks->inference;
     return of->sequence_ways * (of->apart == GRAPH_APART_ROWS ? ranks_tp_d(ranks) : 1) *
            context_parts(ranks);
+}
+
+static bool stays(const struct ranks *ranks, enum inference_part part)
+{
+    return part == INFERENCE_PROMPTS && ranks->inference.prompts_stay;
+}
+
+uint32_t inference_attending_keepers(const struct ranks *ranks, enum inference_part part)
+{
+    return inference_keepers(ranks) / (stays(ranks, part) ? ranks->inference.batch_ways : 1);
+}
+
+uint32_t inference_attending_parts(const struct ranks *ranks, enum inference_part part)
+{
+    return inference_parts(ranks) / (stays(ranks, part) ? ranks->inference.sequence_ways : 1);
 }
 
 static uint32_t holders_of(const struct ranks *ranks)
@@ -91,8 +108,9 @@ static enum graph_apart apart_of(const struct ranks *ranks)
 
 /* Heads as far as they go; then, where there are decodes, sequences, if these are enough for the
  * ranks that are left, or parts of them. In a prefill ranks of tp with the same heads keep all:
- * they have computed the same keys and values, and each attends with its own queries, so that to
- * share would move more than it saves. Ranks of tp_d would attend with the same queries. */
+ * they have computed the same keys and values, and each attends with its own queries. To share
+ * would save room alone, and prompts behind earlier tokens would travel. Ranks of tp_d would attend
+ * with the same queries. */
 void inference_ways_build(struct ranks *ranks)
 {
     const struct inference_ways *ways = &plan_of(ranks)->ways;
@@ -154,4 +172,37 @@ enum status inference_ways_check(const struct ranks *ranks, struct error *reterr
                          "of tp_d by batch where both are; batch %u, sequence 1 is modelled",
                          ways->batch * ways->sequence);
     return STATUS_OK;
+}
+
+bool inference_prompts_spread(const struct ranks *ranks)
+{
+    const struct inference_ranks *of = &ranks->inference;
+    return of->part_tokens[INFERENCE_PROMPTS] > 0 && !of->prompts_stay &&
+           of->batch_ways * of->sequence_ways > 1;
+}
+
+/* As wide as what the pass reads, with the rows that stay. */
+uint64_t inference_cache_bytes(const struct ranks *ranks, uint64_t layer_first, uint64_t count)
+{
+    struct step_part parts[STEP_PARTS_MAX];
+    uint32_t const part_count = step_parts(ranks, parts);
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < part_count && parts[i].part == BLOCK_LAYER; i++) {
+        bool const borrows = (parts[i].attends & ATTENDS_TO_BORROWED) != 0;
+        uint64_t const layers =
+            borrows ? 0 : step_part_layers(ranks, &parts[i], layer_first, count);
+        struct graph_terms terms;
+        struct graph graph;
+        uint64_t const held = ranks->inference.held_rows[parts[i].attends & ATTENDS_IN_WINDOW];
+        graph_terms_of_part(ranks, &parts[i], &terms);
+        block_write_layer(&terms, &ranks->plan->model, parts[i].layer, &graph);
+        for (uint8_t t = 0; t < graph.tensor_count; t++) {
+            const struct sharding *at = &graph.tensor[t].at;
+            if (graph.tensor[t].role != GRAPH_CACHE) continue;
+            uint64_t const rows = sharding_local_size(&terms.mesh, &at->dimension[0]);
+            uint64_t const elements = graph_elements(&graph, at, 0) / rows * held;
+            bytes += layers * graph_tensor_bytes(&graph.tensor[t], elements);
+        }
+    }
+    return bytes;
 }

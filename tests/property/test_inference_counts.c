@@ -139,6 +139,14 @@ static bool begins(uint32_t pass)
     return passes[pass].answer.count == 0 && passes[pass].ask.keys == passes[pass].ask.new_tokens;
 }
 
+/* Whether ranks of tp with the same heads, that share the cache, have computed all rows that
+ * prompts of a pass attend to: then each attends for its own heads. */
+static bool stays(uint32_t pass, const struct lying *of)
+{
+    const struct alike *ask = &passes[pass].ask;
+    return (of->turns || of->shares) && ask->count > 0 && ask->keys == ask->new_tokens;
+}
+
 /* Of one batch, rows of a rank of cp's prompts. */
 static uint64_t parts_of(const struct alike *ask, const struct lying *of)
 {
@@ -163,7 +171,8 @@ static void context_check(const struct play *play, const struct lying *of)
             double const rows =
                 (double)(2 * ways * parts_of(&passes[p].ask, of) * of->kv_heads * H);
             gathered += 2 * answering * (double)(of->heads * H);
-            gathered += begins(p) ? 4 * asking * (double)(of->kv_heads * H) : rows * cache_bytes;
+            gathered += begins(p) || stays(p, of) ? 4 * asking * (double)(of->kv_heads * H)
+                                                  : rows * cache_bytes;
             merged += 4 * answering * (double)(of->heads * (H + 2));
             turned += 2 * (answering + asking) * (double)(2 * (of->heads + kv_heads) * H);
         }
@@ -181,6 +190,7 @@ static uint64_t read_of(uint32_t pass, const struct lying *of)
 {
     bool const shared = inference_places[place].cp > 1 && context != CONTEXT_TURN;
     uint64_t read = rows_of(&passes[pass].answer, of);
+    if (stays(pass, of)) return read;
     if (!shared) return read + rows_of(&passes[pass].ask, of);
     for (counted_batch = 0; counted_batch < batch_count() && !begins(pass); counted_batch++)
         read += inference_places[place].cp * parts_of(&passes[pass].ask, of);
@@ -199,11 +209,12 @@ static void holders_check(const struct play *play, const struct lying *of)
         for (counted_batch = 0; counted_batch < batch_count(); counted_batch++) {
             uint64_t const kept = shares(share_of(passes[p].answer.count), of->keepers) *
                                       passes[p].answer.new_tokens +
-                                  asking_of(p, of->keepers);
+                                  (stays(p, of) ? 0 : asking_of(p, of->keepers));
+            uint64_t const asking = stays(p, of) ? 0 : asking_of(p, of->filled);
             uint64_t const own = ways * answering_of(p, 1) * of->heads;
             uint64_t const most = ways > 1 && own > kept * width ? own : kept * width;
             turned += most * H * 2 * of->holders;
-            found += (ways * answering_of(p, of->filled) + asking_of(p, of->filled)) * width;
+            found += (ways * answering_of(p, of->filled) + asking) * width;
         }
     case_near(walk_moved_bytes(&play->program, STREAM_OF_KV, COLLECTIVE_ALL_TO_ALL),
               of->turns ? (double)(2 * layers * turned) : 0, 1e-9);

@@ -276,6 +276,13 @@ static double cached_bytes(const struct lying *of, uint64_t rows)
     return (is_latent() ? 1 : 2) * stored(cache_format, rows * row_of(of));
 }
 
+/* Whether ranks of tp that share the cache have computed all rows that prompts attend to, so that
+ * each attends for its own heads. */
+static bool stays(const struct lying *of)
+{
+    return (of->turns || of->shares) && cached == 0;
+}
+
 static uint64_t asked_rows(const struct lying *of)
 {
     uint64_t const own = shares(asking, expert_places[place].data);
@@ -288,11 +295,12 @@ static void cache_check(const struct play *play, const struct lying *of)
     uint64_t const data = expert_places[place].data, ways = expert_places[place].cp;
     uint64_t const rows = shares(shares(shares(answers, data), of->keepers) * context, of->parts);
     bool const alone = begins(of) || (ways > 1 && answers == 0 && cached == 0);
+    uint64_t const asked = stays(of) ? 0 : asked_rows(of);
     double const layers = (double)expert_models[model].layers;
     double const bytes = layers * cached_bytes(of, rows + asked_rows(of));
     double const read =
-        layers * (ways == 1 ? cached_bytes(of, rows + asked_rows(of))
-                            : cached_bytes(of, rows) + cached_bytes(of, ways * asked_rows(of)));
+        layers * (ways == 1 ? cached_bytes(of, rows + asked)
+                            : cached_bytes(of, rows) + cached_bytes(of, ways * asked));
     case_near((double)play->program.roles[0].resident_bytes[PROGRAM_MEMORY_CACHE], bytes, 1e-9);
     case_near(play->roofline.counts.inference.kv_read_bytes, alone ? 0 : read, 1e-9);
 }
@@ -306,7 +314,7 @@ static void context_check(const struct play *play, const struct lying *of)
     double const layers = (double)expert_models[model].layers;
     uint64_t const key = is_latent() ? row_of(of) : H;
     uint64_t const value = is_latent() ? expert_models[model].latent : H;
-    bool const own = answers == 0 && cached == 0;
+    bool const own = (answers == 0 && cached == 0) || stays(of);
     double const fresh_bytes =
         (double)((is_latent() ? 1U : 2U) * ACTIVATION_BYTES * ways * asking_of(of) * row_of(of));
     double const rows = own ? fresh_bytes : cached_bytes(of, ways * asked_rows(of));
@@ -438,7 +446,8 @@ static void queries_check(const struct play *play, const struct lying *of)
     uint64_t const data = expert_places[place].data, layers = expert_models[model].layers;
     uint64_t const ways = expert_places[place].cp;
     uint64_t const kept = shares(shares(answers, data), of->keepers) * fresh +
-                          shares(shares(asking, data), of->keepers) * prompt;
+                          (stays(of) ? 0 : shares(shares(asking, data), of->keepers) * prompt);
+    uint64_t const asked = stays(of) ? 0 : asking_of(of);
     uint64_t const heads = of->heads * of->holders;
     uint64_t const own = ways > 1 ? ways * answering_of(of) * of->heads : 0;
     uint64_t const most = own > kept * heads ? own : kept * heads;
@@ -446,8 +455,8 @@ static void queries_check(const struct play *play, const struct lying *of)
     uint64_t const value =
         is_latent() ? expert_models[model].latent : expert_models[model].head_width;
     double const turned = (double)(layers * most * of->holders * (key + value) * ACTIVATION_BYTES);
-    double const found = (double)(layers * (ways * answering_of(of) + asking_of(of)) / of->filled *
-                                  heads * (value + STATISTICS) * SUM_BYTES);
+    double const found = (double)(layers * (ways * answering_of(of) + asked) / of->filled * heads *
+                                  (value + STATISTICS) * SUM_BYTES);
     case_near(walk_moved_bytes(&play->program, STREAM_OF_KV, COLLECTIVE_ALL_TO_ALL),
               of->turns ? turned : 0, 1e-9);
     case_near(walk_moved_bytes(&play->program, STREAM_OF_KV, COLLECTIVE_REDUCE_SCATTER),

@@ -116,7 +116,7 @@ static void a_step_may_be_left_between_passes(void **state)
  * own kind, with a window or without. */
 static void passes_that_differ_in_one_term_are_not_alike(void **state)
 {
-    enum { FLAGS = 4, COUNTS = 2 + 2 * 6 };
+    enum { FLAGS = 6, OF_PARTS = 4, COUNTS = OF_PARTS + 2 * 6 };
     (void)state;
     for (uint32_t windowed = 0; windowed < 2; windowed++)
         for (uint32_t field = 0; field < FLAGS + COUNTS; field++) {
@@ -126,10 +126,13 @@ static void passes_that_differ_in_one_term_are_not_alike(void **state)
             struct inference_ranks other = one;
             struct graph_served *answer = &other.served[INFERENCE_DECODES][windowed],
                                 *ask = &other.served[INFERENCE_PROMPTS][windowed];
-            bool *const flags[FLAGS] = {&other.begins, &other.own_rows, &other.prompts_in_parts,
-                                        &other.has_decodes};
+            bool *const flags[FLAGS] = {&other.begins,           &other.own_rows,
+                                        &other.prompts_stay,     &other.kinds_apart,
+                                        &other.prompts_in_parts, &other.has_decodes};
             uint64_t *const counts[COUNTS] = {&other.part_tokens[INFERENCE_DECODES],
                                               &other.part_tokens[INFERENCE_PROMPTS],
+                                              &other.kept_part[INFERENCE_DECODES],
+                                              &other.kept_part[INFERENCE_PROMPTS],
                                               &answer->rows,
                                               &answer->columns,
                                               &answer->read,
@@ -149,7 +152,7 @@ static void passes_that_differ_in_one_term_are_not_alike(void **state)
                 *counts[field - FLAGS] = 1;
             if (inference_alike(&one, &other, BLOCK_LAYER, attends))
                 fail_msg("field %u of window %u", field, windowed);
-            bool const of_window = field >= FLAGS + 2;
+            bool const of_window = field >= FLAGS + OF_PARTS;
             assert_int_equal(inference_alike(&one, &other, BLOCK_LAYER, otherwise), of_window);
             assert_true(inference_alike(&one, &other, BLOCK_EMBEDDING, attends));
         }

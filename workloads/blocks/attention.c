@@ -123,6 +123,7 @@ static tensor with_cache_write(struct graph *g, const struct attention_heads *he
         .axes = "ZXW",
         .head_axes = "Y",
         .gathered = {"GK[Sg_ZX, K_Y, H]", "GV[Sg_ZX, K_Y, H]"},
+        .gathered_own = {"GK[Sg_ZX, K_Y, H]", "GV[Sg_ZX, K_Y, H]"},
         .result = "A[B_ZXW, N_YW, H]",
     };
     bool const rings = g->terms->sequence.rings, own = g->terms->cache.own_rows;
@@ -132,7 +133,7 @@ static tensor with_cache_write(struct graph *g, const struct attention_heads *he
             (struct graph_turned){{heads->turned.of[1], GRAPH_NONE}};
     tensor (*const cached)(struct graph *, const char *) = borrows ? graph_borrowed : graph_cached;
     struct cached_rows rows = {
-        .count = 2, .own_count = borrows ? 0 : 2, .own = {heads->k, heads->v}};
+        .count = 2, .own_count = borrows ? 0 : 2, .gathers_own = true, .own = {heads->k, heads->v}};
     rows.cached[0] = cached(g, "CK[Sc_ZXW, K_YW, H]");
     rows.cached[1] = cached(g, "CV[Sc_ZXW, K_YW, H]");
     if (!rings) return cached_attention(g, &texts, heads->q, heads->turned.of[0], &rows);

@@ -3,6 +3,11 @@
  * queries of all, as these are few, and merge what each finds in its rows. Of prompts they gather
  * the rows, as each has many queries of its own.
  *
+ * Ranks of tp with the same heads that share the cache attend for one another. But they have all
+ * computed the rows of the pass: prompts that attend to no others stay where they are, and a rank
+ * attends for its own heads to what it has computed. Decodes of the same pass have ops of their
+ * own.
+ *
  * Source of the merge: Rabe and Staats, Self-attention Does Not Need O(n^2) Memory, arXiv
  * 2112.05682.
  */
@@ -28,6 +33,7 @@ struct attending {
     const char *head_axes;
     const char *suffix; /* Of names of arrays on the way. */
     tensor turned;
+    bool own;      /* `rows` are as they were computed. */
     uint8_t count; /* Of `rows`. */
     const tensor *rows;
 };
@@ -51,6 +57,15 @@ static tensor spread(struct graph *g, enum collective_kind kind, const char *nam
     struct graph_op *op = graph_op(g, &op_kind_spread, name, 1, &in);
     op->as.spread.kind = kind;
     return graph_result(g, text);
+}
+
+/* Over ranks of tp with the same heads. */
+static tensor spread_to_holders(const struct attending *at, enum collective_kind kind,
+                                const char *name, tensor in, const char *text)
+{
+    tensor const there = spread(at->graph, kind, name, in, text);
+    at->graph->op[at->graph->op_count - 1].serves = at->serves;
+    return there;
 }
 
 static tensor attention(const struct attending *at, tensor query, const char *text)
@@ -77,9 +92,9 @@ static tensor attended(const struct attending *at, tensor query, const char *tex
     const char *const tokens = by_batch ? "Bb" : at->tokens;
     struct text const asked = text_of(at, true, suffix, tokens, heads);
     struct text const answered = text_of(at, false, suffix, tokens, heads);
-    query = spread(at->graph, out, "Spread", query, asked.bytes);
+    query = spread_to_holders(at, out, "Spread", query, asked.bytes);
     tensor const found = attention(at, query, answered.bytes);
-    return spread(at->graph, back, by_batch ? "Return" : "Merge", found, text);
+    return spread_to_holders(at, back, by_batch ? "Return" : "Merge", found, text);
 }
 
 /* Over ranks of cp, of sequences that answer: each attends to its rows for the tokens of all. */
@@ -102,37 +117,64 @@ static tensor answers_attended(struct attending at, tensor query, const char *te
 /* Of prompts: each attends with its part of the queries to the rows of all. */
 static tensor prompts_attended(struct attending at, tensor query, const char *text)
 {
+    const struct graph_cache *cache = &at.graph->terms->cache;
+    const char *const *texts = at.own ? at.of->gathered_own : at.of->gathered;
     tensor rows[GRAPH_ARRAYS_MAX];
-    struct graph *graph = at.graph;
-    at.axes = "ZX";
-    at.suffix = "P";
-    cached_rows_gather(graph, at.count, at.rows, at.of->gathered, rows);
-    at.rows = rows;
-    return attended(&at, query, text);
+    if (cache->prompt_ways > 1) {
+        cached_rows_gather(at.graph, at.count, at.rows, texts, rows);
+        at.rows = rows;
+        at.axes = "ZX";
+        at.suffix = "P";
+    }
+    return cache->prompts_stay ? attention(&at, query, text) : attended(&at, query, text);
 }
 
-static tensor context_attended(struct attending at, const struct cached_rows *rows, tensor query)
+/* The rows of prompts: of the cache, or as they were computed. */
+static struct attending prompts_of(struct attending at, const struct cached_rows *rows)
 {
     const struct graph_cache *cache = &at.graph->terms->cache;
-    bool const answers = cache->context_ways > 1, asks = cache->prompt_ways > 1;
-    struct attending prompts = at;
-    prompts.count = cache->own_rows && rows->own_count != 0 ? rows->own_count : rows->count;
-    prompts.rows = cache->own_rows && rows->own_count != 0 ? rows->own : rows->cached;
-    if (!asks) return answers_attended(at, query, at.of->result);
-    if (!answers) return prompts_attended(prompts, query, at.of->result);
+    at.own = cache->prompts_stay || (cache->own_rows && rows->gathers_own);
+    at.own = at.own && rows->own_count != 0;
+    if (!at.own) return at;
+    at.count = rows->own_count;
+    at.rows = rows->own;
+    return at;
+}
+
+/* Decodes and prompts by ops of their own. */
+static tensor kinds_attended(struct attending at, const struct cached_rows *rows, tensor query,
+                             const char *text)
+{
+    const struct graph_cache *cache = &at.graph->terms->cache;
+    struct attending prompts = prompts_of(at, rows);
+    bool const in_parts = cache->prompt_ways > 1;
     at.serves = GRAPH_SERVES_ANSWERS;
     prompts.serves = GRAPH_SERVES_PROMPTS;
+    at.tokens = "Bd";
     prompts.tokens = "Bp";
     prompts.turned = GRAPH_NONE; /* With those that answer. */
-    at.axes = "ZX";
+    if (in_parts) at.axes = prompts.axes = "ZX";
     at.suffix = "D";
     struct text const one = text_of(&at, false, "", "Bd", "N");
-    at.suffix = "P";
-    struct text const other = text_of(&at, false, "", "Bp", "N");
-    tensor const found[] = {answers_attended(at, query, one.bytes),
+    prompts.suffix = "P";
+    struct text const other = text_of(&prompts, false, "", "Bp", "N");
+    tensor const found[] = {in_parts ? answers_attended(at, query, one.bytes)
+                                     : attended(&at, query, one.bytes),
                             prompts_attended(prompts, query, other.bytes)};
     graph_op(at.graph, &op_kind_concat, "Found", 2, found);
-    return graph_result(at.graph, at.of->result);
+    return graph_result(at.graph, text);
+}
+
+/* Over ranks of tp and of cp. */
+static tensor all_attended(struct attending at, const struct cached_rows *rows, tensor query,
+                           const char *text)
+{
+    const struct graph_cache *cache = &at.graph->terms->cache;
+    if (cache->kinds_apart) return kinds_attended(at, rows, query, text);
+    if (cache->context_ways > 1) return answers_attended(at, query, text);
+    if (cache->prompts_stay || cache->prompt_ways > 1)
+        return prompts_attended(prompts_of(at, rows), query, text);
+    return attended(&at, query, text);
 }
 
 void cached_rows_gather(struct graph *graph, uint8_t count, const tensor *rows,
@@ -162,13 +204,12 @@ tensor cached_attention(struct graph *graph, const struct cached_texts *of, tens
                            .turned = turned,
                            .count = rows->count,
                            .rows = rows->cached};
-    if (cache->context_ways > 1 || cache->prompt_ways > 1) return context_attended(at, rows, query);
-    if (!in_rows) return attended(&at, query, of->result);
+    if (!in_rows) return all_attended(at, rows, query, of->result);
     struct attending parts = at;
     parts.axes = "ZX";
     parts.head_axes = "Y";
     struct text const found_in_rows = text_of(&parts, false, "R", "B", "N");
-    tensor const found = attended(&at, query, found_in_rows.bytes);
+    tensor const found = all_attended(at, rows, query, found_in_rows.bytes);
     tensor const merged = spread(graph, COLLECTIVE_ALL_REDUCE, "MergeRows", found, of->result);
     graph->op[graph->op_count - 1].as.spread.over_width = true;
     return merged;

@@ -12,13 +12,15 @@ struct cached_texts {
     const char *query, *found;             /* "Q" and "A". */
     const char *query_width, *found_width; /* Of a head: "H". */
     const char *axes, *head_axes; /* Mesh axes that tokens and heads lie on: "ZXW" and "Y". */
-    const char *gathered[2];      /* Rows of prompts, of all ranks that have parts. */
+    const char *gathered[2];      /* Rows of prompts in the cache, of all ranks that have parts. */
+    const char *gathered_own[2];  /* The same rows as they were computed. */
     const char *result;           /* "A[B_ZXW, N_YW, H]" */
 };
 
 /* Arrays that keys and values lie in: of the cache, and of the pass' own tokens. */
 struct cached_rows {
     uint8_t count, own_count; /* 0: only the cache has them. */
+    bool gathers_own; /* Ranks of cp gather rows of their own even where each keeps all of its. */
     tensor cached[2], own[2];
 };
 

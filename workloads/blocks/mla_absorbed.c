@@ -4,7 +4,8 @@
  * of keys is multiplied with Q, so that a query is scored against the latent itself, and the one of
  * values with what the scores weigh. All heads then read the same rows, once.
  *
- * Over tp heads are split; each rank keeps all latents of its sequences.
+ * Over tp heads are split, and each rank computes all latents of its sequences. Where ranks keep a
+ * part of them each, prompts without earlier tokens attend to them as they were computed.
  */
 #include "sim/graph/block.h"
 #include "sim/graph/op.h"
@@ -20,7 +21,8 @@ static bool applies(const struct graph_terms *terms, const struct model *model, 
            !terms->cache.begins;
 }
 
-static tensor with_cache_write(struct graph *g, tensor query, tensor latents)
+static tensor with_cache_write(struct graph *g, const struct mla_latents *of, tensor query,
+                               tensor latents)
 {
     static const struct cached_texts texts = {
         .query = "Query",
@@ -30,10 +32,13 @@ static tensor with_cache_write(struct graph *g, tensor query, tensor latents)
         .axes = "ZXW",
         .head_axes = "YW",
         .gathered = {"GKV[Sg_ZX, Key]"},
+        .gathered_own = {"GLKV[Sg_ZX, Ckv]", "GKR[Sg_ZX, R]"},
         .result = "AL[B_ZXW, N_YW, Ckv]",
     };
-    return cached_attention(g, &texts, query, GRAPH_NONE,
-                            &(struct cached_rows){.count = 1, .cached = {latents}});
+    return cached_attention(
+        g, &texts, query, GRAPH_NONE,
+        &(struct cached_rows){
+            .count = 1, .own_count = 2, .cached = {latents}, .own = {of->lkv, of->kr}});
 }
 
 static void write(struct graph *g, const struct model *model)
@@ -49,7 +54,7 @@ static void write(struct graph *g, const struct model *model)
     tensor const ql = graph_product(g, q, "W_UK[N_YW, Plain, Ckv_X]", "QL[B_ZXW, N_YW, Ckv]");
     graph_op(g, &op_kind_concat, "Query", 2, (tensor[]){ql, r});
     tensor const query = graph_result(g, "Query[B_ZXW, N_YW, Key]");
-    tensor const al = with_cache_write(g, query, mla_append(g, model, &of));
+    tensor const al = with_cache_write(g, &of, query, mla_append(g, model, &of));
 
     graph_matmul(g, "AbsorbV");
     tensor const a = graph_product(g, al, "W_UV[N_YW, Ckv_X, V]", "A[B_ZXW, N_YW, V]");

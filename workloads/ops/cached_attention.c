@@ -42,11 +42,14 @@ static const struct graph_served *prompts_of(const struct graph *graph, const st
     return op->serves == GRAPH_SERVES_ANSWERS ? &none : &graph->terms->cache.prompts;
 }
 
-/* Rows of an array that are read: of the cache the sequences' own, of any other all. */
+/* Rows of an array that are read: of the cache the sequences' own, and where prompts stay those of
+ * prompts; of any other all. */
 static uint64_t rows_of(const struct graph *graph, const struct graph_op *op, tensor in)
 {
     const struct graph_tensor *of = &graph->tensor[in];
+    const struct graph_cache *cache = &graph->terms->cache;
     if (of->role == GRAPH_CACHE) return decodes_of(graph, op)->read + prompts_of(graph, op)->read;
+    if (cache->prompts_stay && cache->prompt_ways == 1) return cache->prompts.read;
     return sharding_local_size(&graph->terms->mesh, &of->at.dimension[0]);
 }
 

@@ -47,17 +47,24 @@ static uint64_t gathered_bytes(const struct graph *graph, const struct graph_op 
     return bytes;
 }
 
+/* What turns all sequences with some of the heads into some sequences with all of these: the larger
+ * array. Queries of prompts that stay lie in the one with some of the heads, too. */
+static uint64_t turned_elements(const struct graph *graph, const struct graph_op *op)
+{
+    const struct sharding *in = &graph->tensor[op->in[0]].at, *out = &graph->tensor[op->out[0]].at;
+    uint64_t const before = elements_of(graph, op->in[0]), behind = elements_of(graph, op->out[0]);
+    bool const returns = in->dimension[1].size > out->dimension[1].size;
+    if (op->serves == GRAPH_SERVES_ANSWERS) return returns ? before : behind;
+    return before > behind ? before : behind;
+}
+
 /* What all ranks have for each other; the gathered arrays; the array before it is reduced. */
 static uint64_t moved_bytes(const struct graph *graph, const struct graph_op *op)
 {
     const struct graph_cache *cache = &graph->terms->cache;
-    tensor const in = op->in[0], out = op->out[0];
-    if (op->as.spread.kind == COLLECTIVE_ALL_TO_ALL) {
-        uint64_t const most = elements_of(graph, in) > elements_of(graph, out)
-                                  ? elements_of(graph, in)
-                                  : elements_of(graph, out);
-        return format_bytes(format_of(graph, op), most * cache->batch_ways);
-    }
+    tensor const in = op->in[0];
+    if (op->as.spread.kind == COLLECTIVE_ALL_TO_ALL)
+        return format_bytes(format_of(graph, op), turned_elements(graph, op) * cache->batch_ways);
     if (!merges(op)) return gathered_bytes(graph, op);
     return format_bytes(FORMAT_FP32,
                         elements_of(graph, in) + ATTENTION_STATISTICS * heads_of(graph, in));

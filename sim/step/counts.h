@@ -153,8 +153,6 @@ struct workload_inference {
     double weight_bytes;     /* Weights that are multiplied: read once. */
     double kv_read_bytes;    /* Rows of the cache that attention reads. */
     double activation_bytes; /* That products with weights and attention read and write besides. */
-    uint32_t prompt_passes_spread; /* Passes of prompts whose queries go to ranks of tp that have
-                                      parts of the earlier tokens. */
 };
 
 /* How often a step moves each weight; more often where modules or another half of a pass ask. */
@@ -197,7 +195,9 @@ struct workload_counts {
     struct workload_heads heads;
 
     /* All ranks of a pipeline, a step. */
-    uint64_t host_copy_count; /* Copies between chips and their hosts, both ways. */
+    uint32_t prompt_passes_spread; /* Passes of prompts whose queries go to ranks of tp that have
+                                      parts of the earlier tokens. */
+    uint64_t host_copy_count;      /* Copies between chips and their hosts, both ways. */
     struct workload_messages stage;
 
     /* The whole machine, a step. */

@@ -1,17 +1,14 @@
 /*
  * Sequences of a pass on ranks that each have as many of each kind, one after the other; the last
  * rank may have fewer. All ranks step together, so each is charged the rows of the one that has
- * most.
+ * most. Where stages have batches of their own and nothing couples the replicas of the model, none
+ * waits for another before the step's end: then all batches are those of one replica, which has
+ * most in all of them together.
  *
  * Ranks of tp_d have partial sums of the same queries, keys and values. Where each attends with
  * some of the sequences they are made to have equally many tokens, as frameworks pad a batch.
  *
- * Ranks of cp each have some of the decodes, and a part of each prompt: one from
- * either end, or one. Prompts are padded so that all parts are as long, and each rank is charged
- * the scores of one in the middle, or of the last, which has most of them.
- *
- * A query sees the keys before it and its own, in a layer with a window of w the last w of these.
- * A sequence with q queries and k keys altogether has q·(k - q) + q·(q + 1)/2 scores.
+ * Ranks of cp each have some of the decodes, and a part of each prompt.
  */
 #include "sim/step/inference.h"
 
@@ -27,171 +24,6 @@ static const struct inference_plan *plan_of(const struct ranks *ranks)
 {
     return &ranks->plan->inference;
 }
-
-/* --- Attention --- */
-
-/* Scores of a sequence whose queries see at most `window` keys each. */
-static uint64_t scores_of(const struct workload_plan *plan, struct inference_sequence of,
-                          uint64_t window)
-{
-    uint64_t const before = of.keys - of.queries;
-    uint64_t const growing =
-        window <= before ? 0 : window - before; /* Queries before it is full. */
-    if (plan->attention.mask == WORKLOAD_ATTENTION_FULL)
-        return of.queries * units_smaller(window, of.keys);
-    if (growing >= of.queries) return of.queries * before + of.queries * (of.queries + 1) / 2;
-    return growing * before + growing * (growing + 1) / 2 + (of.queries - growing) * window;
-}
-
-/* Of a head in a layer, of all sequences. */
-static units_wide scores_all(const struct workload_plan *plan, uint32_t pass,
-                             enum inference_part part, uint64_t window)
-{
-    struct inference_pass const at = inference_pass_at(&plan->inference, pass);
-    struct inference_span const span = inference_span_in(&plan->inference, part, &at);
-    struct inference_sequence of;
-    units_wide scores = 0;
-    for (uint64_t i = span.first; i < span.end; i += of.times) {
-        of = inference_sequence_at(&plan->inference, &at, span, i);
-        scores += (units_wide)scores_of(plan, of, window) * of.times;
-    }
-    return scores;
-}
-
-units_wide inference_scores(const struct workload_plan *plan, uint32_t pass,
-                            enum inference_part part)
-{
-    const struct model *model = &plan->model;
-    uint64_t windowed = 0;
-    for (uint64_t layer = 0; layer < model->layers; layer++)
-        windowed += model_layer_is_windowed(model, layer);
-    units_wide const scores = (model->layers - windowed) * scores_all(plan, pass, part, UINT64_MAX);
-    if (windowed == 0) return scores;
-    return scores + windowed * scores_all(plan, pass, part, model->attends.window);
-}
-
-/* Rows of the cache that some query of the sequence sees. */
-static uint64_t rows_of(struct inference_sequence of, uint64_t window)
-{
-    uint64_t const seen = window - 1 > of.keys ? of.keys : window - 1 + of.queries;
-    return units_smaller(seen, of.keys);
-}
-
-/* Rows of some sequences that stay behind the step: of an array with a window those that a pass of
- * a whole chunk sees, for which there has to be room, though the last pass may see fewer. */
-static uint64_t held_of(const struct inference_plan *plan, struct inference_span span,
-                        uint64_t window)
-{
-    struct inference_pass const whole = inference_pass_whole(plan);
-    struct inference_sequence all;
-    uint64_t rows = 0;
-    for (uint64_t i = span.first; i < span.end; i += all.times) {
-        all = inference_sequence_at(plan, &whole, span, i);
-        if (plan->prompts.chunk != 0) all.queries = units_smaller(all.queries, plan->prompts.chunk);
-        rows += all.times * rows_of(all, window);
-    }
-    return rows;
-}
-
-uint64_t inference_window_tokens(const struct workload_plan *plan, enum inference_part part)
-{
-    return held_of(&plan->inference, inference_span_all(&plan->inference, part),
-                   plan->model.attends.window);
-}
-
-/* --- Of prompts that ranks of cp share --- */
-
-static bool attends_in_parts(const struct ranks *ranks)
-{
-    return ranks->inference.prompts_in_parts && !ranks_has_ulysses(ranks);
-}
-
-/* Of the rank in the middle, whose parts of a causal prompt see most keys together, or of the last.
- */
-static uint64_t scores_in_parts(const struct ranks *ranks, struct inference_sequence of,
-                                uint64_t window)
-{
-    const struct workload_plan *plan = ranks->plan;
-    bool const causal = plan->attention.mask == WORKLOAD_ATTENTION_CAUSAL;
-    bool const both = causal && plan->attention.order == WORKLOAD_CONTEXT_ZIGZAG;
-    uint64_t const queries = inference_prompt_share(ranks, of.queries),
-                   before = of.keys - of.queries;
-    uint64_t const length = both ? queries / 2 : queries, all = before + queries * ranks->cp;
-    uint64_t scores = 0;
-    for (uint32_t i = 0; i <= both; i++) {
-        uint64_t const end = before + (ranks->cp + i) * length;
-        struct inference_sequence const part = {.queries = length, .keys = causal ? end : all};
-        scores += scores_of(plan, part, window);
-    }
-    return scores;
-}
-
-/* A rank's own queries and the keys of all; rows of the cache that it has itself. Half the queries
- * with the keys of the first and the last together are as many scores. */
-static struct graph_served in_parts_of(const struct ranks *ranks, struct inference_span span,
-                                       uint64_t window)
-{
-    bool const causal = ranks->plan->attention.mask == WORKLOAD_ATTENTION_CAUSAL;
-    struct graph_served served = {0};
-    units_wide scores = 0;
-    struct inference_sequence of;
-    for (uint64_t i = span.first; i < span.end; i += of.times) {
-        of = inference_sequence_at(plan_of(ranks), &ranks->inference.pass, span, i);
-        if (of.queries == 0) continue;
-        served.rows += of.times * inference_prompt_share(ranks, of.queries);
-        served.read += of.times * rows_of(of, window);
-        served.count += of.times;
-        scores += (units_wide)scores_in_parts(ranks, of, window) * of.times;
-    }
-    if (served.rows == 0) return served;
-    served.read = units_ceil_divide(served.read, inference_parts(ranks));
-    served.paired = causal && served.rows % 2 == 0;
-    if (served.paired) served.rows /= 2;
-    uint64_t const keys = (uint64_t)((scores + served.rows - 1) / served.rows);
-    uint32_t const ways = ranks->inference.prompts_stay ? 1 : ranks->inference.sequence_ways;
-    served.columns = units_ceil_divide(keys, ways);
-    return served;
-}
-
-/* --- Of whole sequences --- */
-
-/* Decodes each have their few queries, so that the keys of all add up; the queries of prompts add
- * up, each with as many keys as the mean. */
-static struct graph_served served_of(const struct ranks *ranks, struct inference_span span,
-                                     uint64_t window)
-{
-    struct graph_served served = {0};
-    uint64_t queries = 0;
-    units_wide scores = 0; /* Of 2^40 tokens they are more than 64 bits hold. */
-    struct inference_sequence of;
-    for (uint64_t i = span.first; i < span.end; i += of.times) {
-        of = inference_sequence_at(plan_of(ranks), &ranks->inference.pass, span, i);
-        uint64_t const own = scores_of(ranks->plan, of, window);
-        if (of.queries == 0) continue;
-        served.read += of.times * rows_of(of, window);
-        served.columns += of.times * units_ceil_divide(own, of.queries);
-        served.rows = of.queries;
-        served.count += of.times;
-        served.longest = units_larger(served.longest, units_ceil_divide(own, of.queries));
-        scores += (units_wide)own * of.times;
-        queries += of.times * of.queries;
-    }
-    if (span.part == INFERENCE_DECODES || queries == 0) return served;
-    served.rows = queries;
-    served.columns = (uint64_t)((scores + queries - 1) / queries);
-    return served;
-}
-
-/* The rank's part of every sequence. */
-static struct graph_served parts_of(struct graph_served served, uint32_t parts)
-{
-    served.columns = units_ceil_divide(served.columns, parts);
-    served.read = units_ceil_divide(served.read, parts);
-    served.longest = units_ceil_divide(served.longest, parts);
-    return served;
-}
-
-/* --- What each rank has --- */
 
 /* Data ranks that have sequences of their own: those of cp share theirs. */
 static uint64_t sharers_of(const struct ranks *ranks)
@@ -220,6 +52,13 @@ static struct inference_span span_at(const struct ranks *ranks, struct inference
 static struct inference_span span_of(const struct ranks *ranks, enum inference_part part)
 {
     return inference_span_in(plan_of(ranks), part, &ranks->inference.pass);
+}
+
+/* Whether a data rank is one that may have most. */
+static bool is_charged(const struct ranks *ranks, enum inference_amount amount, uint64_t data)
+{
+    const struct inference_replicas *replicas = &ranks->inference.charged;
+    return !replicas->apart || replicas->fullest[amount] == data;
 }
 
 static uint64_t tokens_of(const struct ranks *ranks, struct inference_span span)
@@ -257,6 +96,7 @@ most_of(const struct ranks *ranks, const uint64_t kept[INFERENCE_PARTS], uint32_
     struct most most = {0};
     for (uint64_t n = 0; n < sharers_of(ranks) * ways; n++) {
         uint64_t all = 0;
+        if (!is_charged(ranks, INFERENCE_TOKENS, n / ways)) continue;
         for (uint32_t p = 0; p < INFERENCE_PARTS; p++) {
             struct inference_span const batch = span_of(ranks, (enum inference_part)p);
             bool const whole = in_parts && p == INFERENCE_PROMPTS;
@@ -296,11 +136,7 @@ static struct inference_span attended_at(const struct ranks *ranks, enum inferen
 static struct graph_served served_at(const struct ranks *ranks, enum inference_part part,
                                      uint64_t n, uint64_t window)
 {
-    struct inference_span const span = attended_at(ranks, part, n);
-    bool const in_parts = part == INFERENCE_PROMPTS && attends_in_parts(ranks);
-    return in_parts
-               ? in_parts_of(ranks, span, window)
-               : parts_of(served_of(ranks, span, window), inference_attending_parts(ranks, part));
+    return inference_served(ranks, attended_at(ranks, part, n), window);
 }
 
 /* Of a layer, of scores and of rows that are read on the rank that has most of both kinds. */
@@ -310,24 +146,30 @@ static void fullest_find(struct ranks *ranks, bool windowed, uint64_t window)
     struct graph_served most[INFERENCE_PARTS] = {{0}};
     uint64_t read[INFERENCE_PARTS] = {0};
     units_wide scores_most = 0;
-    for (uint64_t n = 0; n < sharers_of(ranks) * inference_keepers(ranks); n++) {
+    uint32_t const keepers = inference_keepers(ranks);
+    for (uint64_t n = 0; n < sharers_of(ranks) * keepers; n++) {
         struct graph_served served[INFERENCE_PARTS];
         units_wide scores = 0;
-        for (uint32_t p = 0; p < INFERENCE_PARTS; p++) {
+        bool const attends = is_charged(ranks, INFERENCE_SCORES, n / keepers);
+        bool const reads = is_charged(ranks, INFERENCE_ROWS_READ, n / keepers);
+        for (uint32_t p = 0; p < INFERENCE_PARTS && (attends || reads); p++) {
             served[p] = served_at(ranks, (enum inference_part)p, n, window);
             scores += (units_wide)served[p].rows * served[p].columns;
         }
+        if (attends && scores > scores_most) {
+            memcpy(most, served, sizeof most);
+            scores_most = scores;
+        }
+        if (!reads) continue;
         uint64_t const rows = served[INFERENCE_DECODES].read + served[INFERENCE_PROMPTS].read;
         bool const reads_most = rows > read[INFERENCE_DECODES] + read[INFERENCE_PROMPTS];
-        if (scores > scores_most) memcpy(most, served, sizeof most);
-        scores_most = scores > scores_most ? scores : scores_most;
         for (uint32_t p = 0; p < INFERENCE_PARTS && reads_most; p++) read[p] = served[p].read;
     }
     for (uint32_t p = 0; p < INFERENCE_PARTS; p++) {
         of->served[p][windowed] = most[p];
         of->served[p][windowed].read = read[p];
         of->served[p][windowed].scores =
-            scores_all(ranks->plan, ranks->pass, (enum inference_part)p, window);
+            inference_scores_all(ranks->plan, ranks->pass, (enum inference_part)p, window);
     }
 }
 
@@ -342,7 +184,7 @@ static uint64_t held_most(const struct ranks *ranks, uint64_t window)
         for (uint32_t i = 0; i < INFERENCE_PARTS * inference_batch_count(plan); i++) {
             enum inference_part const part = (enum inference_part)(i % INFERENCE_PARTS);
             struct inference_span const batch = inference_span_of(plan, part, i / INFERENCE_PARTS);
-            rows[part] += units_ceil_divide(held_of(plan, kept_at(ranks, batch, n), window),
+            rows[part] += units_ceil_divide(inference_held(plan, kept_at(ranks, batch, n), window),
                                             inference_parts(ranks));
         }
         uint64_t const all = plan->generation.output != 0
@@ -408,13 +250,67 @@ static void tokens_build(struct ranks *ranks)
     of->head_rows = apart * most_of(ranks, shares, ways, in_parts, head_rows_of).all;
 }
 
+/* Whether replicas wait for one another in no pass: tokens go to other ranks' experts, and weights
+ * come from other ranks. */
+static bool are_coupled(const struct ranks *ranks)
+{
+    return ranks->mesh->axis[MESH_EP].size > 1 || ranks->shards > 1;
+}
+
+/* Of a data rank in a batch. False where it lacks a kind of sequence that others have. */
+static bool amounts_add(const struct ranks *ranks, uint64_t data, uint32_t batch,
+                        units_wide amounts[INFERENCE_AMOUNTS])
+{
+    const struct inference_plan *plan = plan_of(ranks);
+    struct inference_pass const pass = inference_pass_at(plan, batch);
+    bool has = true;
+    for (uint32_t p = 0; p < INFERENCE_PARTS; p++) {
+        struct inference_span const all = inference_span_of(plan, (enum inference_part)p, batch);
+        struct inference_span const own = span_at(ranks, all, data, data_share(ranks, all), 0);
+        struct inference_sequence of;
+        has = has && (!pass.has[p] || all.end == all.first || own.end > own.first);
+        for (uint64_t i = own.first; pass.has[p] && i < own.end; i += of.times) {
+            of = inference_sequence_at(plan, &pass, own, i);
+            amounts[INFERENCE_TOKENS] += (units_wide)of.queries * of.times;
+            amounts[INFERENCE_SCORES] += inference_sequence_scores(ranks->plan, of) * of.times;
+            amounts[INFERENCE_ROWS_READ] += (units_wide)of.keys * of.times;
+        }
+    }
+    return has;
+}
+
+void inference_replicas_find(struct ranks *ranks)
+{
+    const struct inference_plan *plan = plan_of(ranks);
+    uint32_t const batches = inference_batch_count(plan);
+    struct inference_replicas found = {.apart = batches > 1 && sharers_of(ranks) > 1 &&
+                                                inference_batch_passes(plan) == 1 &&
+                                                !are_coupled(ranks)};
+    units_wide most[INFERENCE_AMOUNTS] = {0};
+    bool has_all[INFERENCE_AMOUNTS] = {false};
+    for (uint64_t data = 0; found.apart && data < sharers_of(ranks); data++) {
+        units_wide amounts[INFERENCE_AMOUNTS] = {0};
+        bool has = true;
+        for (uint32_t b = 0; b < batches; b++) has = amounts_add(ranks, data, b, amounts) && has;
+        for (uint32_t a = 0; a < INFERENCE_AMOUNTS; a++) {
+            if (amounts[a] <= most[a]) continue;
+            most[a] = amounts[a];
+            found.fullest[a] = data;
+            has_all[a] = has;
+        }
+    }
+    for (uint32_t a = 0; a < INFERENCE_AMOUNTS; a++) found.apart = found.apart && has_all[a];
+    ranks->inference.charged = found;
+}
+
 void inference_build(struct ranks *ranks)
 {
     const struct inference_plan *plan = plan_of(ranks);
     uint64_t const window = ranks->plan->model.attends.window;
     struct inference_ranks *of = &ranks->inference;
     bool const generates = plan->generation.output != 0;
-    *of = (struct inference_ranks){.pass = inference_pass_at(plan, ranks->pass),
+    *of = (struct inference_ranks){.charged = of->charged,
+                                   .pass = inference_pass_at(plan, ranks->pass),
                                    .all = inference_pass_sum(ranks->plan, ranks->pass)};
     for (uint32_t p = 0; p < INFERENCE_PARTS; p++)
         of->sequences[p] = data_share(ranks, span_of(ranks, (enum inference_part)p));

@@ -107,8 +107,24 @@ struct inference_pass {
     bool has[INFERENCE_PARTS];
 };
 
+/* Of what a data rank may have most. */
+enum inference_amount {
+    INFERENCE_TOKENS,
+    INFERENCE_SCORES,
+    INFERENCE_ROWS_READ,
+    INFERENCE_AMOUNTS
+};
+
+/* Data ranks whose sequences a step is charged. */
+struct inference_replicas {
+    bool apart; /* All passes have those of the data rank that has most in all of them together.
+                   Else each has those of the one that has most in it. */
+    uint64_t fullest[INFERENCE_AMOUNTS];
+};
+
 /* What a pass has on the rank with most work, which the other ranks wait for. */
 struct inference_ranks {
+    struct inference_replicas charged; /* The same for all passes. */
     struct inference_pass pass;
     uint64_t sequences[INFERENCE_PARTS]; /* Of a data rank. */
     uint64_t kept[INFERENCE_PARTS];      /* Of `sequences`, those whose rows a rank keeps. */
@@ -129,6 +145,9 @@ struct inference_ranks {
     uint64_t held_rows[2];                          /* [windowed] Of the cache, behind the step. */
     struct inference_sum all;                       /* Of the pass, on all ranks. */
 };
+
+/* Fills ranks->inference.charged, which stays. */
+void inference_replicas_find(struct ranks *ranks);
 
 /* Fills ranks->inference for the pass ranks->pass: the sequences of a plan that is not of training,
  * on its data ranks. */

@@ -35,6 +35,20 @@ struct inference_sum inference_span_sum(const struct inference_plan *plan,
                                         const struct inference_pass *pass,
                                         struct inference_span span);
 
+/* Of attention (inference_served.c), in layers with a window or, UINT64_MAX, without. Scores of a
+ * head in a layer: of one sequence, without a window; of all sequences of a pass. */
+units_wide inference_sequence_scores(const struct workload_plan *plan,
+                                     struct inference_sequence of);
+units_wide inference_scores_all(const struct workload_plan *plan, uint32_t pass,
+                                enum inference_part part, uint64_t window);
+/* Rows of some sequences that stay behind the step: of an array with a window those that a pass of
+ * a whole chunk sees, for which there has to be room, though the last pass may see fewer. */
+uint64_t inference_held(const struct inference_plan *plan, struct inference_span span,
+                        uint64_t window);
+/* What a rank that keeps some sequences, or a part of each, attends to in the pass. */
+struct graph_served inference_served(const struct ranks *ranks, struct inference_span span,
+                                     uint64_t window);
+
 /* --- What is asked of each of a million sequences, many times --- */
 
 static inline uint64_t inference_length_at(const struct lengths *lengths, uint64_t sequence)

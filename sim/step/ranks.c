@@ -285,6 +285,7 @@ enum status ranks_make(const struct workload_plan *plan, const struct machine *m
     STATUS_TRY(refusals_check(&ranks, reterr));
     STATUS_TRY(limits_format_check(&ranks, reterr));
     STATUS_TRY(widths_build(&ranks, reterr));
+    if (ranks_serves(&ranks)) inference_replicas_find(&ranks);
     STATUS_TRY(rows_build(&ranks, reterr));
     if (ranks_is_decoder(&ranks)) {
         STATUS_TRY(ranks_sequences_build(&ranks, reterr));

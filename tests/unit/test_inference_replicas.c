@@ -1,0 +1,102 @@
+/*
+ * Replicas over dp whose stages have batches of their own: nothing couples those of a dense model,
+ * so that the step takes as long as the slowest replica by itself, and a chip reads of the cache
+ * what it has. Where weights are gathered, or tokens go to other ranks' experts, all wait for the
+ * fullest replica in each batch.
+ */
+#include "tests/support/case.h"
+#include "tests/support/play.h"
+
+enum { TEXT_BYTES = 1024 };
+
+struct step {
+    int64_t time_ps;
+    double read_bytes, held_bytes;
+};
+
+static struct step step_of(const char *gpus, const char *mesh, const char *workload,
+                           const char *keys)
+{
+    char text[TEXT_BYTES];
+    struct play play;
+    case_text(text, sizeof text,
+              "{\"podsim\": 1, \"machine\": {\"chip\": \"h100-sxm\", \"gpus\": %s}, \"mesh\": "
+              "{%s}, \"workload\": {%s, %s}}",
+              gpus, mesh, workload, keys);
+    play_run(&play, text, NULL);
+    struct step const step = {
+        .time_ps = play.trace.step_ps,
+        .read_bytes = play.roofline.counts.inference.kv_read_bytes,
+        .held_bytes = (double)play.program.roles[0].resident_bytes[PROGRAM_MEMORY_CACHE]};
+    play_close(&play);
+    return step;
+}
+
+#define DENSE "\"model\": \"llama-3-8b\""
+#define WINDOWS "\"model\": \"gpt-oss-20b\""
+#define DECODE "\"kind\": \"decode\", "
+#define PREFILL "\"kind\": \"prefill\", "
+
+/* Batches are of the first and of the last two sequences, and a replica has one of each. */
+static const struct {
+    const char *workload, *both, *first;
+} ragged[] = {
+    {DECODE DENSE, "\"batch\": 4, \"context\": [120000, 100, 100, 120000]",
+     "\"batch\": 2, \"context\": [120000, 100]"},
+    {DECODE DENSE, "\"batch\": 4, \"context\": [100, 120000, 120000, 200]",
+     "\"batch\": 2, \"context\": [120000, 200]"},
+    {DECODE WINDOWS, "\"batch\": 4, \"context\": [8000, 10, 10, 8000]",
+     "\"batch\": 2, \"context\": [8000, 10]"},
+    {PREFILL DENSE, "\"batch\": 4, \"prompt\": [8000, 10, 10, 8000]",
+     "\"batch\": 2, \"prompt\": [8000, 10]"},
+    {"\"kind\": \"mixed\", " DENSE,
+     "\"batch\": 4, \"context\": [20000, 100, 100, 20000], \"prompts\": 4, \"prompt\": [900, 10, "
+     "10, "
+     "900]",
+     "\"batch\": 2, \"context\": [20000, 100], \"prompts\": 2, \"prompt\": [900, 10]"},
+};
+
+static void replicas_of_a_dense_model_wait_for_nobody(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof ragged / sizeof *ragged; i++) {
+        struct step const both = step_of("4", "\"dp\": [\"gpu:2\"], \"pp\": [\"gpu:2\"]",
+                                         ragged[i].workload, ragged[i].both);
+        struct step const alone =
+            step_of("2", "\"pp\": [\"gpu\"]", ragged[i].workload, ragged[i].first);
+        case_near(both.read_bytes, alone.read_bytes, 1e-9);
+        case_near(both.held_bytes, alone.held_bytes, 1e-9);
+        assert_int_equal(both.time_ps, alone.time_ps);
+    }
+}
+
+static void replicas_that_share_weights_or_experts_wait_in_each_batch(void **state)
+{
+    static const struct {
+        const char *mesh, *model;
+    } coupled[] = {
+        {"\"fsdp\": [\"gpu:2\"], \"pp\": [\"gpu:2\"]", DENSE},
+        {"\"ep\": [\"gpu:2\"], \"pp\": [\"gpu:2\"]", "\"model\": \"deepseek-v2-lite\""},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof coupled / sizeof *coupled; i++) {
+        char workload[TEXT_BYTES / 4];
+        case_text(workload, sizeof workload, DECODE "%s", coupled[i].model);
+        struct step const crossed = step_of("4", coupled[i].mesh, workload,
+                                            "\"batch\": 4, \"context\": [90000, 100, 100, 90000]");
+        struct step const along = step_of("4", coupled[i].mesh, workload,
+                                          "\"batch\": 4, \"context\": [90000, 100, 90000, 100]");
+        /* Whichever replica has the long one, both batches have one. */
+        assert_int_equal(crossed.time_ps, along.time_ps);
+        case_near(crossed.held_bytes, along.held_bytes * 90100 / 180000, 1e-6);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(replicas_of_a_dense_model_wait_for_nobody),
+        cmocka_unit_test(replicas_that_share_weights_or_experts_wait_in_each_batch),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

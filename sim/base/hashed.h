@@ -17,7 +17,7 @@ struct hashed {
     uint32_t *next;     /* [item] The next of its bucket; 0: none. */
     uint32_t *hashes;   /* [item]: the low bits of its hash. */
     uint32_t mask;      /* Buckets less one: few, so that a processor's nearest cache holds them. */
-    uint32_t most_mask; /* Of the buckets that there is memory for. */
+    uint32_t most_mask; /* The mask of the buckets that there is memory for. */
     uint32_t count;     /* Items. */
 };
 

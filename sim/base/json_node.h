@@ -17,18 +17,18 @@ struct json;
 
 struct json_document {
     struct arena *arena;
-    const char *name; /* Of the file. */
+    const char *name; /* The name of the file. */
 };
 
 struct json {
     struct json_document *document;
     struct json *parent;
-    const char *key; /* In an object; else NULL. */
-    uint32_t index;  /* In an array. */
+    const char *key; /* The key of an object's member; else NULL. */
+    uint32_t index;  /* The place in an array. */
     uint32_t count;  /* Elements or members. */
     uint8_t kind;    /* enum json_kind, whose names jansson uses too. */
     bool taken;
-    bool made; /* On the way to a setting: an array if the next step is 0. */
+    bool made; /* The value was made on the way to a setting: an array if the next step is 0. */
     union {
         struct json *first; /* Arrays are contiguous; objects are linked, so that they may grow. */
         const char *text;
@@ -36,8 +36,8 @@ struct json {
         double real;
         bool boolean;
     } value;
-    struct json *next; /* In an object. */
-    struct json *last; /* Of an object's members. */
+    struct json *next; /* The next member of an object. */
+    struct json *last; /* The last of an object's members. */
 };
 
 /* The kinds, as in json.h, by names that jansson does not use. */

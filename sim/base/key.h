@@ -42,14 +42,15 @@ struct key_kind {
     enum status (*parse)(const struct key *row, struct json *value, int64_t *ret_number,
                          struct error *reterr);
     void (*put)(struct json_writer *writer, const struct key *row, int64_t number);
-    void (*say)(struct strbuf *text, const struct key *row, int64_t number); /* For people. */
+    /* Says a number for people. */
+    void (*say)(struct strbuf *text, const struct key *row, int64_t number);
 
     /* `value` is NULL where the key is missing: the field has its default then. */
     enum status (*read)(const struct key *row, const struct key_reader *reader, struct json *value,
                         struct error *reterr);
     void (*write)(struct json_writer *writer, const struct key *row,
                   const struct key_source *source);
-    bool waits; /* It is read when all keys of other kinds are, in the order of the rows. */
+    bool waits; /* Keys of the kind are read when all others are, in the order of the rows. */
 
     /* JSON Schema: the members of a value's, or types and a pattern of text. */
     void (*schema)(struct json_writer *writer, const struct key *row);
@@ -58,12 +59,12 @@ struct key_kind {
     bool has_range;              /* The row's range is of JSON's numbers. */
     bool has_length;             /* The row's `least` is of letters. */
 
-    const char *values; /* For people. NULL: the row's choices, or its range. */
-    char begin; /* Of a value as JSON: '"', '[' or '{', else it is refused with the row's example.
-                   0: as `read` says. */
+    const char *values; /* The values for people. NULL: the row's choices, or its range. */
+    char begin; /* The first letter of a value as JSON: '"', '[' or '{', else the value is refused
+                   with the row's example. 0: as `read` says. */
 
-    enum quantity quantity;   /* Of an amount with a unit. */
-    const char *const *units; /* From the smallest, each of `step` of the one before it. */
+    enum quantity quantity;   /* The quantity of an amount with a unit. */
+    const char *const *units; /* Units from the smallest, each `step` of the unit before. */
     uint32_t step;
 };
 
@@ -89,14 +90,14 @@ extern const struct key_kind key_list; /* A pointer to an array of such structs 
 /* Of key_list. */
 struct key_elements {
     size_t count_at;     /* The field of their number, a uint32_t. */
-    uint32_t size_bytes; /* Of one. */
+    uint32_t size_bytes; /* Bytes of one element. */
     /* Coordinates of the places in them. NULL: they have none. */
     uint32_t (*axis_count)(const struct key_reader *reader);
 };
 
 /* For people: the values that a key may have. */
 struct key_values {
-    const char *words;   /* In Markdown. NULL: the example alone, or what the kind says. */
+    const char *words; /* The values in Markdown. NULL: the example alone, or what the kind says. */
     const char *example; /* A value as JSON, in plain text. NULL: none. */
 };
 
@@ -104,18 +105,18 @@ struct key {
     const char *name;
     const struct key_kind *kind;
     bool needed;
-    const char *with; /* It is there only with this key, and `needed` then alone. NULL: always. */
+    const char *with; /* A key without which this one is not there and not `needed`. NULL: none. */
     bool has_source;  /* The value comes as {"value": ..., "source": "..."}. */
     bool has_table;   /* key_object: the documentation has a table of its members. */
-    bool quiet;       /* Shown only where it is not the default, which is not known. */
+    bool quiet;       /* The key is shown only where it is not the default, which is not known. */
     bool negated;     /* key_flag: the field says the contrary. */
     size_t at;        /* The field, as an offset in the struct of the rows, and its size. */
     uint32_t size_bytes;
     int64_t least, most, preset; /* As the kind has numbers; `preset` is the default. */
     const char *word;            /* The default of key_text; NULL: none. */
     size_t like_at;              /* The field of another row whose value is the default, or 0. */
-    const char *const *choices;  /* Ended by NULL. */
-    const struct key *members;   /* Of key_object and key_list. */
+    const char *const *choices;  /* The words of a choice, ended by NULL. */
+    const struct key *members;   /* The members of key_object and key_list. */
     struct key_elements elements;
     /* Checks what depends on other keys, once all are read. `member` is NULL where it is missing.
      */
@@ -125,7 +126,7 @@ struct key {
     /* The value. NULL: as the kind does. */
     void (*write)(struct json_writer *writer, const struct key_source *source);
     /* For people, in Markdown. NULL: what the row says otherwise. */
-    const char *when; /* It applies; NULL: always. */
+    const char *when; /* When the key applies; NULL: always. */
     struct key_values values;
     const char *preset_text; /* A default that depends on other keys. */
     const char *help;

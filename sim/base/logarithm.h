@@ -10,7 +10,7 @@
 enum { LOGARITHM_BITS = 32 };
 
 #define LOGARITHM_ONE (INT64_C(1) << LOGARITHM_BITS)
-#define LOGARITHM_MAX (40 * LOGARITHM_ONE) /* Of an exponent. */
+#define LOGARITHM_MAX (40 * LOGARITHM_ONE) /* The most that an exponent may be. */
 
 /* Of a whole number above 0; rounded down. */
 int64_t logarithm_2(uint64_t of);

@@ -22,9 +22,10 @@ typedef enum status parallel_part_fn(void *owner, uint32_t part, uint32_t thread
 /* `part_count` parts of one work. */
 struct parallel_work {
     parallel_part_fn *part;
-    void *owner; /* Of the parts. */
+    void *owner; /* The owner of the parts. */
     uint32_t part_count;
-    double share_begin, share_end; /* Of all that is to be done, for the one who shows progress. */
+    /* The work's share of all that is to be done, for the one who shows progress. */
+    double share_begin, share_end;
 };
 
 /* Who runs the parts of a work, as parallel_run() says. */

@@ -14,7 +14,7 @@ struct strbuf {
     char *bytes; /* Always ended by a 0 once something was added; free with strbuf_free(). */
     uint64_t size_bytes;
     uint64_t capacity_bytes;
-    uint32_t columns; /* Of the terminal that it is for; 0: for none. */
+    uint32_t columns; /* Columns of the terminal that the text is for; 0: it is for none. */
     bool failed; /* Out of memory: what was added since is missing. Checked once, when written. */
 };
 

@@ -31,13 +31,13 @@ enum { BUILDER_MORE_MAX = 64 };
 
 struct builder {
     struct arena *arena;
-    const struct machine *machine; /* Whose links plans are built for. */
+    const struct machine *machine; /* The machine whose links plans are built for. */
     struct program *program;
     enum status status; /* The first failure. */
     struct error *error;
     struct builder_room room;
     struct plan_request *requests; /* [plan] */
-    uint32_t *work_parts;          /* [work]: of the ops that it is of. */
+    uint32_t *work_parts;          /* [work]: parts of the ops that a work is of. */
 
     /* The template under construction. */
     const char *template_name;

@@ -43,15 +43,15 @@ enum {
 /* What a program may have at most. */
 enum {
     PROGRAM_TEMPLATES_MAX = 1024,
-    PROGRAM_OPS_MAX = 192, /* Of one template. */
+    PROGRAM_OPS_MAX = 192, /* Ops of one template. */
     PROGRAM_WORKS_MAX = 4096,
     PROGRAM_PLANS_MAX = 1024,
     PROGRAM_COPIES_MAX = 32,
     PROGRAM_ROLES_MAX = 4096,
     PROGRAM_CLASSES_MAX = 4096,
-    PROGRAM_PARTS_MAX = 1 << 20,  /* Of one op. */
-    PROGRAM_BLOCKS_MAX = 1 << 24, /* Of all roles together. */
-    PROGRAM_SLOTS_MAX = 1 << 26,  /* Of one role. */
+    PROGRAM_PARTS_MAX = 1 << 20,  /* Parts of one op. */
+    PROGRAM_BLOCKS_MAX = 1 << 24, /* Blocks of all roles together. */
+    PROGRAM_SLOTS_MAX = 1 << 26,  /* Slots of one role. */
 };
 
 #define PROGRAM_PHASE_TABLE(X)                                                                     \
@@ -59,7 +59,7 @@ enum {
     X(BACKWARD, "backward") /* With the recomputation that remat asks for; in pipelines that split \
                                it, the input gradient. */                                          \
     X(WEIGHT, "weight gradient")                                                                   \
-    X(PAIR, "forward and backward") /* Of a pipeline: two passes that overlap op by op. */         \
+    X(PAIR, "forward and backward") /* Two passes of a pipeline overlap op by op. */               \
     X(UPDATE, "update")
 
 enum program_phase {
@@ -122,7 +122,7 @@ struct program_need {
     uint32_t part;
     uint32_t per_part;
     enum program_reason reason;
-    const char *array; /* Of DATA: which is read: "mlp.In", "W_mlp". */
+    const char *array; /* The array that is read, of PROGRAM_REASON_DATA: "mlp.In", "W_mlp". */
 };
 
 /* Bytes taken (or given back, negative) when the op begins or ends. */
@@ -153,9 +153,9 @@ enum program_purpose { PROGRAM_PURPOSE_OTHER, PROGRAM_PURPOSE_LINEAR, PROGRAM_PU
 
 struct program_op {
     const char *name; /* Short, for timelines and tables: "attention.qkv", "AllGather W_mlp". */
-    const char
-        *class_name;      /* Ops of one class are one row of a report: "AllGather W_mlp (fsdp)". */
-    const char *array;    /* Of a collective: the array that it moves, "W_mlp"; NULL: not said. */
+    /* Ops of one class are one row of a report: "AllGather W_mlp (fsdp)". */
+    const char *class_name;
+    const char *array;    /* The array that a collective moves, "W_mlp"; NULL: not said. */
     uint16_t class_index; /* Filled by program_seal(). */
     enum program_op_kind kind;
     uint8_t stream;
@@ -163,7 +163,7 @@ struct program_op {
     uint32_t part_first; /* Parts of its stream before it in the slot; filled by program_seal(). */
     struct program_need need[PROGRAM_NEEDS_MAX];
     uint32_t need_count;
-    uint16_t index; /* Of works[], plans[] (also of a send) or copies[], by kind. */
+    uint16_t index; /* The place in works[], plans[] (also of a send) or copies[], by kind. */
     enum program_purpose purpose;
 
     /* Collective: the compute parts that produce its operand chunk by chunk, or PROGRAM_NONE: the
@@ -179,10 +179,10 @@ struct program_template {
     const char *name; /* "layer forward" */
     uint8_t unit;     /* The part of a model that it is a pass of, by the number that whoever lowers
                          the model gives it (sim/step/lower.h); 0: of none, or of several. */
-    uint8_t act;      /* Which pass. */
+    uint8_t act;      /* The pass, by a number of whoever lowers the model. */
     struct program_op *op;
     uint32_t op_count;
-    const uint32_t *op_line;                    /* Where they stand in a text; NULL: in none. */
+    const uint32_t *op_line; /* Lines of the ops in a text; NULL: there is no text. */
     uint32_t stream_parts[PROGRAM_STREAMS_MAX]; /* In one slot; filled by program_seal(). */
 };
 
@@ -194,18 +194,18 @@ struct program_block {
     int32_t layer_first; /* -1: not a layer. */
     int32_t layer_step;  /* +1 forward, -1 backward, 0 not a layer. */
     uint32_t microbatch;
-    uint32_t pass;       /* Of a pipeline: its place in the list of its rank, from 1; 0: none. */
-    uint64_t arrivals;   /* Of a template with a RECEIVE: how many messages it waits for. */
-    uint32_t since_slot; /* Of a template with needs of PROGRAM_SLOT_SINCE: that slot. */
+    uint32_t pass; /* The place of a pipeline's pass in the list of its rank, from 1; 0: none. */
+    uint64_t arrivals;   /* Messages that a template with a RECEIVE waits for. */
+    uint32_t since_slot; /* The slot of needs of PROGRAM_SLOT_SINCE. */
     uint32_t slot_first; /* Filled by program_seal(). */
     uint64_t stream_first[PROGRAM_STREAMS_MAX]; /* Parts before the block; by program_seal(). */
 };
 
 struct program_stream {
     const char *name; /* "compute", "gather fsdp", ...; NULL to builder_stream(): as its use. */
-    struct stream_use use;     /* What it is for, or nothing that is known. */
-    enum program_op_kind kind; /* Of all its ops. */
-    uint8_t inbox;   /* Of sends: the stream of receives that counts them where they arrive. */
+    struct stream_use use;     /* What the stream is for, or nothing that is known. */
+    enum program_op_kind kind; /* The kind of all ops of the stream. */
+    uint8_t inbox;             /* The stream of receives that counts sends where they arrive. */
     uint8_t urgency; /* 0: the next op of a chip waits for it. Where links go by urgency, messages
                         of a lower number go first. */
 };
@@ -244,7 +244,8 @@ struct program {
 
     uint64_t tokens; /* Tokens of the step, over all ranks. */
 
-    const char *text_name; /* Of the text that it was read from; NULL: it was built. */
+    /* The name of the text that the program was read from; NULL: it was built. */
+    const char *text_name;
 };
 
 /* What of a program a refusal is of. PROGRAM_NOWHERE: nothing of that sort. */

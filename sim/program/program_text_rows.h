@@ -15,7 +15,7 @@ enum row_kind {
     ROW_SIGNED,
     ROW_TEXT,
     ROW_WORD, /* The place of the word in its list. */
-    ROW_AXIS, /* Of the machine, by its name. */
+    ROW_AXIS, /* An axis of the machine, by its name. */
 };
 
 /* A key of a line. */
@@ -25,7 +25,7 @@ struct text_row {
     uint8_t size;    /* Bytes of the member. */
     uint16_t offset; /* Offset of the member in its struct. */
     bool needed;
-    uint64_t least, most;     /* Of numbers; of signed ones `most` either way. */
+    uint64_t least, most;     /* The range of numbers; signed ones are at most `most` either way. */
     const char *const *words; /* Ended by NULL. */
     const char *instead;      /* What is written where the member is `instead_value`; or NULL. */
     int64_t instead_value;
@@ -91,7 +91,7 @@ struct text_dimension {
     enum text_links links;
     int32_t offset;
     uint64_t exchange_bytes;
-    enum collective_kind kind; /* Of its plan. */
+    enum collective_kind kind; /* The kind of the plan that the dimension is of. */
 };
 
 struct text_resident {

@@ -18,7 +18,7 @@ struct arena;
 struct text_cursor {
     struct arena *arena;
     const struct machine *machine;
-    const char *name; /* Of the text. */
+    const char *name; /* The name of the text. */
     uint32_t line;    /* From 1. */
     const char *begin, *at, *end;
     struct error *reterr;

@@ -26,12 +26,13 @@ extern const char *const analysis_unit_names[ANALYSIS_UNITS + 1]; /* NULL ends t
 struct analysis_class {
     const char *name;
     bool collective; /* A copy or a message to another rank of the pipeline counts too. */
-    bool receives;   /* Neither that nor compute: a wait for such a message. */
+    bool receives;   /* The op is a wait for a message from another rank of the pipeline. */
     uint64_t count;
     double time_s;    /* Sum over ops of end - begin. */
-    double exposed_s; /* Of the step's exposed time, which is charged to the collective that compute
+    double exposed_s; /* Exposed time of the step, which is charged to the collective that compute
                          waits for: classes add up to it. */
-    double idle_s;    /* Of time_s, while the compute stream was idle; each charged in full. */
+    /* Time of time_s while the compute stream was idle; each op is charged in full. */
+    double idle_s;
 
     /* Collectives, and copies to and from the host, which are a collective of one rank here. */
     const char *kind;          /* "AllGather"; "store" */
@@ -44,23 +45,23 @@ struct analysis_class {
     uint32_t axis_bits;        /* The machine axes as bits. */
     uint64_t rank_count;
     double bytes; /* Sum of V over `count`, of a whole array or of what one rank sends. */
-    bool of_rank; /* The latter, as of a Permute. */
+    bool of_rank; /* `bytes` are of what one rank sends, as of a Permute. */
     double busbw_bytes_per_s;
-    double hop_s; /* Hop latency of one, were it empty. */
+    double hop_s; /* Hop latency of one collective, were it empty. */
 
     /* Compute: how much longer HBM takes than matrix and vector units, on the reported chip, by the
      * times of compute_time(). */
     double hbm_excess_s;
     /* Compute: of ops whose slowest unit is the second, how much longer it takes than the first. */
     double beyond_s[ANALYSIS_UNITS][ANALYSIS_UNITS];
-    double math_s; /* Compute: of the matrix unit. */
+    double math_s; /* Compute: time of the matrix unit. */
 };
 
 struct analysis_phase {
     const char *name;
     bool is_update;
     double begin_s, end_s, compute_s, exposed_s, idle_s;
-    double ici_s[MACHINE_AXES_MAX]; /* Of the axis' busiest link, what fell into the phase. */
+    double ici_s[MACHINE_AXES_MAX]; /* Time of each axis' busiest link that fell into the phase. */
     const char *bound_by;
 };
 
@@ -71,7 +72,8 @@ struct analysis_period {
 
 struct analysis {
     double step_s, compute_s, exposed_s, idle_s;
-    double waiting_s, bubble_s; /* Of idle_s, in a pipeline: for messages on their way; the rest. */
+    /* Idle time of a pipeline's rank: for messages on their way; the rest. */
+    double waiting_s, bubble_s;
     double tokens_per_s, mfu, mfu_attention, hfu; /* The last three 0 without a roofline. */
     struct analysis_period period;
     const char *bound_by; /* The busiest resource of the step; "latency" if idle time and the
@@ -80,15 +82,16 @@ struct analysis {
                              if the chip waits longer for work of other ranks. */
     bool bound_is_bubble;
     const char *bound_axis; /* "z" if it is "ici", else NULL. */
-    double bound_share;     /* Of the step that it is busy. */
-    const char *runner_up;  /* Busy nearly as long; NULL if nothing is. */
+    double bound_share;     /* Share of the step that the resource is busy. */
+    const char *runner_up;  /* The resource that is busy nearly as long; NULL: none is. */
     const char *runner_up_axis;
     double runner_up_share;
     struct analysis_class *classes; /* By class_index of the program. */
     uint32_t class_count;
     struct analysis_phase phase[TRACE_PHASES_MAX]; /* Phases that the step has. */
     uint32_t phase_count;
-    double hop_chain_s; /* Of inference: the longest chain of collectives, had they no bytes. */
+    /* Time of the longest chain of collectives of inference, had they no bytes. */
+    double hop_chain_s;
 };
 
 /* The role of a chip of the machine. */

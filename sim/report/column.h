@@ -40,7 +40,7 @@ struct column_value {
 /* How a figure reads on a screen. */
 typedef struct table_figure column_look(struct column_value value);
 column_look column_seconds, column_bytes, column_rate, column_percent, column_count, column_words;
-column_look column_instant, column_duration; /* Of seconds; of picoseconds. */
+column_look column_instant, column_duration; /* An instant of seconds; a duration of picoseconds. */
 column_look column_rounded;                  /* "4,194,304" of 4194303.7 */
 column_look column_plain;                    /* "4194304" */
 column_look column_whole;                    /* "4194304" of 4194303.7 */
@@ -49,12 +49,13 @@ column_look column_scaled;                   /* "4.19 M" of 4194304 */
 column_look column_two_digits;               /* "4.26" of 4.2634 */
 
 struct column {
-    const char *key;        /* Of JSON and CSV; NULL: the screen's alone. */
-    const char *unit;       /* What CSV adds to the key: "period_s". */
-    const char *heading[2]; /* On the screen, in two lines or, of the second alone, one. */
-    int width;              /* On the screen; negative: it begins at the left, behind a blank. */
-    column_look *look;      /* NULL: the screen does not have it. */
-    const char *none;       /* On the screen of a row without it; NULL: an empty place. */
+    const char *key;  /* The key of JSON and CSV; NULL: the column is the screen's alone. */
+    const char *unit; /* What CSV adds to the key: "period_s". */
+    /* The heading on the screen, in two lines or, of the second alone, one. */
+    const char *heading[2];
+    int width; /* The width on the screen; negative: text begins at the left, behind a blank. */
+    column_look *look; /* NULL: the screen does not have it. */
+    const char *none; /* What the screen shows of a row without the figure; NULL: an empty place. */
 };
 
 enum { COLUMNS_MAX = 48 };

@@ -21,8 +21,8 @@ struct strbuf;
 struct generation_page {
     char name[64];        /* "prefill", "1", "1 to 64" */
     uint64_t first, last; /* Steps, counted from 1; 0: it is the prefill. */
-    int64_t step_ps;      /* Of one. */
-    int64_t end_ps;       /* Of the last, since the start of the prefill. */
+    int64_t step_ps;      /* The time of one step. */
+    int64_t end_ps;       /* The end of the last step, since the start of the prefill. */
     double compute_s, exposed_s, idle_s;
     struct inference_facts facts;
 };
@@ -37,7 +37,7 @@ struct generation_times {
 struct generation {
     struct generation_page *page; /* The prefill first. */
     uint32_t page_count;
-    uint64_t page_steps; /* Of a page that is full. */
+    uint64_t page_steps; /* Steps of a full page. */
     uint64_t sequences, output;
     uint64_t chips;
     struct generation_times times;

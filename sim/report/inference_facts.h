@@ -23,8 +23,8 @@ struct inference_stages {
 struct inference_activations {
     double bytes;
     double load_s; /* HBM's time for them. */
-    double wait_s; /* Of it, what math does not hide; at most what HBM takes longer than math in
-                      these ops. */
+    double wait_s; /* The part of load_s that math does not hide; at most what HBM takes longer than
+                      math in these ops. */
 };
 
 struct inference_launches {
@@ -38,17 +38,17 @@ struct inference_facts {
     const char *phase; /* "decode", or another kind of step. */
     uint64_t sequences;
     struct inference_stages stages;
-    uint64_t tokens;         /* Of the pass, all sequences. */
-    uint64_t context_tokens; /* In the cache behind the pass, all sequences. */
+    uint64_t tokens;         /* Tokens of the pass, all sequences. */
+    uint64_t context_tokens; /* Tokens in the cache behind the pass, all sequences. */
     double linear_s;
     double attention_s;
     double other_s;
     double weight_load_s, kv_load_s; /* HBM's time for weights; for the cache. */
     struct inference_activations activations;
-    double math_s;       /* Of products with weights and of attention, padded. */
+    double math_s;       /* Time of products with weights and of attention, padded. */
     double weight_bytes; /* Bytes of weights that are read: the embedding is looked up, not read. */
     double prefetched_bytes;   /* Bytes of weights that came while compute waited. */
-    double kv_bytes_per_token; /* That a token takes in the cache, all layers. */
+    double kv_bytes_per_token; /* Bytes that a token takes in the cache, all layers. */
     double kv_read_bytes;
     double kv_bytes;                      /* Bytes of the cache that are held. */
     struct inference_fit fit, fit_of_gib; /* The second if the data sheet's GB are GiB. */

@@ -10,9 +10,10 @@
 /* With one reading of what HBM holds. */
 struct inference_fit {
     bool has_cache;     /* Sequences leave rows behind, which limit their number. */
-    uint64_t max_batch; /* As found; else as long as the mean one, with buffers that grow so. */
-    bool is_estimate;   /* Of max_batch: it may not fit, or more may. */
-    bool with_prompts;  /* Sequences that answer, while as many prompts stay. */
+    uint64_t max_batch; /* Sequences as found; else as long as the mean one, with buffers that grow
+                           so. */
+    bool is_estimate;   /* `max_batch` is an estimate: it may not fit, or more may. */
+    bool with_prompts;  /* `max_batch` is of sequences that answer, while as many prompts stay. */
     struct smallest_slice smallest;
     bool is_tried; /* A layout of the step fits this slice. */
     bool of_gpus;

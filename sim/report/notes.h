@@ -17,7 +17,8 @@ struct notes_part {
     const char *name;
     const char *less; /* The name without the word "less"; NULL: the name has no such word. */
     double seconds;
-    const struct analysis_class *of; /* Whose exposed time it is; NULL: of no class alone. */
+    /* The class whose exposed time the part is; NULL: it is of no class alone. */
+    const struct analysis_class *of;
 };
 
 struct notes {

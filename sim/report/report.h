@@ -27,10 +27,10 @@ struct report_fold {
 
 /* The most sequences that fit a step of inference, as those who build steps have found them. */
 struct report_largest {
-    bool is;               /* It was looked for. */
+    bool is;               /* The most sequences were looked for. */
     bool is_estimate;      /* Steps may hold more than is known of them, and fewer sequences fit. */
-    uint64_t batch;        /* Of /workload/batch. */
-    uint64_t batch_of_gib; /* The same if the data sheet's GB are GiB. */
+    uint64_t batch;        /* The most sequences, as /workload/batch counts them. */
+    uint64_t batch_of_gib; /* The most sequences if the data sheet's GB are GiB. */
 };
 
 /* The smallest slice that a step of inference fits, as those who build steps have found it. */
@@ -49,9 +49,9 @@ struct report_input {
     const char *title;
     const char *question; /* What the scenario answers, or "". */
     /* For the timeline; NULL: it does not say. */
-    const char *version;  /* Of podsim. */
-    const char *scenario; /* As the command line names it. */
-    const char *settings; /* What the command line changes in it, with blanks between. */
+    const char *version;  /* The version of podsim. */
+    const char *scenario; /* The scenario's name on the command line. */
+    const char *settings; /* What the command line changes in the scenario, with blanks between. */
     const struct machine *machine;
     const struct mesh *mesh;
     const struct workload_plan *workload;
@@ -65,7 +65,7 @@ struct report_input {
     struct report_largest largest;       /* Of a step of inference. */
     struct report_slices slices;         /* The same. */
     const struct report_interval *interval; /* NULL: it was not asked for (run_interval.h). */
-    double wall_s;                          /* Of the replay; 0: wall-clock is not shown. */
+    double wall_s;                          /* Wall-clock time of the replay; 0: it is not shown. */
     /* Members that the caller has for the end of the result's object; NULL: none. */
     void (*write_more)(const void *owner, struct json_writer *json);
     const void *more_owner;

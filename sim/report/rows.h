@@ -12,7 +12,7 @@ struct arena;
 struct machine;
 struct notes;
 
-extern const struct column_table rows_ranks; /* Of struct trace. */
+extern const struct column_table rows_ranks; /* Rows of struct trace. */
 
 void rows_add_phases(const struct machine *machine, const struct analysis *facts,
                      struct strbuf *text);

@@ -14,12 +14,12 @@ struct strbuf;
 /* What measured steps of the same kind say. Ratios are measured over simulated times. */
 struct report_interval {
     double low, median, high;
-    uint32_t coverage_percent; /* Of measured steps, that lie within. */
-    const char *work;          /* In words: "inference". */
+    uint32_t coverage_percent; /* Measured steps that lie within. */
+    const char *work;          /* The kind of work in words: "inference". */
     const char *chip, *stack;
     double weight; /* Share that the rows of this chip and stack have in the interval. */
     uint32_t rows, publications;
-    uint32_t other_rows, other_publications; /* Of other chips or stacks. */
+    uint32_t other_rows, other_publications; /* Rows and publications of other chips or stacks. */
 };
 
 /* The lines behind those of the step; nothing if no interval was asked for. */

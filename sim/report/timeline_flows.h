@@ -33,7 +33,7 @@ struct timeline_flows {
     uint32_t *waiter;       /* [record]: the record of the first compute that waited for it. */
     uint32_t *waiter_next;  /* [record of compute]: the next; UINT32_MAX: none. */
     uint32_t *awaited;      /* [record of compute]: what it waited for; UINT32_MAX: nothing. */
-    uint32_t arrival_next[TRACE_STREAMS_MAX]; /* Of the stream of RECEIVEs; counts its arrivals. */
+    uint32_t arrival_next[TRACE_STREAMS_MAX]; /* The next arrival of each stream of RECEIVEs. */
 };
 
 enum status timeline_flows_find(struct arena *arena, const struct report_input *input,

@@ -16,7 +16,7 @@ enum { TIMELINE_TRACKS_MAX = TRACE_STREAMS_MAX + TRACE_PORTS_MAX + 2 };
 
 struct timeline_track {
     uint8_t kind;    /* enum trace_kind */
-    uint32_t number; /* Of the stream or port. */
+    uint32_t number; /* The number of the stream or port. */
     uint32_t first;
     uint32_t count;
 };

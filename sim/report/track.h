@@ -39,7 +39,7 @@ struct track_writer {
     struct strbuf *text;
     struct arena *arena;
     struct track_names *names;
-    struct strbuf flows; /* Of the next event. */
+    struct strbuf flows; /* Flows of the next event. */
     bool failed;         /* No memory for a name. */
 };
 

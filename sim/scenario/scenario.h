@@ -25,10 +25,11 @@ struct run_plan {
 };
 
 struct scenario {
-    uint64_t version; /* Of the format: 1. */
+    uint64_t version; /* The version of the format: 1. */
     const char *title;
     const char *question; /* What the scenario answers, or "". */
-    const char *preset;   /* What filled in keys that it leaves out (preset.h); NULL: nothing. */
+    /* What filled in keys that the scenario leaves out (preset.h); NULL: nothing. */
+    const char *preset;
     struct machine_plan machine;
     struct mesh_plan mesh;
     struct workload_plan workload;

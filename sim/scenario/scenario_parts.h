@@ -9,8 +9,8 @@
 
 extern const struct key scenario_keys[];
 extern const struct key program_keys[]; /* Keys of a scenario that a program's text begins with. */
-extern const struct key machine_keys[]; /* Of struct machine_plan. */
-extern const struct key network_keys[]; /* Of struct machine_network_plan. */
+extern const struct key machine_keys[]; /* Keys of struct machine_plan. */
+extern const struct key network_keys[]; /* Keys of struct machine_network_plan. */
 extern const struct key mesh_keys[];
 /* By enum workload_kind; of struct scenario, as the rows of the run. */
 extern const struct key workload_kinds[];

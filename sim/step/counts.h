@@ -37,8 +37,9 @@ struct workload_traffic {
     uint64_t permute_count;
     uint64_t critical_passes; /* Gathers, reductions and exchanges that the compute stream waits
                                  for. An AllReduce is two. */
-    enum format widest;       /* Of the elements that ops move. */
-    const char *algorithm; /* Of gathers and scatters, whatever the plan says; NULL: as it says. */
+    enum format widest;       /* The widest format of the elements that ops move. */
+    const char *algorithm; /* The algorithm of gathers and scatters, whatever the plan says; NULL:
+                              the plan's. */
 };
 
 /* Whether tokens of the exchanges go once to each unit of the levels on their way. */
@@ -104,8 +105,8 @@ struct workload_messages {
     double bytes;
     double sent_bytes; /* Messages that one rank sends to all others, at the rank that sends most.
                         */
-    double way_count; /* Of all ranks and both ways, each from neighbour to neighbour; no fewer than
-                         there are. */
+    double way_count;  /* Messages of all ranks and both ways, each from neighbour to neighbour; no
+                          fewer than there are. */
     double way_bytes;
 };
 
@@ -132,14 +133,15 @@ struct workload_held_anyway {
     double fixed_bytes; /* Bytes that frameworks hold whatever the step does (overheads_chip()). */
     double gathered_bytes;   /* Weights of one layer, gathered: 0 if they always lie there whole. */
     uint64_t held_ppm;       /* Microbatches in activation_bytes; see workload_lists_read(). */
-    uint64_t kept_sequences; /* Of inference, whose rows a chip keeps, whole or in part, at most. */
+    uint64_t kept_sequences; /* Sequences of inference whose rows a chip keeps, whole or in part, at
+                                most. */
     uint64_t keepers;        /* Ranks that keep different ones. */
-    uint64_t batches;        /* Of which each has as many of these, or one less. */
+    uint64_t batches;        /* Batches, each with `kept_sequences` or one less. */
 };
 
 struct workload_ops {
     double count;
-    double measured; /* Of these: measured kernels, whose time has their launch. */
+    double measured; /* Ops that are measured kernels, whose time has their launch. */
 };
 
 /* As struct graph_scarce has it, of a step. */
@@ -158,8 +160,9 @@ struct workload_inference {
 /* How often a step moves each weight; more often where modules or another half of a pass ask. */
 struct workload_weights {
     uint32_t gathers;    /* For the forward passes, where ranks have shards of it. */
-    uint32_t reductions; /* Of its gradients, where several ranks have it. */
-    const char *holders; /* Those ranks, of role[MESH_DP], by name: "dp,ep". */
+    uint32_t reductions; /* Reductions of its gradients, where several ranks have the weight. */
+    /* The ranks that have the same weight (role[MESH_DP]), by name: "dp,ep". */
+    const char *holders;
 };
 
 /* The shares of matmul_flop and padded_flop in the format of `matmuls`: linear layers. */
@@ -180,11 +183,11 @@ struct workload_counts {
     double matmul_flop; /* Executed. */
     double padded_flop; /* Matmuls with padded shapes: token rows to 8, the rest to the MXU. */
     struct workload_linear linear;
-    double vector_flop;          /* VPU */
-    double hbm_bytes;            /* Operands read once, results written once. */
-    struct workload_ops ops;     /* Compute ops. */
-    double matmul_useful;        /* Of matmul_flop: neither recomputed nor duplicated. */
-    struct workload_spare spare; /* Of matmul_flop. */
+    double vector_flop;      /* VPU */
+    double hbm_bytes;        /* Operands read once, results written once. */
+    struct workload_ops ops; /* Compute ops. */
+    double matmul_useful;    /* FLOP of matmul_flop that are neither recomputed nor duplicated. */
+    struct workload_spare spare; /* FLOP of matmul_flop that are not useful. */
     struct workload_scarce scarce;
     struct workload_inference inference;
     struct workload_copies host;

@@ -26,12 +26,12 @@ struct emit_use {
     const char *prefix;   /* Before the block's own: "mtp." of a module's embedding. */
     struct bucket bucket; /* Weights that are reduced and updated together. */
     struct bucket read;   /* The part of the weights that is gathered. */
-    bool gathers;         /* Before an op reads them. */
-    bool ahead;           /* Backward, too, at the start of the block. */
-    bool gives;           /* Behind the op that reads them. */
-    bool opens;           /* The first use of a backward pass to add to the gradient. */
-    bool closes; /* The last use of a backward pass, after which the gradient is reduced. */
-    bool last;   /* Of the last microbatch that adds to it. */
+    bool gathers;         /* The weights are gathered before an op reads them. */
+    bool ahead;           /* The gather lies at the start of the block in the backward pass, too. */
+    bool gives;           /* Gathered weights are given back behind the op that reads them. */
+    bool opens;           /* The use is the first of a backward pass to add to the gradient. */
+    bool closes; /* The use is the last of a backward pass, after which the gradient is reduced. */
+    bool last;   /* The pass is of the last microbatch that adds to the gradient. */
     uint64_t autograd_elements; /* What frameworks write before it is added to the gradient. */
 };
 

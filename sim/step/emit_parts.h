@@ -33,7 +33,7 @@ struct emit {
     uint32_t op[GRAPH_STEPS_MAX];      /* [step] */
     uint32_t plan[GRAPH_STEPS_MAX];    /* [step]: of a collective; LOWER_NONE: not yet. */
     const struct emit_end *end;        /* NULL: it is a layer's. */
-    uint32_t gather[GRAPH_BLOCKS_MAX]; /* Of an end's weights, by block. */
+    uint32_t gather[GRAPH_BLOCKS_MAX]; /* Gathers of an end's weights, by block. */
 };
 
 /* The graph of a part of the model, or NULL: there is no room. */

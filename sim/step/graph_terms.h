@@ -10,13 +10,14 @@
 /* A part of the model that has a graph of its own. */
 struct step_part {
     enum block_part part;
-    uint64_t layer;   /* Of layers the first; of other parts the last one of the model. */
-    uint32_t kind;    /* Of a layer: LAYER_DENSE, LAYER_MOE. */
-    uint8_t attends;  /* Of a layer: bits as of ranks_layer_attends(). */
+    uint64_t layer;   /* The first of a part's layers; the model's last layer, where the part is no
+                         layer. */
+    uint32_t kind;    /* LAYER_DENSE or LAYER_MOE, of a layer. */
+    uint8_t attends;  /* Bits of ranks_layer_attends(), of a layer. */
     bool used_before; /* Of an end: another use of the embedding, or of the head, has left its
                          gradient in the same backward pass. So has any other use of the head than
                          the model's own, and of the embedding in modules any but the last one's. */
-    uint64_t count;   /* Of the whole model with its modules, in one microbatch. */
+    uint64_t count;   /* Uses of the part in the whole model with its modules, in one microbatch. */
 };
 
 enum { STEP_PARTS_MAX = ATTENDS_KINDS * LAYER_KINDS + 5 };

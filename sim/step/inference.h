@@ -44,7 +44,7 @@ enum inference_weights { INFERENCE_STATIONARY, INFERENCE_GATHERED };
 struct inference_decodes {
     uint64_t count;
     struct lengths context; /* Tokens in the cache, the new ones among them. */
-    uint64_t new_tokens;    /* Of each sequence. */
+    uint64_t new_tokens;    /* New tokens of each sequence. */
 };
 
 /* Sequences whose tokens are all there at once. */
@@ -71,9 +71,10 @@ struct inference_generation {
 };
 
 struct inference_plan {
-    struct inference_decodes decodes; /* Of a prefill none; of a generation none, as its prompts go
-                                         on as decodes: see inference_decode_count(). */
-    struct inference_prompts prompts; /* Of a decode none. */
+    /* Sequences that answer. A prefill has none, nor has a generation, as its prompts go on as
+     * decodes: see inference_decode_count(). */
+    struct inference_decodes decodes;
+    struct inference_prompts prompts; /* Sequences that are read. A decode has none. */
     struct inference_generation generation;
     struct inference_ways ways;
     enum inference_weights weights;
@@ -82,10 +83,11 @@ struct inference_plan {
      * holds in them is about the most that it ever holds. */
     bool samples_passes;
     enum format cache; /* Format of keys and values that stay. */
-    enum format head;  /* Of the head's matrix. */
+    enum format head;  /* The format of the head's matrix. */
     bool whole_units;  /* A core of a chip takes all keys of a sequence and head. */
     enum inference_prefetch prefetch;
-    struct plan_chooser chooser; /* Of "auto"; none: by shape, as in training. */
+    /* What chooses for "auto"; none: the shape does, as in training. */
+    struct plan_chooser chooser;
 };
 
 /* Of some sequences, in a pass or in all passes of the step. */
@@ -143,7 +145,7 @@ struct inference_ranks {
     uint64_t head_rows;                             /* Tokens whose logits are wanted. */
     struct graph_served served[INFERENCE_PARTS][2]; /* [part][windowed] */
     uint64_t held_rows[2];                          /* [windowed] Of the cache, behind the step. */
-    struct inference_sum all;                       /* Of the pass, on all ranks. */
+    struct inference_sum all;                       /* Sums of the pass, on all ranks. */
 };
 
 /* Fills ranks->inference.charged, which stays. */

@@ -30,15 +30,15 @@ enum lower_stream {
     LOWER_SUM_TP_D,
     LOWER_REDUCE_DP,
     LOWER_GATHER_DP,
-    LOWER_SUM_KV,     /* Of weights' gradients that ranks of tp have parts of: of heads. */
-    LOWER_SUM_LOGITS, /* Of results that ranks of tp have parts of. */
-    LOWER_SUM_ROWS,   /* Of weights' gradients of which they have parts of tokens. */
-    LOWER_DISPATCH,   /* Tokens to the ranks that have their experts. */
-    LOWER_COMBINE,    /* Tokens back from their experts. */
+    LOWER_SUM_KV,     /* Sums of weights' gradients of heads that ranks of tp have parts of. */
+    LOWER_SUM_LOGITS, /* Sums of results that ranks of tp have parts of. */
+    LOWER_SUM_ROWS, /* Sums of weights' gradients that ranks of tp have from parts of the tokens. */
+    LOWER_DISPATCH, /* Tokens to the ranks that have their experts. */
+    LOWER_COMBINE,  /* Tokens back from their experts. */
     LOWER_REDUCE_EXPERTS,
     LOWER_GATHER_EXPERTS,
     LOWER_GATHER_SEQUENCE,
-    LOWER_GATHER_KV, /* Of a cache that ranks of tp with the same heads share. */
+    LOWER_GATHER_KV, /* Gathers of a cache that ranks of tp with the same heads share. */
     LOWER_REDUCE_SEQUENCE,
     LOWER_REDUCE_KV,
     LOWER_HOME_SEQUENCE, /* Sums of dK and dV that have gone round. */
@@ -93,7 +93,7 @@ enum lower_act {
     ACT_REDUCE,
     ACT_SEND_COPY,  /* To the rank that holds the same stages. */
     ACT_SUM_COPIES, /* Adds what comes from that rank. */
-    ACT_TIE,        /* Of a matrix on two stages: gradients go each way and are added. */
+    ACT_TIE,        /* Gradients of a matrix on two stages go each way and are added. */
     ACT_COUNT,
 };
 
@@ -128,22 +128,22 @@ struct lower_part {
     uint8_t act;     /* enum lower_act */
     uint8_t keeping; /* enum lower_weights */
     uint8_t updates; /* enum lower_module: the unit that is updated behind the pass. */
-    uint8_t pass;    /* Of inference: which pass of the step, or the first one that is like it. */
+    uint8_t pass;    /* The pass of a step of inference, or the first one that is like it. */
     uint8_t send;    /* enum pipeline_way */
     uint8_t arrays;  /* Number of arrays [B_X, D] between blocks that are sent. */
     bool around;     /* The message goes from the last rank to the first, or back. */
     bool receives;   /* The input comes as a message. */
-    uint8_t attends; /* Of a layer: bits as of ranks_layer_attends(). */
+    uint8_t attends; /* Bits of ranks_layer_attends(), of a layer. */
     bool top;        /* A layer that keeps its activations where others store them on the host. */
-    bool updated; /* Of a forward pass: weights come from the last step's update, and are gathered
-                     from ranks that each have updated a part of the weights. */
-    bool head_stays;  /* Of the head: its weights stay from its forward pass to its backward pass,
-                         which is the next of the rank. */
-    bool since;       /* Gathers wait for what the block says, not for the slots before. */
-    bool last;        /* Gradients are reduced after the pass. */
+    bool updated;    /* Weights of a forward pass come from the last step's update, and are gathered
+                        from ranks that each have updated a part of the weights. */
+    bool head_stays; /* Weights of the head stay from its forward pass to its backward pass, which
+                        is the next of the rank. */
+    bool since;      /* Gathers wait for what the block says, not for the slots before. */
+    bool last;       /* Gradients are reduced after the pass. */
     bool last_lookup; /* The gradient of an embedding that both ends use is reduced after the pass.
                        */
-    struct mtp_position place; /* Of a module that predicts a further token. */
+    struct mtp_position place; /* The place of a module that predicts a further token. */
 };
 
 /* Graphs of the model's parts, for one pass of the step. */
@@ -158,14 +158,16 @@ struct lower {
     struct builder build;
     struct lower_shape *shapes; /* [pass] In training one serves all. */
     uint32_t shape_count;
-    struct lower_shape *shape;          /* Of the template under construction. */
+    struct lower_shape *shape;          /* The shape of the template under construction. */
     const struct ranks *ranks;          /* Ranks of `shape`. */
     uint8_t stream[LOWER_STREAM_COUNT]; /* In the program, or PROGRAM_STREAMS_MAX. */
-    struct plan_request refused;        /* Whose algorithm cannot run, once build.status says so. */
+    /* The request whose algorithm cannot run, once build.status says so. */
+    struct plan_request refused;
 
     /* The template under construction. */
-    struct lower_part part;          /* Of a pair, the second pass once it has begun. */
-    const struct ranks_layer *layer; /* Of a layer, or of a module's: which kind. */
+    /* The part that is emitted: of a pair the second pass, once it has begun. */
+    struct lower_part part;
+    const struct ranks_layer *layer; /* The kind of a layer, or of a module's layer. */
     uint32_t pass_first;             /* The first op of the part. */
     uint32_t output;   /* The op whose end makes the running activation (or its gradient)
                           available; LOWER_NONE: it comes from earlier slots. */

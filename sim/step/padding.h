@@ -22,7 +22,7 @@ struct padding {
 
 struct paddings {
     struct padding of[PADDINGS_MAX];
-    uint32_t count; /* Of what is padded; the rest divides. */
+    uint32_t count; /* Entries: what is padded; the rest divides. */
 };
 
 void padding_list(const struct ranks *ranks, struct paddings *ret_paddings);

@@ -15,8 +15,8 @@ enum pipeline_way { WAY_NONE, WAY_NEXT, WAY_PREVIOUS, WAY_COUNT };
 
 /* All in which templates differ. Without gaps, as its parts are. */
 struct pipeline_variant {
-    uint64_t given_bytes;      /* Of gathered weights, at its end. */
-    struct lower_part part[2]; /* Of two passes that overlap, the forward pass first. */
+    uint64_t given_bytes;      /* Bytes of gathered weights that are given back at the end. */
+    struct lower_part part[2]; /* The parts of two passes that overlap, the forward pass first. */
     uint8_t part_count;
     uint8_t receive; /* enum pipeline_way */
     uint8_t unused[2];
@@ -39,8 +39,8 @@ struct pipeline_role {
     uint64_t block_capacity;
     uint32_t block_count;
     uint32_t slot_count;
-    uint32_t action_next; /* Of the list: gathers and reductions. */
-    uint32_t give_next;   /* Of the list: what is given back. */
+    uint32_t action_next; /* The next of the list's gathers and reductions. */
+    uint32_t give_next;   /* The next of the list's weights that are given back. */
     uint32_t sent_count;  /* Number of entries of `sent_stage`. */
     uint32_t *sent_stage; /* Stages whose gradients have gone to the rank of the other copy, in that
                              order. */
@@ -55,7 +55,7 @@ struct pipeline {
     uint16_t played;     /* The template that was asked for last. */
     uint32_t *number[2]; /* [stage · microbatches + microbatch]: the message that a forward (0) or
                             backward pass (1) sends is that of its sender's stream, from 1. */
-    uint32_t tied_rank;  /* Which shares a matrix with the first. */
+    uint32_t tied_rank;  /* The rank that shares a matrix with the first. */
     uint32_t tied_message[PIPELINE_TIED]; /* Numbers of the messages that bring the gradients of
                                              the other, to the first stage and to `tied_rank`. */
     bool differs; /* Only the last microbatch reduces gradients, or updates. */
@@ -105,8 +105,8 @@ struct pipeline_messages {
     enum pipeline_way receive, send;
     bool around;       /* Sent from the last rank to the first, or back. */
     uint64_t arrivals; /* How many must have come. */
-    uint32_t arrays;   /* Of what is sent: the model's, and of each module before its head; 0: the
-                          tokens that are sampled. */
+    uint32_t arrays;   /* Arrays that are sent: the model's, and one of each module before its head;
+                          0: the tokens that are sampled. */
 };
 struct pipeline_messages pipeline_messages_of(const struct pipeline *pipeline, uint32_t rank,
                                               const struct schedule_pass *pass);

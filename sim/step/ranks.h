@@ -54,10 +54,10 @@ struct ranks_layer {
     struct bucket bucket[LAYER_BUCKETS_MAX]; /* In the order of the forward pass. */
     uint32_t bucket_count;
     uint64_t place_elements[MATRICES_MAX]; /* With the norm's, on the in-projections. */
-    uint32_t mixer_places;                 /* Of the block that mixes tokens, a bit each. */
-    uint32_t expert_places;                /* Of experts' own matrices. */
+    uint32_t mixer_places;                 /* Places of the block that mixes tokens, a bit each. */
+    uint32_t expert_places;                /* Places of experts' own matrices, a bit each. */
     uint64_t count;                        /* 0: the model has none. */
-    uint64_t lent_bytes; /* Of the buckets, what layers lack that have no K and V of their own. */
+    uint64_t lent_bytes; /* Bytes of the buckets that layers without K and V of their own lack. */
     bool experts;
     bool sums_parts; /* Ranks of tp have parts of some weights' gradients, which are added up. */
 };
@@ -122,7 +122,7 @@ struct ranks {
     uint32_t cp;               /* Ranks that each sequence is split over. */
     uint32_t data;             /* Ranks that split the batch's tokens: X·Z. */
     uint32_t shards;           /* Ranks that parameters are split over: X, or 1. */
-    enum mesh_role shard_role; /* Their role: fsdp, or dp with zero 3. */
+    enum mesh_role shard_role; /* The role of ranks with shards: fsdp, or dp with zero 3. */
     struct replicas replicas;  /* Ranks of dp, ep and cp; of experts' weights see `experts`. */
     struct ranks_gradients gradients;
     struct ranks_axes axes;
@@ -134,7 +134,7 @@ struct ranks {
     struct ranks_heads heads;
     struct ranks_sequences sequences;
 
-    uint32_t pass;                    /* Of inference: which pass of the step the rows are of. */
+    uint32_t pass;                    /* The pass of a step of inference that the rows are of. */
     struct inference_ranks inference; /* Where ranks_serves(). */
     struct routing experts;
     struct ranks_layer layer[LAYER_KINDS];

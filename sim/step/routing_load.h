@@ -20,7 +20,7 @@ struct routing_load {
     uint64_t came_most; /* Tokens that come to the rank that gets most, its own among them. */
     uint64_t sent_most; /* Tokens of the rank that sends most, once for each rank that a token goes
                            to. */
-    uint64_t sent;      /* Of all ranks. */
+    uint64_t sent;      /* Rows that all ranks send. */
     /* Of a group on switches, what all ranks send on along a dimension. On a grid, where each copy
      * goes its own way, as many as would have to cross the dimension's links if they went evenly to
      * all ranks, those for the sender itself among them: of all dimensions the least, and no more
@@ -32,7 +32,7 @@ struct routing_load {
 struct routing_request {
     const struct group *group; /* On switches only, or on a grid that is not twisted. */
     const struct plan_ragged *ragged;
-    uint64_t tokens;   /* Of each rank, or of the first ones (ragged->tokens). */
+    uint64_t tokens;   /* Tokens of each rank, or of the first ranks (ragged->tokens). */
     uint64_t capacity; /* Rows that an expert computes at most; 0: all. */
     const struct cancel *watch;
 };

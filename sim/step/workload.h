@@ -29,7 +29,7 @@ enum workload_backward { WORKLOAD_BACKWARD_DW_FIRST, WORKLOAD_BACKWARD_DX_FIRST 
 enum workload_activations {
     WORKLOAD_ACTIVATIONS_MODEL,
     WORKLOAD_ACTIVATIONS_TOKENS,
-    WORKLOAD_ACTIVATIONS_REPLICATED, /* Of inference: each rank of tp has all. */
+    WORKLOAD_ACTIVATIONS_REPLICATED, /* Each rank of tp has all, in inference. */
 };
 /* How ranks of cp attend to sequences that they share. */
 enum workload_context {
@@ -97,7 +97,7 @@ struct workload_scores {
     enum workload_attention mask;
     enum workload_kernel kernel;
     enum workload_context context;
-    enum workload_context_order order; /* Of the parts of a sequence. */
+    enum workload_context_order order; /* The order of the parts of a sequence. */
 };
 
 /* How often a token goes to a rank: once, and once to its node on the way; or straight there, once
@@ -109,17 +109,17 @@ struct workload_routing {
     enum workload_token_copies copies;
     uint32_t skew_ppm;           /* 0: every expert is as likely, and nothing is drawn. */
     uint32_t capacity_ppm;       /* Millionths of its even rows that an expert computes; 0: all. */
-    uint64_t seed;               /* Of what is drawn. */
+    uint64_t seed;               /* The seed of what is drawn. */
     struct routing_drawn *drawn; /* Keeps what was drawn last, for the next one (routing_load.h);
                                     NULL: everyone draws. */
 };
 
 /* How ranks of pp play the model. */
 struct workload_stages {
-    const char *schedule;            /* The schedule's name in the catalogue; NULL: the default. */
-    const struct schedule *given;    /* Read from a file, which goes before the name. */
-    uint32_t held_max;               /* "auto": microbatches a rank may hold; 0: as 1F1B. */
-    const char *layout;              /* Which stage has what (stages.h); NULL: alike. */
+    const char *schedule;         /* The schedule's name in the catalogue; NULL: the default. */
+    const struct schedule *given; /* Read from a file, which goes before the name. */
+    uint32_t held_max;            /* "auto": microbatches a rank may hold; 0: as 1F1B. */
+    const char *layout; /* The layers of each stage (stages.h); NULL: all stages are alike. */
     enum workload_regather regather; /* Unless the file says itself when. */
 };
 
@@ -127,8 +127,8 @@ struct workload_stages {
 struct workload_plan {
     enum workload_kind kind;
     struct model model;
-    struct inference_plan inference; /* Of all kinds but TRAIN_STEP. */
-    uint64_t batch_tokens;           /* Of the whole machine, a step. */
+    struct inference_plan inference; /* The plan of all kinds but TRAIN_STEP. */
+    uint64_t batch_tokens;           /* Tokens of the whole machine, a step. */
     uint64_t sequence_length;
     enum graph_remat remat;
     uint32_t zero;       /* 0 to 3, for `dp`. */
@@ -223,8 +223,8 @@ bool workload_ends_meet(const struct workload_plan *plan, uint32_t ranks);
 /* Borders between stages on different ranks of pp, of all copies of the model: each microbatch of a
  * copy crosses its borders once as an activation, and back as a gradient. */
 struct workload_borders {
-    uint32_t pair; /* Of two neighbours, at the pair that has most. */
-    uint32_t rank; /* Of one rank with all others, at the one that has most. */
+    uint32_t pair; /* Borders of two neighbours, at the pair that has most. */
+    uint32_t rank; /* Borders of one rank with all others, at the rank that has most. */
     uint32_t way;  /* All messages, each once for each pair of neighbours on its way: at most. */
 };
 

@@ -18,12 +18,12 @@ enum { BENCH_ROWS_MAX = 16 };
 
 /* What one run of a load did. */
 struct bench_sample {
-    uint64_t count;          /* Of what the row counts: transfers, or holds. */
+    uint64_t count;          /* The number of what the row counts: transfers, or holds. */
     uint64_t event_count;    /* Handler calls, one for each chip. */
     uint64_t entry_count;    /* Batches taken from the queue. */
     uint64_t chip_count;     /* 0: the load has none. */
     uint64_t reserved_bytes; /* Reserved; less is touched. */
-    uint64_t digest;         /* Of what happened: equal in every run. */
+    uint64_t digest;         /* The digest of what happened: equal in every run. */
     double wall_s;           /* Without the setting up. */
 };
 

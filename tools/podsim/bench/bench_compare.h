@@ -16,12 +16,12 @@ struct worker;
 enum { BENCH_PAIRS = 5, BENCH_PAIRS_MAX = 99, BENCH_REFUSED_BYTES = 128 };
 
 struct bench_pairs {
-    const char *name; /* Of the step. */
-    uint64_t events;  /* Of one run of this podsim. */
-    uint32_t runs;    /* Of each podsim in a pair: short ones are repeated. */
+    const char *name; /* The name of the step. */
+    uint64_t events;  /* Events of one run of this podsim. */
+    uint32_t runs;    /* Runs of each podsim in a pair: short ones are repeated. */
     double cpu_s, other_cpu_s;
     double ratio, ratio_least, ratio_most; /* This podsim's CPU over the other's; the median. */
-    bool same;                             /* Both have one digest. */
+    bool same;                             /* Both podsims have one digest. */
     /* What the other one said instead of a result; "": it has one. */
     char refused[BENCH_REFUSED_BYTES];
 };

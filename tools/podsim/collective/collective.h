@@ -27,7 +27,7 @@ struct collective_member {
 };
 
 struct collective_study {
-    struct arena *arena; /* Of everything but single runs. */
+    struct arena *arena; /* The memory of everything but single runs. */
     const struct options *options;
     struct collective_args
         asked; /* An algorithm at least; of the first member, the others: auto. */
@@ -46,10 +46,10 @@ struct collective_study {
     uint32_t run_count;
     uint32_t run_count_max;
     uint32_t merged_count; /* Runs left out, as another name means the same plan. */
-    struct fold fold;      /* Of the last run. */
+    struct fold fold;      /* The fold of the last run. */
 
     struct trace_chips shown; /* None: there is no timeline. */
-    struct strbuf timeline;   /* Of the one run. */
+    struct strbuf timeline;   /* The timeline of the one run. */
 };
 
 extern const struct option collective_options[];

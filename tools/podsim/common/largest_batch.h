@@ -18,8 +18,8 @@ enum {
 /* A batch, and what a chip holds of it. */
 struct batch_held {
     uint64_t batch;
-    double bytes; /* At least; INFINITY: the batch cannot be. */
-    bool is_peak; /* It holds no more at any time. */
+    double bytes; /* Bytes of a chip at least; INFINITY: the batch cannot be. */
+    bool is_peak; /* The chip holds no more than `bytes` at any time. */
 };
 
 /* What is known of batches; searches for several amounts of memory share it. */

@@ -21,7 +21,8 @@ struct placing_side {
 struct placing {
     const char *where;                /* What errors are about. */
     uint32_t rank[MESH_ROLE_COUNT];   /* Ranks of each axis of the mesh; 1: it is none. */
-    uint32_t across[MESH_ROLE_COUNT]; /* Of these, how many slices; 0: nothing says it. */
+    uint32_t across[MESH_ROLE_COUNT]; /* Slices that the ranks of an axis lie across; 0: nothing
+                                         says it. */
     struct placing_side side[PLACING_SIDES_MAX]; /* The nearest chips first. */
     uint32_t side_count;
     bool is_grid; /* Axes but fsdp take a side that is as long as they are, where there is one. */

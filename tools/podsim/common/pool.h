@@ -24,9 +24,9 @@ struct worker;
 
 /* What one thread has done, for the line of progress. */
 struct pool_thread {
-    struct progress_events events; /* Of this thread only. */
+    struct progress_events events; /* Events of this thread only. */
     atomic_uint_fast64_t event_count;
-    _Atomic double share; /* Of the part that it does. */
+    _Atomic double share; /* The share that is done of the thread's part. */
 };
 
 struct pool {
@@ -38,10 +38,10 @@ struct pool {
     const struct parallel_work *work;
     atomic_uint next, ended;
     atomic_bool stop;    /* A part failed: none begins. */
-    uv_mutex_t lock;     /* Of the failure. */
+    uv_mutex_t lock;     /* The lock of the failure. */
     uint32_t failed;     /* The lowest part that failed; part_count: none did. */
-    enum status status;  /* Of that part. */
-    struct error *error; /* Of that part. */
+    enum status status;  /* The status of the part that failed. */
+    struct error *error; /* The error of the part that failed. */
 };
 
 /* -j; without it one thread for each core that the process may use. */

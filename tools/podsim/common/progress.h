@@ -16,7 +16,7 @@ struct progress_words {
 
 /* Events of runs that come one after the other, each counting from 0. */
 struct progress_events {
-    uint64_t ended; /* Of runs before the current one, as of their last report. */
+    uint64_t ended; /* Events of runs before the current one, as of their last report. */
     uint64_t run;
 };
 

@@ -13,7 +13,7 @@
 /* Borrows from the chain. Program, trace and fold are left out if it was not replayed. */
 void report_from_session(const struct session *session, struct report_input *ret_input);
 
-const char *report_version(void); /* Of podsim: "0.1.0". */
+const char *report_version(void); /* The version of podsim: "0.1.0". */
 
 /* What a timeline says of where it comes from: the version, the scenario as the command line names
  * it, and each --set. STATUS_NO_MEMORY. */
@@ -28,7 +28,7 @@ bool report_in_colour(int descriptor);
 struct report_terminal {
     bool colour;
     bool is_one;      /* False: tables keep their full width. */
-    uint32_t columns; /* Of pictures; 94 where it is no terminal. */
+    uint32_t columns; /* Columns of pictures; 94 where there is no terminal. */
 };
 
 struct report_terminal report_terminal(int descriptor);

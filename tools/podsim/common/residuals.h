@@ -15,7 +15,7 @@ struct arena;
 struct session;
 
 enum {
-    RESIDUAL_COVERAGE_PERCENT = 80,   /* Of measured steps, the share within an interval. */
+    RESIDUAL_COVERAGE_PERCENT = 80,   /* The share of measured steps within an interval. */
     RESIDUAL_STEADY_MFU_PERCENT = 25, /* Below this MFU a training step is far from the peak. */
 };
 
@@ -26,19 +26,20 @@ enum residual_work {
     RESIDUAL_SERVING, /* A step of inference, or a whole answer. */
     RESIDUAL_WORKS
 };
-extern const char *const residual_work_names[RESIDUAL_WORKS + 1]; /* Of the file; NULL ends. */
-extern const char *const residual_work_words[RESIDUAL_WORKS];     /* For people. */
+/* Words of the file; NULL ends. */
+extern const char *const residual_work_names[RESIDUAL_WORKS + 1];
+extern const char *const residual_work_words[RESIDUAL_WORKS]; /* Words for people. */
 
 /* What a step has in common with measured ones. */
 struct residual_kind {
     enum residual_work work;
     const char *chip;
-    const char *stack; /* Whose measured kernels it has. */
+    const char *stack; /* The stack whose measured kernels the step has. */
     bool eight_bits;   /* Matmuls are in a format of 8 bits. */
 };
 
 struct residual {
-    const char *id;          /* Of the published row. */
+    const char *id;          /* The id of the published row. */
     const char *publication; /* Rows of one publication share an error. */
     struct residual_kind kind;
     uint32_t ratio_ppm; /* Measured over simulated time, in millionths. */

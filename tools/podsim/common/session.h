@@ -22,25 +22,31 @@ enum session_stage {
     SESSION_SCENARIO,
     SESSION_MACHINE,
     SESSION_MESH,
-    SESSION_GRAPH, /* Of a part of the model; nothing of the chain. */
+    SESSION_GRAPH, /* The graph of a part of the model, and nothing of the chain. */
     SESSION_PROGRAM,
 };
 
 /* Where the scenario comes from, and what the command line changes in it. */
 struct session_source {
     const char *path;
-    const char *text; /* Of a built-in scenario or of a pipe; NULL: read from `path`. */
+    /* The text of a built-in scenario or of a pipe; NULL: it is read from `path`. */
+    const char *text;
     uint64_t text_bytes;
-    struct arena *arena; /* Of a text that was read before; NULL: none was. */
+    struct arena *arena; /* The memory of a text that was read before; NULL: none was. */
     bool is_piped;       /* The text came by standard input or a pipe: no path gives it again. */
     bool full;
-    bool is_program;                    /* The text is a program's (sim/scenario/program_file.h). */
-    const struct schedule *schedule;    /* Of its pipeline, out of a file; NULL: as it says. */
-    uint32_t schedule_held_max;         /* Of a pipeline's ranks; see struct workload_plan. */
-    const struct cancel *watch;         /* While it is built; NULL: nobody waits. */
-    struct routing_drawn *drawn;        /* Of several chains, one after the other; NULL: of one. */
-    const struct machine *machine;      /* As the scenario has it; NULL: the chain's own. */
-    const struct plan_chooser *chooser; /* Of the same machine; NULL: the chain's own. */
+    bool is_program; /* The text is a program's (sim/scenario/program_file.h). */
+    /* The pipeline's schedule out of a file; NULL: the scenario's. */
+    const struct schedule *schedule;
+    uint32_t schedule_held_max; /* Microbatches that ranks of a pipeline hold; see struct
+                                   workload_plan. */
+    const struct cancel *watch; /* Who may cancel while the chain is built; NULL: nobody waits. */
+    /* What several chains draw, one after the other; NULL: the chain's own. */
+    struct routing_drawn *drawn;
+    /* The scenario's machine, built before; NULL: the chain's own. */
+    const struct machine *machine;
+    /* The chooser of the same machine; NULL: the chain's own. */
+    const struct plan_chooser *chooser;
     struct scenario_setting settings[SESSION_SETTINGS_MAX];
     uint32_t setting_count;
     uint32_t set_count;                /* The first of `settings`, as many as --set gives. */

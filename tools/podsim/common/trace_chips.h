@@ -11,7 +11,7 @@
 #include "sim/trace/trace.h"
 
 struct trace_chips {
-    uint32_t chip[TRACE_SHOWN_MAX]; /* Of the machine, in the order of the list. */
+    uint32_t chip[TRACE_SHOWN_MAX]; /* Chips of the machine, in the order of the list. */
     uint32_t count;
 };
 

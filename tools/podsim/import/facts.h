@@ -13,9 +13,9 @@ struct import_ranks {
     uint64_t tp, pp, cp, ep;
     uint64_t dp, fsdp;          /* Replicas, and ranks that shard all of a model. */
     uint64_t expert_tp;         /* Ranks that split an expert's matrices. */
-    uint64_t nodes, node_ranks; /* That the launcher starts. */
-    uint64_t stage_layers;      /* Of one chunk of a rank of the pipeline. */
-    uint64_t chunks;            /* Of a rank of the pipeline. */
+    uint64_t nodes, node_ranks; /* Nodes, and ranks of a node, that the launcher starts. */
+    uint64_t stage_layers;      /* Layers of one chunk of a rank of the pipeline. */
+    uint64_t chunks;            /* Chunks of a rank of the pipeline. */
     const char *schedule, *layout;
 };
 
@@ -25,7 +25,7 @@ struct import_axes {
 };
 
 struct import_step {
-    uint64_t sequences;  /* Of a step, of the whole machine. */
+    uint64_t sequences;  /* Sequences of a step, of the whole machine. */
     uint64_t local;      /* Sequences of a replica in one step, or in a part of it. */
     uint64_t microbatch; /* Sequences of a replica in one pass. */
     const char *each;    /* Sequences of a chip in one pass; may be a fraction. */
@@ -41,9 +41,9 @@ struct import_policy {
     uint64_t full_sharding; /* A sharding of all of a model; `sharding` says more. */
     const char *sharding;
     const char *reshard;  /* Gathered weights are given up behind the forward pass. */
-    uint64_t stage;       /* Of ZeRO. */
+    uint64_t stage;       /* The stage of ZeRO. */
     uint64_t repeats;     /* Each layer is computed again. */
-    uint64_t checkpoints; /* The same, where a framework has two keys for it. */
+    uint64_t checkpoints; /* Each layer is computed again, where a framework has two keys for it. */
     uint64_t gathers_ahead, reduces_ahead, overlaps_tp;
     uint64_t sequence_parallel;
     const char *context, *attention;
@@ -58,7 +58,7 @@ struct import_formats {
     uint64_t gradients_bf16, gradients_fp32;
     const char *weights, *activations, *gradients, *moments;
     const char *converters;
-    const char *precision; /* Of activations and products. */
+    const char *precision; /* The format of activations and products. */
 };
 
 struct import_names {
@@ -81,11 +81,11 @@ struct import_sizes {
 
 struct import_experts {
     uint64_t count, top_k;
-    uint64_t width;  /* Of one expert. */
+    uint64_t width;  /* The width of one expert. */
     uint64_t shared; /* Experts that all tokens go to. */
     uint64_t shared_width;
     uint64_t dense_layers;
-    const char *layers; /* Which have experts, in the framework's words. */
+    const char *layers; /* The layers that have experts, in the framework's words. */
     uint64_t groups, top_groups, router_biased;
     const char *capacity;
 };

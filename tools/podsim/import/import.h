@@ -25,11 +25,11 @@ struct strbuf;
 enum import_how {
     IMPORT_COUNT,   /* A whole number of 1 or more, into a fact. */
     IMPORT_AMOUNT,  /* A whole number, into a fact; 0 is none. */
-    IMPORT_REST,    /* The same, or -1: what follows from others, as if it were not said. */
+    IMPORT_REST,    /* A whole number, into a fact; -1 is as if the key were not there. */
     IMPORT_WORD,    /* A text, into a fact. */
     IMPORT_ON,      /* A flag, or a boolean: 1 or 0 into a fact. */
     IMPORT_OFF,     /* A flag, or a boolean: its contrary into a fact. */
-    IMPORT_NOTHING, /* It changes no step's time. */
+    IMPORT_NOTHING, /* The key changes no step's time. */
     IMPORT_LACKS,   /* podsim cannot express it, unless it has a value that changes nothing. */
 };
 
@@ -61,7 +61,7 @@ struct import {
     const char *machine_text; /* `--machine` */
     struct machine machine;
     struct json *machine_json;
-    bool is_ideal; /* Its profile. */
+    bool is_ideal; /* The machine's profile is `ideal`. */
     struct import_facts facts;
     /* By the place of a fact: the setting that states it; NULL: none does. */
     struct import_setting *said[sizeof(struct import_facts) / sizeof(uint64_t)];
@@ -139,7 +139,7 @@ void import_latent_fill(struct import *import, const struct import_latent *other
 /* The same where a framework has names, "llama3 8B" of a name and a flavor. */
 struct import_name {
     const char *theirs, *ours; /* `theirs` NULL ends a table. */
-    bool lacks_mtp; /* Its module for multi-token prediction is off unless a key has it on. */
+    bool lacks_mtp; /* The module for multi-token prediction is off unless a key has it on. */
 };
 enum status import_model_named(struct import *import, const struct import_name *names,
                                struct error *reterr);

@@ -15,7 +15,7 @@ enum {
     IMPORT_FILE_BYTES_MAX = 1 << 20,
     IMPORT_SETTINGS_MAX = 4096,
     IMPORT_GIVEN_MAX = 64,
-    IMPORT_DEPTH_MAX = 32, /* Of tables, lists and expansions. */
+    IMPORT_DEPTH_MAX = 32, /* Depth of tables, lists and expansions. */
 };
 
 /* What is said of a variable among arguments that neither the file nor `--with` assigns. */
@@ -27,7 +27,7 @@ enum import_form {
     IMPORT_BOOLEAN, /* "true" or "false" */
     IMPORT_NUMBER,
     IMPORT_TEXT,
-    IMPORT_LIST, /* Its elements, with a blank between. */
+    IMPORT_LIST, /* The elements of a list, with a blank between. */
 };
 
 enum import_outcome {
@@ -49,7 +49,7 @@ struct import_setting {
 /* `--with KEY=VALUE`: as if it stood behind the file's last line. */
 struct import_given {
     const char *key, *value;
-    bool is_taken; /* By the expansion of a variable. */
+    bool is_taken; /* The expansion of a variable has taken the value. */
 };
 
 struct import_file {
@@ -57,7 +57,8 @@ struct import_file {
     const char *path;
     const char *text; /* Ended by a 0. */
     uint64_t text_bytes;
-    const char *program; /* That a script runs, "pretrain_gpt.py"; NULL: nothing says it. */
+    /* The program that a script runs, "pretrain_gpt.py"; NULL: nothing says it. */
+    const char *program;
     uint32_t program_line;
     struct import_setting *setting; /* [IMPORT_SETTINGS_MAX] */
     uint32_t count;

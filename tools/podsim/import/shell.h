@@ -11,9 +11,9 @@
 #include "tools/podsim/import/settings.h"
 
 enum {
-    SHELL_BYTES_MAX = 1 << 22, /* Of all words that a script makes. */
+    SHELL_BYTES_MAX = 1 << 22, /* Bytes of all words that a script makes. */
     SHELL_VARIABLES_MAX = 1024,
-    SHELL_WORDS_MAX = 8192, /* Of one command or array. */
+    SHELL_WORDS_MAX = 8192, /* Words of one command or array. */
 };
 
 /* What is said of a command, or of a part of one, that may change variables. */
@@ -38,8 +38,8 @@ struct shell_variable {
     const char *name;
     bool is_array;
     bool is_readonly;
-    bool is_unknown;          /* Of a loop: the value is one that podsim does not know. */
-    struct shell_words words; /* Of a text: one. */
+    bool is_unknown;          /* The value, of a loop, is one that podsim does not know. */
+    struct shell_words words; /* The words of an array; of a text one. */
 };
 
 /* What a variable was before an assignment. */
@@ -62,9 +62,10 @@ struct shell_tally {
 struct shell_run {
     uint32_t skipping;    /* Above 0: nothing is run. */
     uint32_t ended;       /* The line of an `exit` at which the script ends; 0: it goes on. */
-    uint32_t lost_before; /* That line. */
-    uint32_t conditions;  /* Of `if`, within one another: a failure there ends no script. */
-    bool ends_at_failure; /* After `set -e`. */
+    uint32_t lost_before; /* What `tally.lost` was where the script ended. */
+    /* Conditions of `if`, within one another: a failure there ends no script. */
+    uint32_t conditions;
+    bool ends_at_failure; /* A failure ends the script, after `set -e`. */
 };
 
 struct shell {
@@ -72,7 +73,7 @@ struct shell {
     const char *at, *end;
     uint32_t line;
     uint32_t depth;
-    uint64_t bytes;      /* Of all words so far. */
+    uint64_t bytes;      /* Bytes of all words so far. */
     bool unset_is_empty; /* In conditions; elsewhere "$NAME" stays as it is written. */
     bool is_whole;       /* In assignments and [[ ]]: blanks in a variable end no word. */
     bool is_declared;    /* In those of `declare` {a,b} stands for other words all the same. */
@@ -84,12 +85,14 @@ struct shell {
     uint32_t variable_count;
     struct shell_undo *undo; /* Assignments of the command that is read, which may be undone. */
     uint32_t undo_count, undo_capacity;
-    uint32_t commands_open;     /* Within one another. */
-    struct shell_words command; /* That runs a Python program, or is made of arguments. */
-    bool are_arguments;         /* Its lines are arguments, without a program. */
-    uint32_t commands;          /* Of that kind. */
-    const char *ending;   /* Of a text that follows the line, "EOF" of <<EOF; NULL: none does. */
-    bool ending_has_tabs; /* May have, of <<-EOF. */
+    uint32_t commands_open; /* Commands within one another that are open. */
+    /* The command that runs a Python program, or is made of arguments. */
+    struct shell_words command;
+    bool are_arguments; /* The command's lines are arguments, without a program. */
+    uint32_t commands;  /* Commands that run a Python program, or are made of arguments. */
+    /* The end of a text that follows the line, "EOF" of <<EOF; NULL: none does. */
+    const char *ending;
+    bool ending_has_tabs; /* The end may have tabs, of <<-EOF. */
 };
 
 /* How a command ends. SHELL_LIKELY: a program does, which is taken to succeed before "&&". */
@@ -101,7 +104,7 @@ struct shell_buffer {
     char *text;
     uint32_t *line;
     uint32_t length, capacity;
-    bool is_word; /* It has something, or quotes around nothing. */
+    bool is_word; /* The word has something, or quotes around nothing. */
     bool is_open; /* As in a word. */
 };
 

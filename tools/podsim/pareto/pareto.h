@@ -20,8 +20,8 @@ struct worker;
 enum {
     PARETO_POINTS_MAX = 4096,
     PARETO_BATCH_MOST = 1 << 20, /* As a scenario has it. */
-    PARETO_COUNTS_MAX = 1024,    /* Of batches; of lengths. */
-    PARETO_VALUES_MAX = 64,      /* Of shapes; of meshes. */
+    PARETO_COUNTS_MAX = 1024,    /* The most batches, and the most lengths. */
+    PARETO_VALUES_MAX = 64,      /* The most shapes, and the most meshes. */
     PARETO_SETTINGS_MAX = 2,
     PARETO_COLUMNS_MAX = 12, /* Lengths of a picture. */
 };
@@ -54,7 +54,7 @@ enum pareto_state {
 struct pareto_point {
     uint32_t batch;
     enum pareto_state state;
-    const char *why; /* Of PARETO_REFUSED: place and sentence. */
+    const char *why; /* Place and sentence of a refusal. */
     bool is_on_frontier, is_knee;
     double memory_bytes;        /* Of a chip, the peak; of PARETO_UNFIT what it holds at least. */
     bool memory_is_peak;        /* Of PARETO_UNFIT too, whose ops follow one another. */
@@ -64,7 +64,7 @@ struct pareto_point {
     double book_tokens_per_s_per_chip;
 
     /* Of PARETO_PLAYED. */
-    double latency_s; /* Of the step: of a decode the time of a token. */
+    double latency_s; /* Time of the step: of a decode the time of a token. */
     double tokens_per_s_per_chip;
     double tokens_per_s_per_user;
     struct inference_shares shares;
@@ -77,9 +77,9 @@ struct pareto_curve {
     const char *shape_text;      /* "4x4"; NULL: no point could be built. */
     const char *mesh_text;       /* "tp 16 over x y"; the same. */
     uint64_t chip_count;         /* 0: the same. */
-    uint64_t hbm_bytes;          /* Of a chip. */
-    double length_tokens;        /* Of a sequence, the mean; where drawn the distribution's. */
-    struct lengths_distribution drawn; /* Whose mean is 0: lengths are given. */
+    uint64_t hbm_bytes;          /* HBM of a chip. */
+    double length_tokens; /* Mean tokens of a sequence; of drawn lengths the distribution's mean. */
+    struct lengths_distribution drawn; /* The distribution of lengths; mean 0: lengths are given. */
     double critical_tokens;            /* B_crit of the formula (7.1.3), of a pass of each batch. */
     double critical_batch;             /* The batch of these tokens. */
     uint64_t wall;                     /* The largest batch that fits. */
@@ -102,9 +102,9 @@ struct pareto {
     uint32_t batch_count;
     struct pareto_values shapes, meshes, lengths;
     struct pareto_machine *machine; /* [shapes.count] */
-    double book_parameters;         /* Of the formula; 0: the model's. */
+    double book_parameters;         /* Parameters of the formula; 0: the model's. */
     double usd_per_chip_h;          /* 0: unknown. */
-    const char *price_source;       /* Whose price it is, and of when. */
+    const char *price_source;       /* The source of the price, and its date. */
     struct pareto_curve *curve;     /* By length, then by shape, then by mesh. */
     uint32_t curve_count;
     uint32_t done_count; /* Points. */

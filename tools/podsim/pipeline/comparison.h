@@ -47,7 +47,7 @@ struct comparison_row {
     bool fits;                           /* The memory of a chip, or none is known. */
     bool best;                           /* Best of the rows that it is compared with. */
     bool done;                           /* Played, or refused. */
-    struct arena *arena;                 /* Of what is found by playing it. */
+    struct arena *arena;                 /* The memory of what is found by playing the row. */
 
     struct schedule schedule;
     struct schedule_formula formula;
@@ -69,7 +69,7 @@ struct comparison_way {
     void (*put_row)(const struct comparison *comparison, uint32_t row, struct json_writer *json);
     enum status (*write_svg)(const struct comparison *comparison, struct strbuf *text,
                              struct error *reterr);
-    const struct column_line *cells;              /* Of --csv. */
+    const struct column_line *cells;              /* The cells of --csv. */
     column_find_fn *find;                         /* The figures of a row of struct comparison. */
     void (*close)(struct comparison *comparison); /* Behind read(), whatever that returned; NULL. */
 };
@@ -82,7 +82,7 @@ struct comparison {
     struct worker *worker; /* While it is played. */
     struct pool pool;      /* While it is played. */
     uint32_t thread_count; /* -j */
-    uint32_t rank_count;   /* Of schedules by name. */
+    uint32_t rank_count;   /* Ranks of schedules by name. */
     const char *own; /* The scenario's schedule, a row where none are named; NULL: given times.
                       */
     uint32_t microbatches[COMPARISON_COUNTS_MAX];

@@ -18,7 +18,7 @@ struct lanes_picture {
     const char *name, *caption; /* What it is, and its figures. */
     const struct schedule *schedule;
     const struct schedule_played *played;
-    double ticks_per_unit; /* Of `played`, in the page's unit of time. */
+    double ticks_per_unit; /* Ticks of `played` in the page's unit of time. */
     /* What is held from an instant (in ticks) on, as a share of the most on the page. */
     const double *curve_at, *curve_share;
     uint64_t curve_count;
@@ -30,7 +30,7 @@ struct lanes_picture {
 /* What the pictures of a page have in common. */
 struct lanes_page {
     const char *title, *subtitle;
-    const char *unit; /* Of time: "ms"; "" where times are given without one. */
+    const char *unit; /* The unit of time: "ms"; "" where times are given without one. */
     bool has_kind[SCHEDULE_KIND_COUNT];
     bool has_chunks, has_copies, has_pairs;
     bool has_best;                         /* A picture whose name has the * of the best. */

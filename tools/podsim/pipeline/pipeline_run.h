@@ -28,14 +28,15 @@ struct pipeline_run_row {
     int64_t span_ps; /* From the start to the end of the last pass: the step less its update. */
     struct trace_role *role;
     struct pipeline_run_bubbles bubble;
-    double *activations;        /* [rank]: the most held, in its whole shares of a microbatch. */
-    uint64_t *parameter_count;  /* [rank]: parameters stored on one of its chips. */
-    uint64_t *gathered_bytes;   /* [rank]: weights that one of its chips gathers in a step. */
-    int64_t weights_exposed_ps; /* Of the chip that ends last: waiting for its weights' gathers and
-                                   its gradients' reductions over the same ranks. */
-    double mfu;                 /* MFU from step to step, of 6 FLOP a parameter and token. */
-    double mfu_attention;       /* MFU from step to step, with attention. */
-    double tokens_per_s;        /* Tokens a second, from step to step. */
+    double *activations;       /* [rank]: the most held, in its whole shares of a microbatch. */
+    uint64_t *parameter_count; /* [rank]: parameters stored on one of its chips. */
+    uint64_t *gathered_bytes;  /* [rank]: weights that one of its chips gathers in a step. */
+    /* Time of the chip that ends last in which it waits for its weights' gathers and its gradients'
+     * reductions over the same ranks. */
+    int64_t weights_exposed_ps;
+    double mfu;           /* MFU from step to step, of 6 FLOP a parameter and token. */
+    double mfu_attention; /* MFU from step to step, with attention. */
+    double tokens_per_s;  /* Tokens a second, from step to step. */
     bool fits;
     uint64_t chips_replayed;
 
@@ -43,7 +44,7 @@ struct pipeline_run_row {
     struct schedule_times times;
     struct schedule_played equal;  /* The order of passes with these durations and nothing else. */
     struct schedule_played played; /* What really began and ended when; empty unless drawn. */
-    struct trace_curve curve;      /* Of a chip of `fullest`; empty unless drawn. */
+    struct trace_curve curve;      /* The memory of a chip of `fullest`; empty unless drawn. */
     uint32_t fullest;              /* The rank whose chips hold most. */
 };
 

@@ -21,8 +21,10 @@ struct schedules_row {
 
 struct schedules {
     struct comparison *of;
-    int64_t forward, input, weight, pair, hop; /* Of a rank's whole share, in parts of a unit. */
-    uint32_t kept_ppm; /* Of a chunk's activations, between input and weight gradient. */
+    /* Times of a rank's whole share, in parts of a unit. */
+    int64_t forward, input, weight, pair, hop;
+    uint32_t kept_ppm; /* The part of a chunk's activations that is kept between input and weight
+                          gradient. */
     uint32_t held_max; /* "auto": microbatches; 0: as 1F1B. */
     struct schedules_row row[COMPARISON_ROWS_MAX];
 };

@@ -27,9 +27,9 @@ enum {
      * of microbatches and three ways to offload; another arbitration, three changes of the best. */
     ADVISE_ROWS_MAX = 40,
     ADVISE_SETTINGS_MAX = 8,
-    ADVISE_EVENTS_MAX = 24000000, /* Of one neighbour. */
+    ADVISE_EVENTS_MAX = 24000000, /* Events of one neighbour. */
     ADVISE_STEPS_MAX = 4,         /* For its period: most repeat by then. */
-    ADVISE_PAGES_MAX = 4,         /* Of a whole answer. */
+    ADVISE_PAGES_MAX = 4,         /* Pages of a whole answer. */
     ADVISE_NONE = ADVISE_ROWS_MAX,
 };
 
@@ -44,7 +44,7 @@ struct advise_row {
     const char *setting[ADVISE_SETTINGS_MAX]; /* As --set has them: "/workload/remat=none". */
     uint32_t setting_count;
     enum advise_state state;
-    uint32_t tp_ranks, tp_d_ranks, dp_ranks; /* Of the mesh that was built. */
+    uint32_t tp_ranks, tp_d_ranks, dp_ranks; /* Ranks of the mesh that was built. */
     bool fits;                               /* Where played. */
     bool has_period;       /* Where played: steps follow one another, as with pp. */
     uint64_t digest;       /* Where played: of all instants. */
@@ -52,7 +52,7 @@ struct advise_row {
     int64_t time_ps;       /* What rows are compared by: the period, or else the step. */
     double mfu;            /* MFU of the step, if played; 0: not known, as of a whole answer. */
     uint64_t memory_bytes; /* Where played, the peak; else what it holds at least. */
-    const char *why;       /* Of ADVISE_REFUSED. */
+    const char *why;       /* The sentence of ADVISE_REFUSED. */
 };
 
 struct advise {
@@ -60,7 +60,7 @@ struct advise {
     uint32_t count;
     uint32_t best; /* The fastest that fits, but for changes that gain next to nothing; ADVISE_NONE:
                       none fits. */
-    uint64_t hbm_bytes;                  /* Of a chip. */
+    uint64_t hbm_bytes;                  /* HBM of a chip. */
     const struct session_source *source; /* The scenario, with what the command line sets in it. */
 };
 

@@ -9,7 +9,7 @@
 
 struct advise_search {
     const struct session_source *source;
-    const struct session *session; /* Of the scenario itself. */
+    const struct session *session; /* The session of the scenario itself. */
     struct worker *worker;
     struct pool pool; /* Neighbours that do not depend on one another are simulated together. */
     struct advise *advise;

@@ -29,13 +29,13 @@ enum published_kind {
 struct published_machine {
     const char *chip;
     uint32_t chips;
-    uint32_t gpus, nodes; /* Of GPUs. */
-    const char *shape;    /* Of TPUs; NULL: GPUs. */
-    uint32_t slices;      /* Of TPUs. */
+    uint32_t gpus, nodes; /* GPUs, and their nodes. */
+    const char *shape;    /* The shape of TPUs; NULL: the chips are GPUs. */
+    uint32_t slices;      /* Slices of TPUs. */
     struct json *network; /* As a scenario has it; NULL: the chip's own. */
-    double hbm_share;     /* Of the chip's HBM rate; 0: all. */
+    double hbm_share;     /* The share of the chip's HBM rate; 0: all. */
     uint32_t power_w;     /* Power that the chip was allowed; 0: the chip's own. */
-    bool capped;          /* That is less than the chip's own. */
+    bool capped;          /* `power_w` is less than the chip's own. */
 };
 
 /* What the framework was told. Numbers are PUBLISHED_UNSAID where nobody said, texts NULL. */
@@ -43,7 +43,7 @@ struct published_policy {
     const char *preset;
     const char *recompute; /* In the framework's words. */
     const char *precision; /* "bf16" stands for either format of 16 bits. */
-    const char *recipe;    /* Of fp8. */
+    const char *recipe;    /* The recipe of fp8. */
     const char *gradients; /* The format that is reduced. */
     const char *weights;   /* The format of weights alone. */
     const char *schedule;
@@ -65,15 +65,15 @@ struct published_row {
     const char *model_name;
     struct json *model;              /* A name, or a config.json. */
     uint32_t ranks[MESH_ROLE_COUNT]; /* 1: none. */
-    uint64_t sequences, microbatch;  /* Of a step; of a rank's pass. */
-    uint64_t length_tokens;          /* Of a sequence; of a decode in the cache; of a prompt. */
-    uint64_t output_tokens;          /* Behind the first, of PUBLISHED_GENERATE. */
-    const char *operation;           /* Of PUBLISHED_COLLECTIVE, by the name of nccl-tests. */
-    const char *algorithm;           /* Algorithm of PUBLISHED_COLLECTIVE; NULL: NCCL's choice. */
-    uint64_t size_bytes;             /* Size of PUBLISHED_COLLECTIVE, as nccl-tests means it. */
-    double seconds;                  /* 0: no time was published. */
-    bool derived;                    /* Computed from a published rate. */
-    double peak_bytes; /* Bytes that PyTorch had allocated at most; 0: not published. */
+    uint64_t sequences, microbatch;  /* Sequences of a step; of a rank's pass. */
+    uint64_t length_tokens; /* Tokens of a sequence; of a decode in the cache; of a prompt. */
+    uint64_t output_tokens; /* Tokens behind the first, of PUBLISHED_GENERATE. */
+    const char *operation;  /* The operation of PUBLISHED_COLLECTIVE, by the name of nccl-tests. */
+    const char *algorithm;  /* Algorithm of PUBLISHED_COLLECTIVE; NULL: NCCL's choice. */
+    uint64_t size_bytes;    /* Size of PUBLISHED_COLLECTIVE, as nccl-tests means it. */
+    double seconds;         /* 0: no time was published. */
+    bool derived;           /* Computed from a published rate. */
+    double peak_bytes;      /* Bytes that PyTorch had allocated at most; 0: not published. */
     bool low_confidence;
     const char
         *assumed; /* What the publication leaves out, with what stands for it; NULL: nothing. */
@@ -86,7 +86,7 @@ struct published_set {
     const char *title;
     const char *source;
     bool learned;
-    double aim, ratio_aim; /* Of mean absolute errors; 0: none. */
+    double aim, ratio_aim; /* Aims of mean absolute errors; 0: none. */
     const struct published_row **row;
     uint32_t row_count;
 };

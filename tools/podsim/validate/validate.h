@@ -32,8 +32,8 @@ struct validate_interval {
 
 /* Residuals that are left out when a row's interval is taken. */
 enum validate_fold {
-    VALIDATE_PUBLICATION, /* Those of its publication. */
-    VALIDATE_MODEL,       /* Those of its model in its publication. */
+    VALIDATE_PUBLICATION, /* Residuals of the row's publication. */
+    VALIDATE_MODEL,       /* Residuals of the row's model in its publication. */
     VALIDATE_FOLDS
 };
 
@@ -44,12 +44,13 @@ struct validate_result {
     const char *scenario; /* The row's scenario as text; NULL: it cannot be written. */
     double useful_s; /* The FLOP of the model, attention's too, at the chips' peak; 0: unknown. */
     double predicted_s; /* From the end of a step to the end of the next, or of one step. */
-    double compute_s, exposed_s, idle_s; /* Of one step, as `podsim run` has them; 0: of none. */
-    double peak_bytes;                   /* Bytes that PyTorch would have allocated at most. */
-    double over; /* Of the chip's memory, by which the peak is larger; 0: it fits. */
-    char stack[VALIDATE_STACK_BYTES]; /* Whose kernels it has; "": those of the profile. */
+    /* Times of one step, as `podsim run` has them; 0: there is none. */
+    double compute_s, exposed_s, idle_s;
+    double peak_bytes; /* Bytes that PyTorch would have allocated at most. */
+    double over;       /* The share of the chip's memory by which the peak is larger; 0: it fits. */
+    char stack[VALIDATE_STACK_BYTES]; /* The stack whose kernels the row has; "": the profile's. */
     bool stack_is_missing;            /* The preset's stack has no tables of this chip. */
-    bool has_kind;                    /* It was simulated with measured kernels. */
+    bool has_kind;                    /* The row was simulated with measured kernels. */
     struct residual_kind kind;        /* For intervals. */
     struct validate_interval interval[VALIDATE_FOLDS]; /* Of a test nothing is left out, as nothing
                                                           of it is in the residuals. */
@@ -63,14 +64,16 @@ struct validate_score {
     double factor;         /* Factor that the predictions have in common: their geometric mean. */
     double ratio_absolute; /* Mean absolute error behind that factor. */
     double inside;         /* Mean absolute error of one best share of the peak for the set. */
-    double outside; /* Of the median share of a chip and precision in rows that are learned from. */
+    double outside; /* Mean absolute error of the median share of a chip and precision in rows that
+                       are learned from. */
     uint32_t outside_rows; /* Rows that `outside` is learned from; 0: there are none for a row of
                               the set. */
-    uint32_t layout_sets;  /* Of rows that differ in layout or schedule alone, three at least. */
-    double rank;           /* Spearman's correlation of rates, mean over these. */
-    double regret;         /* What the layout that podsim would choose loses, mean over these. */
-    uint32_t base_rows;    /* Rows that are compared with another of the same set. */
-    double base_absolute;  /* Mean absolute error of the ratios to it. */
+    /* Sets of rows that differ in layout or schedule alone, three at least. */
+    uint32_t layout_sets;
+    double rank;          /* Spearman's correlation of rates, mean over these. */
+    double regret;        /* What the layout that podsim would choose loses, mean over these. */
+    uint32_t base_rows;   /* Rows that are compared with another of the same set. */
+    double base_absolute; /* Mean absolute error of the ratios to it. */
     uint32_t memory_rows;
     double memory_mean, memory_absolute;
 };
@@ -100,7 +103,8 @@ struct validate {
     struct validate_result *result; /* As the rows. */
     bool *wanted;                   /* As the sets. */
     struct validate_score *score;   /* As the sets. */
-    struct residuals residuals;     /* Of the rows that were simulated and may be learned from. */
+    /* Residuals of the rows that were simulated and may be learned from. */
+    struct residuals residuals;
     struct validate_coverage *coverage; /* Chips, tests, weights. */
     uint32_t coverage_count;            /* 0: not all of these rows were simulated. */
 };

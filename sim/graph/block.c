@@ -63,6 +63,14 @@ bool block_is_of(const struct block *block, const struct model *model)
     return false;
 }
 
+const char *block_lacking(const struct model *model, enum block_way way)
+{
+    for (uint32_t i = 0; i < block_count; i++)
+        if (block_table[i]->lacks[way] != NULL && block_is_of(block_table[i], model))
+            return block_table[i]->lacks[way];
+    return NULL;
+}
+
 void block_write_part(const struct graph_terms *terms, const struct model *model,
                       enum block_part part, uint64_t layer, struct graph *ret_graph)
 {

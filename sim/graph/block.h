@@ -23,6 +23,13 @@ enum block_place {
     BLOCK_PLACE_COUNT
 };
 
+/* Ways of a step for which a block may have no ops. */
+enum block_way {
+    BLOCK_UNFUSED,            /* Scores lie in HBM between separate kernels. */
+    BLOCK_SHARED_IN_TRAINING, /* Ranks share a sequence in a training step. */
+    BLOCK_WAY_COUNT
+};
+
 struct block {
     const char *name;   /* "attention" */
     const char *prefix; /* The beginning of names of the block's ops: "attention." */
@@ -35,6 +42,8 @@ struct block {
     bool mixes_both;    /* Mixes tokens and channels: layers with it have no block for channels. */
     bool couples; /* The block's products may run chunk by chunk with the collectives over tp that
                      bring their operands and take their results. */
+    /* [way]: the block's name in sentences that refuse a way which it lacks; NULL: it has ops. */
+    const char *lacks[BLOCK_WAY_COUNT];
     /* NULL: to layers of models that name it. */
     bool (*applies)(const struct graph_terms *terms, const struct model *model, uint64_t layer);
     void (*write)(struct graph *graph, const struct model *model);
@@ -49,6 +58,9 @@ extern const uint32_t block_count;
 
 /* Whether some step has the block in a layer of the model, or before or behind its layers. */
 bool block_is_of(const struct block *block, const struct model *model);
+
+/* The name of a model's block that lacks a way of a step; NULL: all blocks of the model have it. */
+const char *block_lacking(const struct model *model, enum block_way way);
 
 /* Writes one more block of a part, which begins with {.terms = ...}. */
 void block_write(const struct block *block, const struct model *model, struct graph *graph);

@@ -1,6 +1,7 @@
 /*
  * What a step refuses by a combination of its model, mesh and plan, in the order in which it is
- * said: what holds; the status; the place; a sentence. A new block's own refusals are rows here.
+ * said: what holds; the status; the place; a sentence. What a block has no ops for it says itself
+ * (`lacks` of struct block).
  */
 #include "sim/step/refusals.h"
 
@@ -202,10 +203,12 @@ static enum status model_check(const struct ranks *ranks, struct error *reterr)
     const struct model *model = &plan->model;
     bool const mtp = workload_mtp(plan) != 0, cp = ranks->cp > 1;
     bool const offloads = plan->offload != WORKLOAD_OFFLOAD_NONE;
+    const char *unshared = block_lacking(model, BLOCK_SHARED_IN_TRAINING);
     STATUS_TRY(borrowing_check(ranks, reterr));
-    REFUSE(ranks_has_mla(ranks) && cp && !ranks_serves(ranks), UNSUPPORTED, "/mesh/cp",
-           "training steps whose ranks share sequences are not modelled with latent attention "
-           "(MLA); dp, ep, tp and pp are");
+    REFUSE(unshared != NULL && cp && !ranks_serves(ranks), UNSUPPORTED, "/mesh/cp",
+           "training steps whose ranks share sequences are not modelled with %s; dp, ep, tp and pp "
+           "are",
+           unshared);
     REFUSE(workload_mtp(plan) > MTP_MODULES_MAX, LIMIT, "/workload/mtp",
            NAME " has %llu modules for multi-token prediction, more than the 16 that are "
                 "simulated; \"mtp\": false trains it without",
@@ -348,6 +351,8 @@ static enum status attention_check(const struct ranks *ranks, struct error *rete
     bool const shares = ranks->cp > 1 || ranks->sequences.parts > 1;
     uint32_t const parts = ranks->cp > 1 ? ranks->cp : ranks->sequences.parts;
     unsigned long long const keys = plan->model.attends.window;
+    const char *fused = block_lacking(&plan->model, BLOCK_UNFUSED);
+    const char *unshared = block_lacking(&plan->model, BLOCK_SHARED_IN_TRAINING);
     char batch[SUGGEST_TEXT_BYTES];
     REFUSE(rings && cp->dimension_count > 1, UNSUPPORTED, "/workload/context",
            "\"ring\" goes round one axis of the machine, and cp lies on %u; \"all_gather\" and "
@@ -363,15 +368,14 @@ static enum status attention_check(const struct ranks *ranks, struct error *rete
            "/workload/attention",
            "kernels that are not fused compute the whole square and mask half of it: \"full\" is "
            "what they do");
-    REFUSE(unfused && ranks_has_mla(ranks), UNSUPPORTED, "/workload/attention_kernel",
-           "latent attention (MLA) is modelled with \"flash\" only");
+    REFUSE(unfused && fused != NULL, UNSUPPORTED, "/workload/attention_kernel",
+           "%s is modelled with \"flash\" only", fused);
     REFUSE(unfused && shares, UNSUPPORTED, "/workload/attention_kernel",
            "sequences that %u ranks share are modelled with \"flash\" only", parts);
-    REFUSE(ranks_has_mla(ranks) && shares && !ranks_serves(ranks), UNSUPPORTED,
+    REFUSE(unshared != NULL && shares && !ranks_serves(ranks), UNSUPPORTED,
            "/workload/batch_tokens",
-           "%u of the %u data ranks would share each sequence, which is not modelled with latent "
-           "attention (MLA); %s",
-           parts, ranks->data, suggest_batch(ranks, batch));
+           "%u of the %u data ranks would share each sequence, which is not modelled with %s; %s",
+           parts, ranks->data, unshared, suggest_batch(ranks, batch));
     REFUSE(window && unfused, UNSUPPORTED, "/workload/attention_kernel",
            "layers that attend to a window of %llu keys are modelled with \"flash\" only, unless "
            "sequences have as many tokens or fewer",

@@ -80,7 +80,8 @@ static bool batch_fits(const struct ranks *ranks, uint64_t units, uint32_t *ret_
     if (plan->activations == WORKLOAD_ACTIVATIONS_TOKENS && tokens / ways % ranks->tp != 0)
         return false;
     bool const windowed = model_window_layers(&plan->model, plan->sequence_length) != 0;
-    return *ret_parts == 1 || (!ranks_has_mla(ranks) && !windowed);
+    bool const shared = block_lacking(&plan->model, BLOCK_SHARED_IN_TRAINING) == NULL;
+    return *ret_parts == 1 || (shared && !windowed);
 }
 
 /* Ranks that may share a sequence in a batch that is named: a few, or not many more than there have

@@ -141,6 +141,8 @@ const struct block block_mla = {
     .place = BLOCK_MIXES_TOKENS,
     .bucket = "W_attention",
     .couples = true,
+    .lacks = {[BLOCK_UNFUSED] = "latent attention (MLA)",
+              [BLOCK_SHARED_IN_TRAINING] = "latent attention (MLA)"},
     .applies = applies,
     .write = write,
 };

@@ -25,21 +25,21 @@ bool graph_reads_first(const struct graph *graph, const struct graph_op *op, ten
 }
 
 /* Whether ranks of tp_d split a dimension: D always, heads or tokens where they attend so. */
-static bool is_apart(const struct graph_terms *terms, char dimension)
+static bool is_apart(const struct graph_terms *terms, enum graph_of_width of_width)
 {
-    bool const heads = dimension == 'N' || dimension == 'K';
-    return dimension == 'D' ||
+    bool const heads = of_width == GRAPH_OF_WIDTH_HEADS;
+    return of_width == GRAPH_OF_WIDTH_ALWAYS ||
            terms->cache.apart == (heads ? GRAPH_APART_HEADS : GRAPH_APART_TOKENS);
 }
 
 /* Whether an axis is there for a dimension of an array: X splits weights only where parameters are
  * split. */
-static bool has_axis(const struct graph_terms *terms, char letter, char dimension,
+static bool has_axis(const struct graph_terms *terms, char letter, const char *dimension,
                      enum graph_role role)
 {
     if (role == GRAPH_WEIGHT && letter == 'X' && !terms->policy.weights_split) return false;
-    if (letter == 'W' && !is_apart(terms, dimension)) return false;
-    return memchr(terms->mesh.letter, letter, terms->mesh.axis_count) != NULL;
+    if (memchr(terms->mesh.letter, letter, terms->mesh.axis_count) == NULL) return false;
+    return letter != 'W' || is_apart(terms, graph_dimension_at(terms, dimension)->of_width);
 }
 
 /* The text without axes that are not there. */
@@ -49,14 +49,14 @@ static void axes_fit(const struct graph_terms *terms, const char *text, enum gra
     const char *at = strchr(text, '[');
     SIM_ASSERT(at != NULL && strlen(text) < TEXT_BYTES);
     size_t length = (size_t)(at - text);
-    char dimension = at[1];
+    const char *dimension = at + 1;
     memcpy(ret_text, text, length);
     for (bool in_axes = false; *at != '\0'; at++) {
         if (*at == ',' || *at == ']') {
             if (in_axes && ret_text[length - 1] == '_') length--;
             in_axes = false;
         }
-        if (*at == ' ') dimension = at[1];
+        if (*at == ' ') dimension = at + 1;
         if (in_axes && !has_axis(terms, *at, dimension, role)) continue;
         in_axes = in_axes || *at == '_';
         ret_text[length++] = *at;

@@ -4,6 +4,17 @@
 
 #include "sim/model/model.h"
 
+const struct graph_dimension *graph_dimension_at(const struct graph_terms *terms, const char *text)
+{
+    size_t const length = strcspn(text, "_,]");
+    const struct graph_dimension *dimension = terms->dimension;
+    while (dimension->name != NULL &&
+           (strncmp(dimension->name, text, length) != 0 || dimension->name[length] != '\0'))
+        dimension++;
+    SIM_ASSERT(dimension->name != NULL);
+    return dimension;
+}
+
 const struct graph_dimension *graph_dimension_of(const struct graph_terms *terms, const char *name)
 {
     const struct graph_dimension *dimension = terms->dimension;
@@ -12,13 +23,17 @@ const struct graph_dimension *graph_dimension_of(const struct graph_terms *terms
     return dimension;
 }
 
-void graph_dimension_set(struct graph_terms *terms, const char *name, uint64_t padded,
-                         uint64_t useful, uint32_t holders)
+struct graph_dimension *graph_dimension_set(struct graph_terms *terms, const char *name,
+                                            uint64_t padded, uint64_t useful, uint32_t holders)
 {
     struct graph_dimension *at = terms->dimension;
     while (at->name != NULL && strcmp(at->name, name) != 0) at++;
     SIM_ASSERT(at + 1 < terms->dimension + GRAPH_DIMENSIONS_MAX);
-    *at = (struct graph_dimension){name, padded, useful, holders, at->counted};
+    if (at->name == NULL) *at = (struct graph_dimension){.name = name};
+    at->padded = padded;
+    at->useful = useful;
+    at->holders = holders;
+    return at;
 }
 
 void graph_dimensions_begin(const struct model *model, struct graph_terms *terms)
@@ -28,13 +43,26 @@ void graph_dimensions_begin(const struct model *model, struct graph_terms *terms
     uint64_t const value_width = model_value_width(model);
     struct graph_dimension const all[] = {
         {.name = "B", .useful = 1},
-        {.name = "D", .useful = model->width, .counted = GRAPH_COUNTED_STREAM},
-        {.name = "F", .useful = model->mlp_width, .counted = GRAPH_COUNTED_MLP},
-        {.name = "N", .useful = model->heads},
-        {.name = "K", .useful = model->kv_heads},
+        {.name = "D",
+         .useful = model->width,
+         .counted = GRAPH_COUNTED_STREAM,
+         .of_width = GRAPH_OF_WIDTH_ALWAYS,
+         .padded_as = "columns of D between blocks"},
+        {.name = "N",
+         .useful = model->heads,
+         .of_width = GRAPH_OF_WIDTH_HEADS,
+         .padded_as = "attention heads"},
+        {.name = "K",
+         .useful = model->kv_heads,
+         .of_width = GRAPH_OF_WIDTH_HEADS,
+         .padded_as = "KV heads"},
         {.name = "H", .useful = model->head_width},
         {.name = "V", .useful = value_width},
-        {.name = "Vocab", .useful = model->vocabulary},
+        {.name = "Vocab", .useful = model->vocabulary, .padded_as = "vocabulary"},
+        {.name = "F",
+         .useful = model->mlp_width,
+         .counted = GRAPH_COUNTED_MLP,
+         .padded_as = "columns of the MLP"},
         {.name = "P", .useful = model->positions.learned},
         {.name = "2D", .useful = 2 * model->width},
         {.name = "Cq", .useful = latent->query_rank},
@@ -45,15 +73,18 @@ void graph_dimensions_begin(const struct model *model, struct graph_terms *terms
         {.name = "Key", .useful = latent->kv_rank + latent->rope},
         {.name = "E", .useful = experts->count},
         {.name = "L", .useful = experts->count},
-        {.name = "Fe", .useful = experts->width},
+        {.name = "Fe", .useful = experts->width, .padded_as = "columns of an expert"},
         {.name = "Fs", .useful = experts->shared * experts->width, .counted = GRAPH_COUNTED_SHARED},
         {.name = "W", .useful = 1},
         {.name = "A", .useful = 1},
         {.name = "S", .useful = 1},
         {.name = "Sent", .useful = 1},
     };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        terms->dimension[i] =
-            (struct graph_dimension){all[i].name, all[i].useful, all[i].useful, 1, all[i].counted};
-    terms->dimension[sizeof all / sizeof *all] = (struct graph_dimension){.name = NULL};
+    size_t const count = sizeof all / sizeof *all;
+    for (size_t i = 0; i < count; i++) {
+        terms->dimension[i] = all[i];
+        terms->dimension[i].padded = all[i].useful;
+        terms->dimension[i].holders = 1;
+    }
+    terms->dimension[count] = (struct graph_dimension){.name = NULL};
 }

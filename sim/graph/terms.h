@@ -49,6 +49,13 @@ enum graph_counted {
     GRAPH_COUNTED_SHARED,
 };
 
+/* What of an array's parts ranks of tp_d have, by a dimension with W. */
+enum graph_of_width {
+    GRAPH_OF_WIDTH_TOKENS, /* Parts where these ranks attend with tokens of their own. */
+    GRAPH_OF_WIDTH_HEADS,  /* Parts where these ranks attend with heads of their own. */
+    GRAPH_OF_WIDTH_ALWAYS,
+};
+
 /* A dimension by its letter in the notation. The graph multiplies these sizes and no others. */
 struct graph_dimension {
     const char *name;
@@ -56,6 +63,9 @@ struct graph_dimension {
     uint64_t useful;            /* The size without padding. */
     uint32_t holders;           /* Ranks that hold the same part, as of a KV head, or 1. */
     enum graph_counted counted; /* What a weight with this dimension counts as. */
+    enum graph_of_width of_width;
+    const char *padded_as; /* "attention heads", where ranks of tp round it up; NULL: nothing is
+                              said of its padding. */
 };
 
 struct graph_sequence {
@@ -194,12 +204,14 @@ struct graph_terms {
 struct model;
 void graph_dimensions_begin(const struct model *model, struct graph_terms *terms);
 
-/* Sets a dimension that is there, or adds one. */
-void graph_dimension_set(struct graph_terms *terms, const char *name, uint64_t padded,
-                         uint64_t useful, uint32_t holders);
+/* Sets a dimension that is there, or adds one, and returns it. */
+struct graph_dimension *graph_dimension_set(struct graph_terms *terms, const char *name,
+                                            uint64_t padded, uint64_t useful, uint32_t holders);
 
-/* The dimension of a name, which is there. */
+/* The dimension of a name, which is there; and that whose name a text of the notation begins with:
+ * "N_Y, H]". */
 const struct graph_dimension *graph_dimension_of(const struct graph_terms *terms, const char *name);
+const struct graph_dimension *graph_dimension_at(const struct graph_terms *terms, const char *text);
 
 static inline bool graph_remat_repeats(enum graph_remat remat)
 {

@@ -12,6 +12,11 @@ static void plain_set(struct graph_terms *terms, const char *name, uint64_t size
     graph_dimension_set(terms, name, size, size, 1);
 }
 
+static void heads_set(struct graph_terms *terms, const char *name, uint64_t heads)
+{
+    graph_dimension_set(terms, name, heads, heads, 1)->of_width = GRAPH_OF_WIDTH_HEADS;
+}
+
 /* Tokens of a microbatch on all ranks. In inference the last ranks may have fewer than others. */
 static uint64_t tokens_of(const struct ranks *ranks)
 {
@@ -45,9 +50,9 @@ static void sequences_set(const struct ranks *ranks, struct graph_terms *terms)
     uint64_t const rows = mixed ? inference->part_tokens[INFERENCE_DECODES] : ranks->rows;
     plain_set(terms, "T", ranks->sequences.of.keys);
     plain_set(terms, "Bc", rows * ranks->data * (turns || inference->has_decodes ? ranks->cp : 1));
-    graph_dimension_set(terms, "Kc",
-                        ranks->sequences.kv_heads * (turns ? ranks->cp : 1) * ranks->tp,
-                        model->kv_heads, ranks->heads.kv_holders);
+    uint64_t const kv_heads = ranks->sequences.kv_heads * (turns ? ranks->cp : 1) * ranks->tp;
+    graph_dimension_set(terms, "Kc", kv_heads, model->kv_heads, ranks->heads.kv_holders)->of_width =
+        GRAPH_OF_WIDTH_HEADS;
     if (!mixed) return;
     plain_set(terms, "Bd", rows * ranks->data);
     plain_set(terms, "Bp", inference->part_tokens[INFERENCE_PROMPTS] * ranks->data);
@@ -125,8 +130,8 @@ static void cache_set(const struct ranks *ranks, uint8_t attends, struct graph_t
         .prompts = *prompts,
     };
     plain_set(terms, "Bb", shared * ranks->data * apart);
-    plain_set(terms, "Nb", ranks->heads.queries * inference->batch_ways * ranks->tp);
-    plain_set(terms, "Ns", ranks->heads.queries * inference->sequence_ways * ranks->tp);
+    heads_set(terms, "Nb", ranks->heads.queries * inference->batch_ways * ranks->tp);
+    heads_set(terms, "Ns", ranks->heads.queries * inference->sequence_ways * ranks->tp);
     plain_set(terms, "Sc", (decodes->read + (stay ? kept : prompts->read)) * ranks->data * apart);
     plain_set(terms, "Sg", gathered * ranks->data);
     graph_dimension_set(terms, "Bh", inference->head_rows * ranks->data, inference->all.head_rows,

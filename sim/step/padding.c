@@ -48,13 +48,16 @@ static void flat_add(const struct ranks *ranks, struct paddings *paddings, const
     list_add(paddings, what, role, rank_count, sums.elements, sums.elements + sums.padding);
 }
 
-/* By the letter of a dimension, D of ranks of tp_d too. What several ranks hold is no padding. */
+/* A dimension that ranks of tp round up, or of tp and tp_d together. What several ranks hold is no
+ * padding. */
 static void tp_add(const struct ranks *ranks, struct paddings *paddings,
-                   const struct graph_terms *terms, const char *letter, const char *what)
+                   const struct graph_dimension *of)
 {
-    const struct graph_dimension *of = graph_dimension_of(terms, letter);
-    bool const both = letter[0] == 'D' && ranks_tp_d(ranks) > 1;
-    list_add(paddings, what, both ? "tp and tp_d" : mesh_role_name(MESH_TP),
+    bool const both = of->of_width == GRAPH_OF_WIDTH_ALWAYS && ranks_tp_d(ranks) > 1;
+    bool const no_layer_has =
+        of->counted == GRAPH_COUNTED_MLP && ranks->layer[LAYER_DENSE].count == 0;
+    if (of->padded_as == NULL || no_layer_has) return;
+    list_add(paddings, of->padded_as, both ? "tp and tp_d" : mesh_role_name(MESH_TP),
              both ? ranks_of_width(ranks) : ranks->tp, of->useful, of->padded / of->holders);
 }
 
@@ -70,19 +73,11 @@ void padding_list(const struct ranks *ranks, struct paddings *ret_paddings)
              ranks->inference.prompt_tokens,
              ranks->cp > 1 ? ranks->cp * ranks->inference.part_tokens[INFERENCE_PROMPTS]
                            : ranks->inference.prompt_tokens);
-    tp_add(ranks, &paddings, &terms, "D", "columns of D between blocks");
-    if (ranks_is_decoder(ranks)) {
-        tp_add(ranks, &paddings, &terms, "N", "attention heads");
-        tp_add(ranks, &paddings, &terms, "K", "KV heads");
-        tp_add(ranks, &paddings, &terms, "Vocab", "vocabulary");
-    }
-    if (ranks->layer[LAYER_DENSE].count != 0)
-        tp_add(ranks, &paddings, &terms, "F", "columns of the MLP");
-    if (ranks->layer[LAYER_MOE].count != 0) {
-        tp_add(ranks, &paddings, &terms, "Fe", "columns of an expert");
+    for (const struct graph_dimension *of = terms.dimension; of->name != NULL; of++)
+        tp_add(ranks, &paddings, of);
+    if (ranks->layer[LAYER_MOE].count != 0)
         flat_add(ranks, &paddings, sharded ? "flat parameters of experts" : "flat state of experts",
                  /* experts= */ true);
-    }
     flat_add(ranks, &paddings, sharded ? "flat parameters" : "flat optimizer state",
              /* experts= */ false);
     *ret_paddings = paddings;

@@ -332,10 +332,10 @@ static void cables_of_switches_are_shared(void **state)
     struct group const group = {.dimension[0] = scene_dimension(&scene, 0), .dimension_count = 1};
     uint32_t const bulk =
         scene_routed(&scene, scene_stream(&scene, "bulk"), &exchange_permutation, &group, false,
-                     (uint64_t)(uint64_t)bulk_segments * SEGMENT_BYTES / 2, 1);
+                     (uint64_t)bulk_segments * SEGMENT_BYTES / 2, 1);
     uint32_t const small =
         scene_routed(&scene, scene_stream(&scene, "small"), &exchange_permutation, &group, false,
-                     (uint64_t)(uint64_t)small_segments * SEGMENT_BYTES / 2, 1);
+                     (uint64_t)small_segments * SEGMENT_BYTES / 2, 1);
     uint32_t const math = scene_compute(&scene, UINT64_C(105000000000), 1);
     scene_need(&scene, small, math, 0);
     name(&scene, bulk, "bulk");

@@ -148,11 +148,39 @@ static void each_says_what_it_is(void **state)
     }
 }
 
+/* A row of a latent cache, Key, begins with the letter of KV heads and is none. */
+static void ranks_of_tp_d_split_what_a_dimension_says(void **state)
+{
+    static const char *const of[] = {"B_W", "N_W", "K_W", "Key_W", "D_W"};
+    static const struct {
+        enum graph_apart apart;
+        bool split[sizeof of / sizeof *of];
+    } rows[] = {{GRAPH_APART_NOTHING, {false, false, false, false, true}},
+                {GRAPH_APART_HEADS, {false, true, true, false, true}},
+                {GRAPH_APART_TOKENS, {true, false, false, true, true}}};
+    struct model const model = {.width = 8, .heads = 4, .kv_heads = 2, .latent = {.kv_rank = 6}};
+    static struct graph graph;
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct graph_terms terms = {.mesh = {.axis_count = 1, .letter = {'W'}, .size = {2}},
+                                    .axis_w = 1,
+                                    .cache.apart = rows[i].apart};
+        graph_dimensions_begin(&model, &terms);
+        graph.terms = &terms;
+        for (size_t k = 0; k < sizeof of / sizeof *of; k++) {
+            const char *text = arena_format(case_arena, "A[%s]", of[k]);
+            struct sharding const array = graph_sharding(&graph, text, GRAPH_ACTIVATION);
+            assert_int_equal(sharding_axes(&array) != 0, rows[i].split[k]);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_is_written_for_some_model),
         cmocka_unit_test(each_says_what_it_is),
+        cmocka_unit_test(ranks_of_tp_d_split_what_a_dimension_says),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

@@ -71,8 +71,22 @@ static enum status member_read(const struct key *row, const struct key_reader *r
     return row->kind->read(row, reader, value, reterr);
 }
 
-/* Refuses a key without a row: a key of another object by its place there, first of one within this
- * one, else with the nearest that is known here or within. */
+/* Refuses a key of an object that other variants have with this key. */
+static enum status other_refuse(const struct key_reader *reader, const char *folder,
+                                const char *name, const struct json *member, struct error *reterr)
+{
+    const char *const slash = strrchr(folder, '/');
+    char owners[KEY_OWNERS_BYTES];
+    if (reader->variants == NULL || slash == NULL ||
+        key_owners(reader->variants, slash + 1, name, owners) == 0)
+        return STATUS_OK;
+    return error_set(reterr, STATUS_INVALID, json_where(member),
+                     "is a key of %s, which a \"%s\" does not have", owners, reader->variant);
+}
+
+/* Refuses a key without a row: a key that is nearly one of the object; a key of another object by
+ * its place there, first of one within this one, else with the nearest that is known here or
+ * within. */
 static enum status unknown_refuse(const struct key *rows, const char *const *known,
                                   const struct key_reader *reader, struct error *reterr)
 {
@@ -80,12 +94,16 @@ static enum status unknown_refuse(const struct key *rows, const char *const *kno
     struct json *const member = json_rest(reader->object, &name);
     if (member == NULL) return STATUS_OK;
     const char *const folder = json_where(reader->object);
+    const char *const nearest = name_nearest(name, known);
+    STATUS_TRY(other_refuse(reader, folder, name, member, reterr));
     struct key_place place = key_place_of(name, rows, folder);
+    if (place.pointer[0] == '\0' && nearest != NULL && name_is_near(name, nearest))
+        return json_end(reader->object, known, reterr);
     if (place.pointer[0] == '\0') place = key_place_of(name, reader->document, "");
     if (place.pointer[0] != '\0')
         return error_set(reterr, STATUS_INVALID, json_where(member),
                          "unknown key \"%.64s\"; there is %s", name, place.pointer);
-    if (name_nearest(name, known) == NULL) place = key_place_near(name, rows, folder);
+    if (nearest == NULL) place = key_place_near(name, rows, folder);
     if (place.pointer[0] != '\0')
         return error_set(reterr, STATUS_INVALID, json_where(member),
                          "unknown key \"%.64s\"; the nearest known is %s", name, place.pointer);

@@ -27,6 +27,8 @@ struct key_reader {
     uint32_t axis_count;        /* Coordinates of a place that a value names; 0: not known. */
     const struct key *document; /* Rows of the document, in which a misplaced key is looked for;
                                    NULL: in the object alone. */
+    const struct key *variants; /* Of which the object is one, or lies in one; NULL: of none. */
+    const char *variant;        /* The name of this one. */
 };
 
 /* What is written. */
@@ -99,6 +101,8 @@ struct key_elements {
 struct key_values {
     const char *words; /* The values in Markdown. NULL: the example alone, or what the kind says. */
     const char *example; /* A value as JSON, in plain text. NULL: none. */
+    const char
+        *instead; /* Of a choice: what a value that is no text could be meant for, or NULL. */
 };
 
 struct key {

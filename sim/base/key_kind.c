@@ -7,11 +7,12 @@
 #include "sim/base/arena.h"
 #include "sim/base/json.h"
 #include "sim/base/key.h"
+#include "sim/base/key_place.h"
 #include "sim/base/name.h"
 #include "sim/base/strbuf.h"
 #include "sim/base/units.h"
 
-enum { AMOUNT_BYTES = 40, OWNERS_BYTES = 256 };
+enum { AMOUNT_BYTES = 40 };
 
 static enum status flag_parse(const struct key *row, struct json *value, int64_t *ret_number,
                               struct error *reterr)
@@ -85,7 +86,13 @@ static enum status choice_parse(const struct key *row, struct json *value, int64
                                 struct error *reterr)
 {
     uint32_t chosen = 0;
-    STATUS_TRY(json_choice(value, row->choices, &chosen, reterr));
+    enum status const status = json_choice(value, row->choices, &chosen, reterr);
+    if (status != STATUS_OK && row->values.instead != NULL && json_kind(value) != JSON_STRING) {
+        struct error const refusal = *reterr;
+        return error_set(reterr, status, json_where(value), "%s; %s", refusal.message,
+                         row->values.instead);
+    }
+    STATUS_TRY(status);
     *ret_number = row->least + chosen;
     return STATUS_OK;
 }
@@ -225,37 +232,16 @@ static void object_write(struct json_writer *writer, const struct key *row,
     members_write(writer, row, source, key_field_of(row, source));
 }
 
-static bool has_key(const struct key *variant, const char *name)
-{
-    const struct key *of = variant->members;
-    while (of->name != NULL && !name_same(of->name, name)) of++;
-    return of->name != NULL;
-}
-
-/* "a", "b" and "c": the variants that have a key. */
-static void owners_text(const struct key *variants, const char *name, char text[OWNERS_BYTES])
-{
-    uint32_t left = 0;
-    size_t used = 0;
-    for (const struct key *of = variants; of->name != NULL; of++) left += has_key(of, name);
-    for (const struct key *of = variants; of->name != NULL && used < OWNERS_BYTES; of++) {
-        if (!has_key(of, name)) continue;
-        const char *before = used == 0 ? "" : left == 1 ? " and " : ", ";
-        used += (size_t)snprintf(text + used, OWNERS_BYTES - used, "%s\"%s\"", before, of->name);
-        left--;
-    }
-}
-
 /* What other variants have, this one refuses by their names. */
 static enum status other_refuse(const struct key *row, uint32_t chosen, struct json *object,
                                 struct error *reterr)
 {
-    char owners[OWNERS_BYTES];
+    char owners[KEY_OWNERS_BYTES];
     for (const struct key *other = row->members; other->name != NULL; other++)
         for (const struct key *of = other->members; of->name != NULL; of++) {
             struct json *member = json_take(object, of->name);
-            if (member == NULL || has_key(&row->members[chosen], of->name)) continue;
-            owners_text(row->members, of->name, owners);
+            if (member == NULL || key_variant_has(&row->members[chosen], NULL, of->name)) continue;
+            (void)key_owners(row->members, NULL, of->name, owners);
             return error_set(reterr, STATUS_INVALID, json_where(member),
                              "is a key of %s, which a \"%s\" does not have", owners,
                              row->members[chosen].name);
@@ -278,6 +264,8 @@ static enum status variants_read(const struct key *row, const struct key_reader 
     STATUS_TRY(other_refuse(row, chosen, value, reterr));
     inner.object = value;
     inner.base = key_field(row, reader);
+    inner.variants = row->members;
+    inner.variant = row->members[chosen].name;
     return keys_read(row->members[chosen].members, &inner, reterr);
 }
 

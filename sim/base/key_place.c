@@ -73,3 +73,33 @@ struct key_place key_place_near(const char *name, const struct key *rows, const 
     if (nearest == NULL) return (struct key_place){.pointer = ""};
     return key_place_of(nearest, rows, folder);
 }
+
+static const struct key *member_named(const struct key *rows, const char *name)
+{
+    while (rows->name != NULL && !name_same(rows->name, name)) rows++;
+    return rows->name == NULL ? NULL : rows;
+}
+
+bool key_variant_has(const struct key *variant, const char *inside, const char *name)
+{
+    const struct key *object = inside == NULL ? variant : member_named(variant->members, inside);
+    return object != NULL && object->members != NULL && member_named(object->members, name) != NULL;
+}
+
+uint32_t key_owners(const struct key *variants, const char *inside, const char *name,
+                    char ret_text[KEY_OWNERS_BYTES])
+{
+    uint32_t count = 0, left = 0;
+    size_t used = 0;
+    for (const struct key *of = variants; of->name != NULL; of++)
+        count += key_variant_has(of, inside, name);
+    left = count;
+    for (const struct key *of = variants; of->name != NULL && used < KEY_OWNERS_BYTES; of++) {
+        if (!key_variant_has(of, inside, name)) continue;
+        const char *before = used == 0 ? "" : left == 1 ? " and " : ", ";
+        used += (size_t)snprintf(ret_text + used, KEY_OWNERS_BYTES - used, "%s\"%s\"", before,
+                                 of->name);
+        left--;
+    }
+    return count;
+}

@@ -17,4 +17,13 @@ struct key_place key_place_of(const char *name, const struct key *rows, const ch
 /* The name in an object of these rows, at any depth, that is nearest to a misspelt one. */
 struct key_place key_place_near(const char *name, const struct key *rows, const char *folder);
 
+/* Whether a variant has a key; in its object `inside`, or in the variant itself where that is NULL.
+ */
+bool key_variant_has(const struct key *variant, const char *inside, const char *name);
+
+/* "a", "b" and "c": the variants that have a key so. Returns how many. */
+enum { KEY_OWNERS_BYTES = 256 };
+uint32_t key_owners(const struct key *variants, const char *inside, const char *name,
+                    char ret_text[KEY_OWNERS_BYTES]);
+
 #endif

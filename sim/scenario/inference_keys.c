@@ -205,7 +205,8 @@ static const struct key format_keys[] = {
 
 #define KEYS_OF_CONTEXT                                                                            \
     ROW("context", key_choice, attention.context, .choices = scenario_context_names,               \
-        .preset = WORKLOAD_CONTEXT_ALL_GATHER, .shown = scenario_has_context, .when = "with `cp`", \
+        .preset = WORKLOAD_CONTEXT_ALL_GATHER, .shown = scenario_has_context,                      \
+        .values.instead = "tokens of each prompt are /workload/prompt", .when = "with `cp`",       \
         .help = "how its ranks attend to shared prompts: [context](context.md)"),                  \
         KEY_OF_ORDER
 
@@ -266,18 +267,18 @@ static const struct key workload_generate_keys[] = {
 /* --- Lengths, once the seed is known that some are drawn from --- */
 
 /* As many lengths as sequences, each with at least `least` tokens, and `before` more in the cache.
- */
+ * `counts`: how the scenario says how many. */
 static enum status lengths_build(struct arena *arena, uint64_t count, uint64_t seed, uint64_t least,
-                                 uint64_t before, const char *where, struct lengths *lengths,
-                                 struct error *reterr)
+                                 uint64_t before, const char *where, const char *counts,
+                                 struct lengths *lengths, struct error *reterr)
 {
     units_wide tokens = 0;
     if (count == 0) return STATUS_OK;
     STATUS_TRY(lengths_draw(arena, count, seed, lengths, reterr));
     if (lengths->count != 1 && lengths->count != count)
         return error_set(reterr, STATUS_INVALID, where,
-                         "has %u lengths for a batch of %llu; one for all, or one for each",
-                         lengths->count, (unsigned long long)count);
+                         "has %u lengths%s %llu; one for all, or one for each", lengths->count,
+                         counts, (unsigned long long)count);
     lengths->longest = 0;
     for (uint32_t i = 0; i < lengths->count; i++) {
         tokens += lengths->tokens[i] + before;
@@ -302,12 +303,14 @@ enum status scenario_lengths_build(struct arena *arena, struct scenario *scenari
     struct inference_decodes *decodes = &scenario->workload.inference.decodes;
     struct inference_prompts *prompts = &scenario->workload.inference.prompts;
     uint64_t const seed = scenario->run.seed;
+    bool const mixes = scenario->workload.kind == WORKLOAD_MIXED; /* Its batch is its decodes. */
     STATUS_TRY(lengths_build(arena, decodes->count, seed, decodes->new_tokens, 0,
-                             "/workload/context", &decodes->context, reterr));
+                             "/workload/context", " for a batch of", &decodes->context, reterr));
     /* Numbers of their own. */
     return lengths_build(arena, prompts->count, ~seed, 0,
                          prompts->cached + scenario->workload.inference.generation.output,
-                         "/workload/prompt", &prompts->tokens, reterr);
+                         "/workload/prompt", mixes ? ", and \"prompts\" is" : " for a batch of",
+                         &prompts->tokens, reterr);
 }
 
 enum status scenario_batch_set(struct arena *arena, uint64_t batch, struct scenario *scenario,

@@ -266,6 +266,10 @@ static enum status axes_check(const struct ranks *ranks, struct error *reterr)
     REFUSE(plan->routing.copies == WORKLOAD_COPY_AN_EXPERT && mesh->axis[MESH_EP].size <= 1,
            INVALID, "/workload/token_copies",
            "no tokens travel to experts: the mesh has no ep of two ranks or more; leave it out");
+    REFUSE(ranks_serves(ranks) && plan->activations != WORKLOAD_ACTIVATIONS_MODEL &&
+               !mesh->present[MESH_TP],
+           INVALID, "/workload/activations",
+           "the mesh has no tp, whose ranks could have them so; leave it out");
     REFUSE(mesh->present[MESH_EP] && !model_has_experts(&plan->model), UNSUPPORTED, "/mesh/ep",
            NAME " has no experts that could be split over ep", name);
     REFUSE(cp && !ranks_is_decoder(ranks), UNSUPPORTED, "/mesh/cp",

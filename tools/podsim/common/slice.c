@@ -124,6 +124,7 @@ static enum status layout_try(struct slice_search *search, const uint64_t *ranks
     if (built.arena == NULL)
         return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory for a slice");
     enum status status = mesh_build(&built.scenario.mesh, &built.machine, &built.mesh, reterr);
+    if (!built.mesh.present[MESH_TP]) plan->activations = WORKLOAD_ACTIVATIONS_MODEL;
     plan->inference.chooser = (struct plan_chooser){.owner = NULL};
     inference_stages_set(plan, built.mesh.axis[MESH_PP].size);
     if (status == STATUS_OK)

@@ -225,8 +225,12 @@ enum status advise_run(const struct session_source *source, const struct session
                        struct worker *worker, uint32_t thread_count, struct advise *ret_advise,
                        struct error *reterr)
 {
-    *ret_advise =
-        (struct advise){.hbm_bytes = session->machine.chip.hbm_capacity_bytes, .source = source};
+    const struct inference_generation *generation =
+        &session->scenario.workload.inference.generation;
+    *ret_advise = (struct advise){.hbm_bytes = session->machine.chip.hbm_capacity_bytes,
+                                  .page = advise_page(generation),
+                                  .own_page = generation->page,
+                                  .source = source};
     struct advise_search search = {
         .source = source, .session = session, .worker = worker, .advise = ret_advise};
     pool_open(&search.pool, worker, thread_count);

@@ -60,7 +60,9 @@ struct advise {
     uint32_t count;
     uint32_t best; /* The fastest that fits, but for changes that gain next to nothing; ADVISE_NONE:
                       none fits. */
-    uint64_t hbm_bytes;                  /* HBM of a chip. */
+    uint64_t hbm_bytes;      /* HBM of a chip. */
+    uint64_t page, own_page; /* Tokens of an answer that are simulated as one step: by advice, and
+                                by the scenario. */
     const struct session_source *source; /* The scenario, with what the command line sets in it. */
 };
 

@@ -150,6 +150,7 @@ static enum status activations_play(struct advise_search *search, struct error *
     enum { ALL = sizeof all / sizeof *all };
     const char *others[ALL + 1] = {NULL};
     uint32_t count = 0;
+    if (!search->session->mesh.present[MESH_TP]) return STATUS_OK;
     for (uint32_t i = 0; i < ALL; i++)
         if (i != search->session->scenario.workload.activations) others[count++] = all[i];
     return key_play(search, others, reterr);

@@ -26,6 +26,11 @@ static bool watch(void *owner, const struct replay_progress *progress)
            !row->too_long;
 }
 
+uint64_t advise_page(const struct inference_generation *of)
+{
+    return units_larger(of->page, units_ceil_divide(of->output, ADVISE_PAGES_MAX));
+}
+
 /* A whole answer in a few pages, the scenario's own too, so that rows compare. The prefill and the
  * last step have been played for its memory. */
 static enum status generation_play(const struct replay_options *options,
@@ -34,8 +39,7 @@ static enum status generation_play(const struct replay_options *options,
 {
     struct inference_generation *of = &session->scenario.workload.inference.generation;
     struct generation generation = {0};
-    uint64_t const least = units_ceil_divide(of->output, ADVISE_PAGES_MAX);
-    if (of->page < least) of->page = least;
+    of->page = advise_page(of);
     STATUS_TRY(generate_play(session, source, options, &generation, reterr));
     row->step_ps = row->time_ps = generation_total_ps(&generation);
     row->has_period = false;

@@ -29,4 +29,8 @@ void advise_best_find(struct advise *advise);
 /* Neighbours of a step of inference (advise_inference.c). */
 enum status advise_inference(struct advise_search *search, struct error *reterr);
 
+/* Steps of a neighbour's answer that are played as one: those of the scenario, or so many that
+ * there are a few pages. */
+uint64_t advise_page(const struct inference_generation *of);
+
 #endif

@@ -135,9 +135,11 @@ static enum status inference_check(const struct ranks *ranks, struct error *rete
     uint64_t const decodes = inference_decode_count(&plan->inference);
     bool const replicates = plan->activations == WORKLOAD_ACTIVATIONS_REPLICATED && ranks->tp > 1;
     if (serves && !ranks_is_decoder(ranks)) STATUS_TRY(bare_check(ranks, reterr));
-    REFUSE(replicates && model_has_experts(&plan->model), UNSUPPORTED, "/workload/activations",
-           "\"replicated\" with experts over tp is not modelled in this version; \"model\" and "
-           "\"tokens\" are");
+    REFUSE(
+        replicates && model_has_experts(&plan->model) && mesh->axis[MESH_EP].size > 1, UNSUPPORTED,
+        "/workload/activations",
+        "\"replicated\" over tp is modelled of experts that lie on all ranks, not over ep, where "
+        "each rank of tp would send whole rows; \"model\" and \"tokens\" are");
     if (serves) STATUS_TRY(positions_check(plan, reterr));
     REFUSE(serves && plan->model.tied && plan->inference.head != plan->formats.weights, INVALID,
            "/workload/formats/head",

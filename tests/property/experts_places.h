@@ -41,6 +41,9 @@ static const struct {
      "{\"ep\": [\"node\"], \"cp\": [\"gpu:2\"], \"tp\": [\"gpu:4\"]}", 2, 2, 4, 1, 2},
     {"\"chip\": \"tpu-v5e\", \"shape\": \"4x8\"",
      "{\"ep\": [\"x\"], \"cp\": [\"y:4\"], \"tp\": [\"y:2\"]}", 4, 4, 2, 1, 4},
+    {"\"chip\": \"h100-sxm\", \"nodes\": 2", "{\"dp\": [\"node\"], \"tp\": [\"gpu\"]}", 1, 2, 8, 1,
+     1},
+    {"\"chip\": \"tpu-v5e\", \"shape\": \"2x4\"", "{\"tp\": [\"x\", \"y\"]}", 1, 1, 8, 1, 1},
 };
 
 /* Sizes as their config.json says them; the first SMALL are played. A latent of 0: whole heads; of

@@ -19,7 +19,7 @@ enum { TEXT_BYTES = WALK_TEXT_BYTES, ALIKE = 100, COUNTED = 1000 };
 enum { ACTIVATION_BYTES = 2, SUM_BYTES = 4, STATISTICS = 2 };
 
 static uint32_t place, model, weights_format, cache_format;
-static bool whole_cache, by_tokens, each_expert, narrow;
+static bool whole_cache, by_tokens, replicated, each_expert, narrow;
 /* Sequences that answer, those that ask, and tokens of each. */
 static uint64_t answers, context, fresh, asking, prompt, cached;
 
@@ -158,6 +158,7 @@ static void draw_of(uint64_t *state, uint32_t model_count, char text[TEXT_BYTES]
     by_tokens = below(state, 2) == 0 && tokens_of(&of) % expert_places[place].tp == 0;
     each_expert = below(state, 2) == 0 && of_gpu && expert_places[place].ep > 1;
     narrow = below(state, 2) == 0 && expert_places[place].ep > 1;
+    replicated = below(state, 2) == 0 && !by_tokens && expert_places[place].ep == 1;
     char keys[TEXT_BYTES / 2];
     int length = keys_write(keys, sizeof keys);
     if (answers > 0 && asking > 0)
@@ -174,7 +175,10 @@ static void draw_of(uint64_t *state, uint32_t model_count, char text[TEXT_BYTES]
               "\"kv_sharding\": \"%s\", \"token_copies\": \"%s\", \"allow_oversubscription\": "
               "true, \"formats\": {\"weights\": \"%s\", \"kv\": \"%s\", \"dispatch\": \"%s\"}}}",
               expert_places[place].machine, expert_places[place].mesh, keys,
-              expert_models[model].name, by_tokens ? "tokens" : "model",
+              expert_models[model].name,
+              by_tokens    ? "tokens"
+              : replicated ? "replicated"
+                           : "model",
               whole_cache ? "replicated" : "auto", each_expert ? "expert" : "rank",
               expert_formats[weights_format].name, expert_formats[cache_format].name,
               narrow ? "fp8" : "bf16");
@@ -239,7 +243,7 @@ static void weights_check(const struct play *play, const struct lying *of)
 {
     uint64_t const tp = expert_places[place].tp,
                    D = expert_models[model].width / expert_places[place].tp_d;
-    uint64_t const router = expert_models[model].experts * D / (by_tokens ? 1 : tp);
+    uint64_t const router = expert_models[model].experts * D / (by_tokens || replicated ? 1 : tp);
     double const sparse = (double)router + mlp_weights(expert_models[model].shared_width) +
                           experts_read(of) * mlp_weights(expert_models[model].expert_width);
     double const dense = (double)expert_models[model].dense,
@@ -249,9 +253,11 @@ static void weights_check(const struct play *play, const struct lying *of)
         (layers - dense) * sparse + (double)(D * shares(expert_models[model].vocabulary, tp));
     double const bytes =
         expert_formats[weights_format].bytes + expert_formats[weights_format].scale_bytes / 128;
-    /* Of the matrices of experts, a part of an element is a whole one in each. */
+    /* Of the matrices of experts, a part of an element is a whole one in each; and the last block
+     * of any matrix has a whole scale. */
+    double const scales = 16 * layers * expert_formats[weights_format].scale_bytes;
     double const more = play->roofline.counts.inference.weight_bytes - bytes * all;
-    double const parts = bytes * 3 * (layers - dense);
+    double const parts = bytes * 3 * (layers - dense) + scales;
     if (more < -1e-7 * bytes * all || more > parts + 1e-7 * bytes * all)
         fail_msg("weights have %g bytes more than the %g of the formula", more, bytes * all);
 }

@@ -50,7 +50,7 @@ static void draw(uint64_t *state, char text[TEXT_BYTES])
     uint32_t const kind = below(state, KINDS), batch = 1 + below(state, 12);
     uint32_t const tokens = 1 + below(state, 400);
     bool const matmul = below(state, 3) == 0;
-    bool const whole = model == DENSE && below(state, 2) == 0;
+    bool const whole = !exchanges && below(state, 2) == 0;
     char keys[TEXT_BYTES / 4];
     case_text(keys, sizeof keys,
               kind == DECODE ? "\"decode\", \"batch\": %u, \"context\": %u"

@@ -4,7 +4,9 @@
  * follow, and the way back. The weight that the router gives a token is multiplied in between an
  * expert's matmuls, so that its gradient reads nothing that theirs do not.
  *
- * Over tp an expert is split as an MLP is; a row travels in parts. Shared experts are an MLP of the
+ * Over tp an expert is split as an MLP is; a row travels in parts. Where each rank of tp has all of
+ * D between blocks, so have rows; what a rank's parts of the experts and of the shared ones give a
+ * token is added up, and one AllReduce sums it over tp. Shared experts are an MLP of the
  * rank's own tokens, between the cast and the exchange; backward they follow what the exchange
  * brings. A gate may weigh them (Qwen2, arXiv 2407.10671, 2.2.2): one more column of the router's
  * product. The gradient of that number is a sum over columns, and over tp, which is not counted.
@@ -27,11 +29,12 @@ struct gates {
     tensor experts, shared;
 };
 
-/* Each chip of tp scores a part of D, or a part of the tokens. */
+/* Each chip of tp scores a part of D, or a part of the tokens, or all. */
 static struct gates router_write(struct graph *g, const struct model *model, tensor in)
 {
     bool const tokens = g->terms->policy.by_tokens;
-    const char *weight = tokens ? "W_router[D_WX, E]" : "W_router[D_WYX, E]";
+    bool const whole = tokens || g->terms->policy.replicated;
+    const char *weight = whole ? "W_router[D_WX, E]" : "W_router[D_WYX, E]";
     struct graph_op *router = graph_matmul(g, "Router");
     router->as.matmul.math = g->terms->formats.activations;
     router->gradients.one_kernel = true;
@@ -42,7 +45,7 @@ static struct gates router_write(struct graph *g, const struct model *model, ten
     tensor shared = GRAPH_NONE;
     if (model->experts.shared_gated) {
         router->joined = true;
-        shared = graph_product(g, in, tokens ? "w_shared[D_X]" : "w_shared[D_YX]",
+        shared = graph_product(g, in, whole ? "w_shared[D_X]" : "w_shared[D_YX]",
                                tokens ? "SharedLogit[B_ZXY]" : "SharedLogit[B_ZX]");
         graph_set_formats(g, shared, FORMAT_FP32, FORMAT_FP32);
     }
@@ -57,10 +60,22 @@ static struct gates router_write(struct graph *g, const struct model *model, ten
     return (struct gates){gates, shared};
 }
 
-/* Over tp a row travels in parts; where tp splits tokens, each chip's rows are whole. */
-static const char *rows_text(const struct graph *g, const char *by_tokens, const char *by_columns)
+/* Over tp a row travels in parts; where tp splits tokens, each chip's rows are whole, and where it
+ * splits nothing all chips have the same. */
+struct rows_texts {
+    const char *by_tokens, *by_columns, *whole;
+};
+static const char *rows_text(const struct graph *g, struct rows_texts texts)
 {
-    return g->terms->policy.by_tokens ? by_tokens : by_columns;
+    return g->terms->policy.by_tokens    ? texts.by_tokens
+           : g->terms->policy.replicated ? texts.whole
+                                         : texts.by_columns;
+}
+
+/* What is a sum over tp until a block ends, where each rank has all of D between blocks. */
+static void set_due_until_end(struct graph *g, tensor of)
+{
+    if (g->terms->policy.replicated) graph_set_due(g, of);
 }
 
 /* In the format that travels. What comes back of its gradient is a row from each rank. */
@@ -70,7 +85,9 @@ static tensor cast_write(struct graph *g, tensor in)
     graph_op(g, &op_kind_cast, "Cast", 1, &in);
     tensor const sent = graph_result(g, "Sent");
     graph_set_formats(g, sent, formats->dispatch, formats->activations);
-    graph_set_gradient(g, sent, rows_text(g, "Sent[S_ZXY, D_W]", "Sent[S_ZX, D_WY]"));
+    graph_set_gradient(g, sent,
+                       rows_text(g, (struct rows_texts){"Sent[S_ZXY, D_W]", "Sent[S_ZX, D_WY]",
+                                                        "Sent[S_ZX, D_W]"}));
     return sent;
 }
 
@@ -88,9 +105,10 @@ static tensor exchange_write(struct graph *g, const char *name, bool spreads, ui
 static tensor dispatch_write(struct graph *g, tensor sent, tensor gates)
 {
     const struct graph_formats *formats = &g->terms->formats;
-    tensor const arrived =
-        exchange_write(g, "rows", true, 2, (const tensor[]){sent, gates},
-                       rows_text(g, "Arrived[A_ZXY, D_W]", "Arrived[A_ZX, D_WY]"));
+    tensor const arrived = exchange_write(
+        g, "rows", true, 2, (const tensor[]){sent, gates},
+        rows_text(g, (struct rows_texts){"Arrived[A_ZXY, D_W]", "Arrived[A_ZX, D_WY]",
+                                         "Arrived[A_ZX, D_W]"}));
     graph_set_moved_as(g, arrived, "rows");
     graph_set_formats(g, arrived, formats->dispatch, formats->activations);
     graph_op(g, &op_kind_sort, "Sort", 1, &arrived);
@@ -131,10 +149,16 @@ static tensor combine_write(struct graph *g, tensor outputs)
 {
     const struct graph_formats *formats = &g->terms->formats;
     graph_op(g, &op_kind_sort, "Sum", 1, &outputs)->as.sort.sums = true;
-    tensor const summed = graph_result(g, rows_text(g, "Summed[A_ZXY, D_W]", "Summed[A_ZX, D_WY]"));
+    tensor const summed =
+        graph_result(g, rows_text(g, (struct rows_texts){"Summed[A_ZXY, D_W]", "Summed[A_ZX, D_WY]",
+                                                         "Summed[A_ZX, D_W]"}));
+    set_due_until_end(g, summed);
     graph_set_formats(g, summed, formats->activations, formats->dispatch);
-    tensor const came = exchange_write(g, "outputs", false, 1, &summed,
-                                       rows_text(g, "Came[S_ZXY, D_W]", "Came[S_ZX, D_WY]"));
+    tensor const came =
+        exchange_write(g, "outputs", false, 1, &summed,
+                       rows_text(g, (struct rows_texts){"Came[S_ZXY, D_W]", "Came[S_ZX, D_WY]",
+                                                        "Came[S_ZX, D_W]"}));
+    set_due_until_end(g, came);
     graph_set_moved_as(g, summed, "outputs");
     graph_set_formats(g, came, formats->activations, formats->dispatch);
     graph_set_gradient(g, came, "Came");
@@ -148,7 +172,9 @@ static tensor weighted_write(struct graph *g, tensor weight, tensor shared)
     op->formula = "sigmoid(%) * %";
     op->as.map =
         (struct graph_map){.flop = 1, .flop_backward = VECTOR_ROW_DOT + 1, .reads_inputs = true};
-    return graph_result(g, "Weighted");
+    tensor const weighted = graph_result(g, "Weighted");
+    set_due_until_end(g, weighted);
+    return weighted;
 }
 
 static tensor shared_write(struct graph *g, bool gated, tensor in, tensor weight)
@@ -170,6 +196,7 @@ static tensor shared_write(struct graph *g, bool gated, tensor in, tensor weight
         .d_weight_bare = "dW_gate,up",
     };
     tensor const shared = mlp_write(g, &texts, gated, in);
+    set_due_until_end(g, shared);
     graph_set_moved_as(g, shared, "Out");
     return weight == GRAPH_NONE ? shared : weighted_write(g, weight, shared);
 }

@@ -174,7 +174,8 @@ static const struct key format_keys[] = {
         ROW("kv_sharding", ways_kind, inference.ways,                                              \
             .preset_text = "`auto`: heads as far as they go, then, where tokens are decoded, "     \
                            "sequences, if each rank has one, or parts of them",                    \
-            .help = "how the cache lies on the ranks of `tp`, and of `tp_d`: "                     \
+            .help = "how the cache lies on the ranks of `tp`, and of `tp_d`; without `tp_d` "      \
+                    "`batch` or `sequence` is 1: "                                                 \
                     "[inference](inference.md#the-cache-on-the-ranks-of-tp)"),                     \
         ROUTING_SKEW,                                                                              \
         ROW("token_copies", key_choice, routing.copies, .choices = copies_names,                   \

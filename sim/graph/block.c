@@ -1,6 +1,5 @@
 #include "sim/graph/block.h"
 
-#include "sim/base/name.h"
 #include "sim/graph/write.h"
 
 const struct block *const block_table[] = {
@@ -39,23 +38,9 @@ void block_write(const struct block *block, const struct model *model, struct gr
     graph->block_count++;
 }
 
-/* The blocks that a model names, in its order. */
-static void named_write(const struct model *model, struct graph *graph)
-{
-    for (uint32_t at = 0; model->blocks[at] != NULL; at++) {
-        uint32_t i = 0;
-        while (i < block_count && name_find(block_table[i]->name, model->blocks) != at) i++;
-        SIM_ASSERT(i < block_count);
-        block_write(block_table[i], model, graph);
-    }
-}
-
 bool block_is_of(const struct block *block, const struct model *model)
 {
-    bool const of_layers = (places_of[BLOCK_LAYER] >> block->place & 1) != 0;
-    if (of_layers && model->blocks != NULL)
-        return model->blocks[name_find(block->name, model->blocks)] != NULL;
-    for (uint32_t cached = 0; block->applies != NULL && cached < 2; cached++) {
+    for (uint32_t cached = 0; cached < 2; cached++) {
         struct graph_terms const terms = {.cache = {.is_there = cached == 1}};
         for (uint64_t layer = 0; layer < model->layers; layer++)
             if (block->applies(&terms, model, layer)) return true;
@@ -79,13 +64,8 @@ void block_write_part(const struct graph_terms *terms, const struct model *model
     ret_graph->tensor_count = ret_graph->op_count = ret_graph->block_count = 0;
     ret_graph->stream = ret_graph->added = 0;
     ret_graph->begins_backward = false;
-    if (part == BLOCK_LAYER && model->blocks != NULL) {
-        named_write(model, ret_graph);
-        return;
-    }
     for (uint32_t place = 0; place < BLOCK_PLACE_COUNT; place++)
         for (uint32_t i = 0; (places_of[part] >> place & 1) != 0 && i < block_count; i++)
-            if (block_table[i]->place == place && block_table[i]->applies != NULL &&
-                block_table[i]->applies(terms, model, layer))
+            if (block_table[i]->place == place && block_table[i]->applies(terms, model, layer))
                 block_write(block_table[i], model, ret_graph);
 }

@@ -44,7 +44,6 @@ struct block {
                      bring their operands and take their results. */
     /* [way]: the block's name in sentences that refuse a way which it lacks; NULL: it has ops. */
     const char *lacks[BLOCK_WAY_COUNT];
-    /* NULL: to layers of models that name it. */
     bool (*applies)(const struct graph_terms *terms, const struct model *model, uint64_t layer);
     void (*write)(struct graph *graph, const struct model *model);
 };

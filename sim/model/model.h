@@ -94,8 +94,7 @@ struct model {
     bool tied;            /* Embedding and head are one matrix. */
     struct model_vectors vectors;
     struct model_norms norms;
-    const char *const *blocks; /* Names of a layer's blocks (workloads/blocks), in their order,
-                                  ended by NULL. NULL: those that apply to the layer. */
+    bool parallel; /* Attention and MLP of a layer lie side by side. */
     struct model_positions positions;
     struct model_attends attends;
     uint64_t mtp_modules; /* Layers behind the last that predict further tokens (MTP). */

@@ -107,14 +107,12 @@ static enum status read_glm4(struct json *document, struct model *model, struct 
 
 /* --- Attention and MLP side by side --- */
 
-static const char *const parallel_blocks[] = {"parallel", NULL};
-
 /* One norm for both; command-r-plus norms Q and K, with weights of each head. */
 static enum status read_cohere(struct json *document, struct model *model, struct error *reterr)
 {
     bool normed = false;
     STATUS_TRY(model_take_flag(document, "use_qk_norm", false, &normed, reterr));
-    model->blocks = parallel_blocks;
+    model->parallel = true;
     model->norms.count = 1;
     if (normed) model->norms.qk = MODEL_QK_NORMS_EACH;
     return STATUS_OK;
@@ -126,7 +124,7 @@ static enum status read_gpt_neox(struct json *document, struct model *model, str
     bool parallel = true, biased = true;
     STATUS_TRY(model_take_flag(document, "use_parallel_residual", true, &parallel, reterr));
     STATUS_TRY(model_take_flag(document, "attention_bias", true, &biased, reterr));
-    if (parallel) model->blocks = parallel_blocks;
+    model->parallel = parallel;
     model->matrices = 2;
     model->norms.biases = 1;
     model->vectors.mlp = model->mlp_width + model->width;
@@ -140,7 +138,7 @@ static enum status read_gptj(struct json *document, struct model *model, struct 
 {
     (void)document;
     (void)reterr;
-    model->blocks = parallel_blocks;
+    model->parallel = true;
     model->norms.count = 1;
     model->matrices = 2;
     model->norms.biases = 1;
@@ -185,7 +183,7 @@ static enum status read_falcon(struct json *document, struct model *model, struc
                          "%llu key and value heads do not divide the %llu heads",
                          (unsigned long long)model->kv_heads, (unsigned long long)model->heads);
     if (!parallel && !grouped) return STATUS_OK;
-    model->blocks = parallel_blocks;
+    model->parallel = true;
     model->norms.count = norms;
     return STATUS_OK;
 }

@@ -78,8 +78,7 @@ static enum status model_say(struct arena *arena, const struct strbuf *text, str
         strbuf_add(said, " %d%d", model_layer_is_windowed(&model, layer),
                    model_layer_borrows(&model, layer));
     if (model.norms.qk != MODEL_QK_NORMS_NONE) strbuf_add(said, " qk%d", (int)model.norms.qk);
-    for (uint32_t i = 0; model.blocks != NULL && model.blocks[i] != NULL; i++)
-        strbuf_add(said, " %s", model.blocks[i]);
+    if (model.parallel) strbuf_add(said, " parallel");
     return STATUS_OK;
 }
 

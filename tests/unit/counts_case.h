@@ -167,13 +167,13 @@ static inline void compare(const char *name, struct workload_case *made)
     struct workload_counts counts;
     if (case_lower(made) != STATUS_OK) fail_msg("%s: %s", name, made->error.message);
     counts_make(&made->plan, &made->machine, &made->mesh, &counts);
-    /* Of blocks that a model names, of norms behind blocks and of Q and K, of latent attention
+    /* Of attention and MLP side by side, of norms behind blocks and of Q and K, of latent attention
      * without a latent for Q, and of gates of shared experts, the oracle, which is frozen, knows
      * nothing. */
     const struct model *model = &made->plan.model;
     bool const direct = model->latent.kv_rank != 0 && model->latent.query_rank == 0;
     bool const norms = model->norms.behind || model->norms.qk != MODEL_QK_NORMS_NONE;
-    if (model->blocks == NULL && !norms && !direct && !model->experts.shared_gated)
+    if (!model->parallel && !norms && !direct && !model->experts.shared_gated)
         oracle_hold(name, &made->plan, &made->machine, &made->mesh, counts);
     struct case_sums const sums = case_sum(&made->program, "");
     near(name, "matmul FLOP", counts.matmul_flop, sums.matmul_flop);

@@ -319,15 +319,15 @@ static void attention_and_mlp_side_by_side_have_the_published_counts(void **stat
         case_ok(model_read_config(case_arena, document, "published", &model, &case_error));
         assert_int_equal(model_count(&model).total, rows[i].parameters);
         assert_int_equal(model.norms.count, rows[i].norms);
-        assert_string_equal(model.blocks[0], "parallel");
+        assert_true(model.parallel);
     }
     struct model model;
     case_ok(read_config("\"model_type\": \"gpt_neox\", \"num_attention_heads\": 8, "
                         "\"use_parallel_residual\": false,",
                         &model, &case_error));
-    assert_null(model.blocks);
+    assert_false(model.parallel);
     assert_int_equal(model_of("gpt-neox-20b").norms.count, 0);
-    assert_string_equal(model_of("gpt-neox-20b").blocks[0], "parallel");
+    assert_true(model_of("gpt-neox-20b").parallel);
 }
 
 /* GLM-4-32B-0414's config.json has no biases; where it does not say, Q, K and V have them. */

@@ -12,8 +12,6 @@
 /* Of a layer. */
 enum blocks { SERIAL, PARALLEL, EXPERTS, BLOCKS };
 
-static const char *const parallel[] = {"parallel", NULL};
-
 static void norms_behind_set(struct model *model, uint32_t kind)
 {
     model->norms.count = 4;
@@ -22,7 +20,7 @@ static void norms_behind_set(struct model *model, uint32_t kind)
         model->experts = (struct model_experts){.count = 8, .top_k = 2, .width = 4096};
     if (kind != PARALLEL) return;
     model->norms.count = 3; /* Two of them before. */
-    model->blocks = parallel;
+    model->parallel = true;
 }
 
 static void formulas_and_programs_agree(void **state)

@@ -12,12 +12,10 @@
 #include "tests/support/counts.h"
 #include "tests/unit/blocks_case.h"
 
-static const char *const blocks[] = {"parallel", NULL};
-
 /* With one norm before both halves, or one before each. */
 static void parallel_set(struct model *model, uint32_t kind)
 {
-    model->blocks = blocks;
+    model->parallel = true;
     model->norms.count = 1 + kind;
 }
 
@@ -89,7 +87,7 @@ static void weights_are_those_of_a_serial_layer_less_a_norm(void **state)
     (void)state;
     struct model model = case_llama_70b;
     struct model_counts const serial = model_count(&model);
-    model.blocks = blocks;
+    model.parallel = true;
     model.norms.count = 2;
     assert_int_equal(model_count(&model).total, serial.total);
     model.norms.count = 1;

@@ -13,8 +13,6 @@
 /* Of a layer. */
 enum blocks { SERIAL, EACH, PARALLEL, EXPERTS, BLOCKS };
 
-static const char *const parallel[] = {"parallel", NULL};
-
 static void qk_norms_set(struct model *model, uint32_t kind)
 {
     model->norms.qk = kind == EACH ? MODEL_QK_NORMS_EACH : MODEL_QK_NORMS_SHARED;
@@ -22,7 +20,7 @@ static void qk_norms_set(struct model *model, uint32_t kind)
         model->experts = (struct model_experts){.count = 8, .top_k = 2, .width = 4096};
     if (kind != PARALLEL) return;
     model->norms.count = 1;
-    model->blocks = parallel;
+    model->parallel = true;
 }
 
 static void formulas_and_programs_agree(void **state)

@@ -29,7 +29,7 @@ static bool applies(const struct graph_terms *terms, const struct model *model, 
 {
     (void)terms;
     (void)layer;
-    return model->kind == MODEL_DECODER && model->latent.kv_rank == 0;
+    return model->kind == MODEL_DECODER && model->latent.kv_rank == 0 && !model->parallel;
 }
 
 /* One kernel; scores never lie in HBM. */

@@ -103,7 +103,7 @@ const struct mlp_texts mlp_texts_dense = {
 static bool applies(const struct graph_terms *terms, const struct model *model, uint64_t layer)
 {
     (void)terms;
-    return layer < model_dense_layers(model);
+    return layer < model_dense_layers(model) && !model->parallel;
 }
 
 static void write(struct graph *g, const struct model *model)

@@ -14,6 +14,13 @@
 #include "workloads/blocks/attention.h"
 #include "workloads/blocks/mlp.h"
 
+static bool applies(const struct graph_terms *terms, const struct model *model, uint64_t layer)
+{
+    (void)terms;
+    (void)layer;
+    return model->parallel;
+}
+
 static tensor normed(struct graph *g, tensor x, const char *name, const char *text)
 {
     graph_norm(g, name);
@@ -63,5 +70,6 @@ const struct block block_parallel = {
     .bucket = "W_layer",
     .mixes_both = true,
     .couples = true,
+    .applies = applies,
     .write = write,
 };

@@ -226,7 +226,7 @@ static bool are_alike(const struct model *a, const struct model *b)
                        a->vocabulary == b->vocabulary && a->tied == b->tied;
     bool const rest = a->norms.count == b->norms.count && a->norms.behind == b->norms.behind &&
                       a->norms.biases == b->norms.biases && a->norms.qk == b->norms.qk &&
-                      a->blocks == b->blocks && a->positions.learned == b->positions.learned &&
+                      a->parallel == b->parallel && a->positions.learned == b->positions.learned &&
                       a->attends.window == b->attends.window &&
                       a->attends.windowed == b->attends.windowed &&
                       a->attends.borrows == b->attends.borrows && a->mtp_modules == b->mtp_modules;

@@ -223,7 +223,7 @@ static void cache_note(struct arena *arena, const struct report_input *input,
 /* Where rows of earlier tokens lie in parts, and queries go to them. */
 static void prompts_note(struct arena *arena, const struct report_input *input, struct notes *notes)
 {
-    uint32_t const passes = input->roofline->counts.prompt_passes_spread;
+    uint32_t const passes = input->roofline->counts.heads.spread_passes;
     if (passes == 0) return;
     notes_add(arena, notes,
               "prompts of %s attend to earlier tokens, of which ranks of tp with the same heads "

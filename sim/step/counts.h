@@ -96,6 +96,8 @@ struct workload_heads {
     double kv_held;
     double kv_padded; /* KV heads without those that several ranks hold, so K where tp divides it.
                        */
+    uint32_t spread_passes; /* Of inference: passes of prompts whose queries go to ranks with the
+                               same heads, which have parts of the earlier tokens. */
 };
 
 /* Messages between two neighbours of a pipeline, a step, one way: [B_X, D_Y] each, at the pair that
@@ -198,9 +200,7 @@ struct workload_counts {
     struct workload_heads heads;
 
     /* All ranks of a pipeline, a step. */
-    uint32_t prompt_passes_spread; /* Passes of prompts whose queries go to ranks of tp that have
-                                      parts of the earlier tokens. */
-    uint64_t host_copy_count;      /* Copies between chips and their hosts, both ways. */
+    uint64_t host_copy_count; /* Copies between chips and their hosts, both ways. */
     struct workload_messages stage;
 
     /* The whole machine, a step. */

@@ -100,11 +100,38 @@ static void with_decodes_theirs_alone_travels(void **state)
     }
 }
 
+/* Of each of two batches in chunks of 128 all passes but the first, as a note counts them. */
+static void passes_whose_prompts_travel_are_counted(void **state)
+{
+    static const struct play_options lower_only = {.lower_only = true};
+    static const struct {
+        const char *sharding;
+        uint32_t chunk, passes;
+    } rows[] = {{"{\"heads\": 1, \"batch\": 1, \"sequence\": 8}", 128, 2 * 3},
+                {"{\"heads\": 1, \"batch\": 1, \"sequence\": 8}", 0, 0},
+                {"\"replicated\"", 128, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[TEXT_BYTES];
+        struct play play;
+        case_text(text, sizeof text,
+                  "{\"podsim\": 1, " H100
+                  "\"mesh\": {\"pp\": [\"node\"], \"tp\": [\"gpu\"]}, \"workload\": {\"kind\": "
+                  "\"prefill\", \"model\": \"deepseek-v2-lite\", \"batch\": 2, \"prompt\": 512, "
+                  "\"chunk\": %u, \"kv_sharding\": %s}}",
+                  rows[i].chunk, rows[i].sharding);
+        play_run(&play, text, &lower_only);
+        assert_int_equal(play.roofline.counts.heads.spread_passes, rows[i].passes);
+        play_close(&play);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(prompts_without_earlier_tokens_stay),
         cmocka_unit_test(with_decodes_theirs_alone_travels),
+        cmocka_unit_test(passes_whose_prompts_travel_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -120,9 +120,10 @@ static void sequences_draw(uint64_t *state, char text[KEYS_BYTES])
     assert_true(used < KEYS_BYTES);
 }
 
-static bool has_dp(void)
+/* Of the mesh, in quotes. */
+static bool has_axis(const char *name)
 {
-    return strstr(inference_places[place].mesh, "\"dp\"") != NULL;
+    return strstr(inference_places[place].mesh, name) != NULL;
 }
 
 /* As ranks keep the cache: all of it, as "auto" has it, or as it is given. Ranks of tp with the
@@ -150,8 +151,8 @@ static void draw(uint64_t *state, char text[TEXT_BYTES])
     model = below(state, MODELS);
     weights_format = below(state, FORMATS);
     cache_format = below(state, FORMATS);
-    replicated = below(state, 3) == 0;
-    gathers = below(state, 2) == 0 && has_dp() && inference_places[place].cp == 1;
+    replicated = below(state, 3) == 0 && has_axis("\"tp\"");
+    gathers = below(state, 2) == 0 && has_axis("\"dp\"") && inference_places[place].cp == 1;
     uneven = below(state, 2) == 0 && !counts;
     ragged = below(state, 2) == 0 && !counts;
     windows = below(state, 2) == 0 && !counts && model == 0;

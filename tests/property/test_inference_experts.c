@@ -155,7 +155,8 @@ static void draw_of(uint64_t *state, uint32_t model_count, char text[TEXT_BYTES]
     whole_cache = below(state, 4) == 0;
     sequences_draw(state);
     struct lying const of = lying_of();
-    by_tokens = below(state, 2) == 0 && tokens_of(&of) % expert_places[place].tp == 0;
+    by_tokens = below(state, 2) == 0 && expert_places[place].tp > 1 &&
+                tokens_of(&of) % expert_places[place].tp == 0;
     each_expert = below(state, 2) == 0 && of_gpu && expert_places[place].ep > 1;
     narrow = below(state, 2) == 0 && expert_places[place].ep > 1;
     replicated = below(state, 2) == 0 && !by_tokens && expert_places[place].ep == 1;

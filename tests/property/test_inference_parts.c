@@ -6,6 +6,7 @@
  */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "sim/report/analysis.h"
 #include "sim/report/inference_facts.h"
@@ -50,7 +51,8 @@ static void draw(uint64_t *state, char text[TEXT_BYTES])
     uint32_t const kind = below(state, KINDS), batch = 1 + below(state, 12);
     uint32_t const tokens = 1 + below(state, 400);
     bool const matmul = below(state, 3) == 0;
-    bool const whole = !exchanges && below(state, 2) == 0;
+    const char *const mesh = further ? further_places[other].mesh : expert_places[place].mesh;
+    bool const whole = !exchanges && below(state, 2) == 0 && strstr(mesh, "\"tp\"") != NULL;
     char keys[TEXT_BYTES / 4];
     case_text(keys, sizeof keys,
               kind == DECODE ? "\"decode\", \"batch\": %u, \"context\": %u"
@@ -60,9 +62,8 @@ static void draw(uint64_t *state, char text[TEXT_BYTES])
               "{\"podsim\": 1, \"machine\": {%s, \"profile\": \"ideal\"}, \"mesh\": %s, "
               "\"workload\": {\"kind\": %s, \"model\": \"%s\", \"activations\": \"%s\", "
               "\"allow_oversubscription\": true}, \"run\": {\"collective_matmul\": %s}}",
-              further ? further_places[other].machine : expert_places[place].machine,
-              further ? further_places[other].mesh : expert_places[place].mesh, keys, models[model],
-              whole ? "replicated" : "model", matmul ? "true" : "false");
+              further ? further_places[other].machine : expert_places[place].machine, mesh, keys,
+              models[model], whole ? "replicated" : "model", matmul ? "true" : "false");
 }
 
 static bool is_near(double value, double expected, double within)

@@ -145,6 +145,16 @@ static inline void traffics_near(const char *name, const struct workload_case *m
     traffic_near(name, made, "fsdp", &role[MESH_FSDP]);
 }
 
+/* Of attention and MLP side by side, of norms behind blocks and of Q and K, of latent attention
+ * without a latent for Q, and of gates of shared experts, the oracle, which is frozen, knows
+ * nothing. */
+static inline bool oracle_knows(const struct model *model)
+{
+    bool const direct = model->latent.kv_rank != 0 && model->latent.query_rank == 0;
+    bool const norms = model->norms.behind || model->norms.qk != MODEL_QK_NORMS_NONE;
+    return !model->parallel && !norms && !direct && !model->experts.shared_gated;
+}
+
 /* Of the same step. */
 static inline void oracle_hold(const char *name, const struct workload_plan *plan,
                                const struct machine *machine, const struct mesh *mesh,
@@ -167,13 +177,7 @@ static inline void compare(const char *name, struct workload_case *made)
     struct workload_counts counts;
     if (case_lower(made) != STATUS_OK) fail_msg("%s: %s", name, made->error.message);
     counts_make(&made->plan, &made->machine, &made->mesh, &counts);
-    /* Of attention and MLP side by side, of norms behind blocks and of Q and K, of latent attention
-     * without a latent for Q, and of gates of shared experts, the oracle, which is frozen, knows
-     * nothing. */
-    const struct model *model = &made->plan.model;
-    bool const direct = model->latent.kv_rank != 0 && model->latent.query_rank == 0;
-    bool const norms = model->norms.behind || model->norms.qk != MODEL_QK_NORMS_NONE;
-    if (!model->parallel && !norms && !direct && !model->experts.shared_gated)
+    if (oracle_knows(&made->plan.model))
         oracle_hold(name, &made->plan, &made->machine, &made->mesh, counts);
     struct case_sums const sums = case_sum(&made->program, "");
     near(name, "matmul FLOP", counts.matmul_flop, sums.matmul_flop);

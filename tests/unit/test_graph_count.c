@@ -103,6 +103,7 @@ static void shipped_each(void (*hold)(const char *name, const struct step *step)
 static void oracle_holds(const char *name, const struct step *step)
 {
     struct workload_counts counts;
+    if (!oracle_knows(&step->of.workload.model)) return;
     counts_make(&step->of.workload, &step->machine, &step->mesh, &counts);
     oracle_hold(name, &step->of.workload, &step->machine, &step->mesh, counts);
 }

@@ -21,7 +21,8 @@ static enum status neighbour_add(struct advise_search *search, struct advise_row
 }
 
 /* The scenario with ranks of one mesh axis in another. The cache then lies as it does unless
- * somebody says otherwise: what the scenario says is of its own ranks. */
+ * somebody says otherwise: what the scenario says is of its own ranks. Activations are split over
+ * ranks of tp only where there are some. */
 static enum status mesh_try(struct advise_search *search, enum mesh_role from, enum mesh_role to,
                             uint32_t ranks, struct error *reterr)
 {
@@ -33,6 +34,9 @@ static enum status mesh_try(struct advise_search *search, enum mesh_role from, e
     STATUS_TRY(advise_setting_add(session->arena, &row, mesh, reterr));
     if (session->scenario.workload.inference.ways.sharding == INFERENCE_GIVEN)
         STATUS_TRY(advise_setting_add(session->arena, &row, "/workload/kv_sharding=auto", reterr));
+    bool const without_tp = from == MESH_TP && ranks == session->mesh.axis[MESH_TP].size;
+    if (without_tp && session->scenario.workload.activations != WORKLOAD_ACTIVATIONS_MODEL)
+        STATUS_TRY(advise_setting_add(session->arena, &row, "/workload/activations=model", reterr));
     return neighbour_add(search, row, reterr);
 }
 

@@ -216,7 +216,8 @@ static bool begins(const struct ranks *ranks)
 }
 
 /* Who is in the pass, and how far it goes back. Ranks of tp with the same heads have all computed
- * the rows of the pass: without earlier ones, of which each has a part, prompts stay. */
+ * the rows of the pass: without earlier ones, of which each has a part, prompts stay. They do not
+ * where layers borrow the rows of another one, of which each rank has kept its part. */
 static void kinds_build(struct ranks *ranks)
 {
     struct inference_ranks *of = &ranks->inference;
@@ -225,7 +226,8 @@ static void kinds_build(struct ranks *ranks)
     bool const first = plan_of(ranks)->prompts.cached == 0 && of->pass.index == 0;
     of->prompts_in_parts = ranks->cp > 1 && prompts;
     of->has_decodes = ranks->cp > 1 && decodes;
-    of->prompts_stay = prompts && first && of->batch_ways * of->sequence_ways > 1;
+    of->prompts_stay = prompts && first && of->batch_ways * of->sequence_ways > 1 &&
+                       model_borrowing_layers(&ranks->plan->model) == 0;
     of->own_rows = of->prompts_in_parts && first && (!decodes || of->prompts_stay);
     of->kinds_apart =
         prompts && decodes && (of->prompts_stay || (ranks->cp > 1 && !ranks_has_ulysses(ranks)));

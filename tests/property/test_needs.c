@@ -295,7 +295,7 @@ static void program_check(struct checked *checked)
         assert_true(template->op_count <= OPS_MAX);
         for (uint32_t i = 0; i < template->op_count; i++) {
             const struct program_op *op = &template->op[i];
-            assert_non_null(row_of(op));
+            if (row_of(op) == NULL) fail_msg("no row: %s", op->name);
             all[i] = behind_of(all, template, op);
             needs_check(checked, template, op);
             if (!pair) reads_check(checked, template, op, &all[i]);

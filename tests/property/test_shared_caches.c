@@ -34,6 +34,7 @@ static const struct {
 /* What was drawn. */
 static uint32_t place, factor, kv_heads;
 static uint64_t weight_bytes;
+static uint32_t checked, compared; /* Steps; and of them those whose reads can be compared. */
 
 /* Stages of pp have four layers each, and begin with one that has a cache. */
 static void draw(uint64_t *state, char text[WALK_TEXT_BYTES])
@@ -139,15 +140,20 @@ static void pair_check(struct play *shared, const char *text)
     case_that(fabs(fewer - (double)(lacked + norms)) < 1, text);
 
     struct ops const attention = ops_of(shared, "attention");
-    case_that(attention.count == passes * LAYERS, text);
-    case_that(attention.read_bytes == ops_of(&plain, "attention").read_bytes, text);
+    struct ops const by_own = ops_of(&plain, "attention");
     double const kv = plain.roofline.counts.inference.kv_read_bytes;
-    case_that(fabs(counts->inference.kv_read_bytes - kv) <= 1e-9 * kv, text);
+    case_that(attention.count == passes * LAYERS, text);
+    /* Where each layer has keys, prompts may stay on their ranks, and read what these computed. */
+    bool const stay = by_own.count > attention.count;
+    case_that(stay || attention.read_bytes == by_own.read_bytes, text);
+    case_that(stay || fabs(counts->inference.kv_read_bytes - kv) <= 1e-9 * kv, text);
+    compared += !stay;
+    checked++;
     double const less =
         plain.roofline.counts.inference.weight_bytes - counts->inference.weight_bytes;
     double const wanted = (double)(lacked * passes) / ranks;
     case_that(fabs(less - wanted) <= 1e-9 * wanted, text);
-    case_that(shared->trace.step_ps < plain.trace.step_ps, text);
+    case_that(stay || shared->trace.step_ps < plain.trace.step_ps, text);
     play_close(&plain);
 }
 
@@ -160,6 +166,7 @@ static void room_is_of_layers_that_hold_and_reads_are_of_all(void **state)
 {
     (void)state;
     walk_drawn_all(COUNTED, draw, NULL, pair_check);
+    assert_true(compared > checked / 2);
 }
 
 static void folded_or_not_a_step_is_the_same(void **state)

@@ -226,9 +226,9 @@ static void prompts_note(struct arena *arena, const struct report_input *input, 
     uint32_t const passes = input->roofline->counts.heads.spread_passes;
     if (passes == 0) return;
     notes_add(arena, notes,
-              "prompts of %s attend to rows of the cache, of earlier tokens or of layers that "
-              "lend theirs, of which ranks of tp with the same heads keep a part each: the "
-              "prompts' queries travel between these, and what is found comes back. With "
+              "prompts of %s attend to cached rows of earlier tokens, or to those of another "
+              "layer, and each rank of tp with the same heads keeps only a part: the queries of "
+              "prompts travel between these ranks, and the results come back. With "
               "\"kv_sharding\": \"replicated\" each rank keeps all, and nothing "
               "travels",
               counted(passes, "pass").text);

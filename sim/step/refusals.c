@@ -271,7 +271,8 @@ static enum status axes_check(const struct ranks *ranks, struct error *reterr)
     REFUSE(ranks_serves(ranks) && plan->activations != WORKLOAD_ACTIVATIONS_MODEL &&
                !mesh->present[MESH_TP],
            INVALID, "/workload/activations",
-           "the mesh has no tp, whose ranks could have them so; leave it out");
+           "the mesh has no tp, and only its ranks can share activations or have them whole; leave "
+           "the key out");
     REFUSE(mesh->present[MESH_EP] && !model_has_experts(&plan->model), UNSUPPORTED, "/mesh/ep",
            NAME " has no experts that could be split over ep", name);
     REFUSE(cp && !ranks_is_decoder(ranks), UNSUPPORTED, "/mesh/cp",

@@ -35,12 +35,12 @@ struct room_known {
 
 /* The largest batches of a step of inference that was built: by what batches hold, which is known
  * without playing them where their ops follow one another. Else they are played, if the steps have
- * at most a million events; of steps with more, what they have held by then makes an estimate.
- * Prompts that are drawn and come in chunks, each number of sequences with other ones, are
- * estimated: by the passes that hold most, and to one in a hundred and twenty-eight. `batch_of_gib`
- * is left 0 unless `known` expects something. Nothing is found where lengths are given one by one,
- * or routing is drawn.
- * Errors: STATUS_INTERRUPTED if the user stopped it, STATUS_NO_MEMORY. */
+ * at most a million events; for longer steps the memory held in the first million gives an
+ * estimate. Prompts that are drawn and come in chunks differ with each number of sequences, so
+ * these batches are estimated too: from the passes that hold most, to one part in 128.
+ * `batch_of_gib` is left 0 unless `known` expects something. Nothing is found where lengths are
+ * given one by one, or routing is drawn. Errors: STATUS_INTERRUPTED if the user stopped it,
+ * STATUS_NO_MEMORY. */
 enum status room_find_largest(const struct session *session, const struct room_known *known,
                               struct worker *worker, struct report_largest *ret_largest,
                               struct error *reterr);

@@ -299,10 +299,10 @@ void advise_write_text(const struct advise *advise, const char *operand, struct 
     rows_sort(advise, order);
     add_counts(advise, text);
     if (advise->page > advise->own_page)
-        strbuf_add(
-            text,
-            "  totals with \"page\" %llu, not %llu: a page's steps take the time of its last\n",
-            (unsigned long long)advise->page, (unsigned long long)advise->own_page);
+        strbuf_add(text,
+                   "  totals use \"page\" %llu, not %llu: each step takes as long as the last of "
+                   "its page\n",
+                   (unsigned long long)advise->page, (unsigned long long)advise->own_page);
     column_add_headings(have_periods(advise) ? &periods_line : &steps_line, 1, 0, text);
     strbuf_pad(text, CHANGE_COLUMN);
     strbuf_add(text, "change\n");

@@ -17,7 +17,8 @@
 #include "sim/replay/state.h"
 #include "sim/replay/stuck.h"
 
-/* The state of so many chips, a few KiB each, stays in the cache by itself. */
+/* A run of at most this number of chips asks for no prefetches: the state of its chips, a few KiB
+ * each, stays in the cache. */
 enum { CACHED_CHIPS = 64 };
 
 static uint64_t peak_bytes(const struct replay *replay)

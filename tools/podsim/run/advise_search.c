@@ -31,8 +31,8 @@ uint64_t advise_page(const struct inference_generation *of)
     return units_larger(of->page, units_ceil_divide(of->output, ADVISE_PAGES_MAX));
 }
 
-/* A whole answer in a few pages, the scenario's own too, so that rows compare. The prefill and the
- * last step have been played for its memory. */
+/* A whole answer in a few pages. The scenario's own answer has the same pages, so that rows
+ * compare. The prefill and the last step have been simulated for its memory. */
 static enum status generation_play(const struct replay_options *options,
                                    struct session_source *source, struct session *session,
                                    struct advise_row *row, struct error *reterr)

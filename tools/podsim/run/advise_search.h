@@ -29,8 +29,9 @@ void advise_best_find(struct advise *advise);
 /* Neighbours of a step of inference (advise_inference.c). */
 enum status advise_inference(struct advise_search *search, struct error *reterr);
 
-/* Steps of a neighbour's answer that are played as one: those of the scenario, or so many that
- * there are a few pages. */
+/* Length in steps of a page of a neighbour's answer. Each step takes the time of the page's last
+ * one. It is the scenario's page, or a longer one where the answer would have more than
+ * ADVISE_PAGES_MAX pages. */
 uint64_t advise_page(const struct inference_generation *of);
 
 #endif

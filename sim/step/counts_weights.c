@@ -65,7 +65,7 @@ static void passes_gather(const struct ranks *ranks, uint32_t head_returns,
                           struct workload_traffic *traffic)
 {
     uint64_t const microbatches = workload_microbatches(ranks->plan);
-    uint64_t const modules = ranks->mtp_modules;
+    uint64_t const modules = ranks->mtp.modules;
     uint64_t const heads =
         ranks_serves(ranks) ? inference_head_passes(ranks->plan) : microbatches + head_returns;
     uint64_t const passes = ranks_serves(ranks) ? 1 : 2;
@@ -123,7 +123,7 @@ static void shards_count(const struct ranks *ranks, bool gathers_once, uint32_t 
  * unless once for all. */
 static void lookups_reduce(const struct ranks *ranks, struct workload_traffic *traffic)
 {
-    bool const shared = ranks->mtp_modules != 0 && ranks->pp > 1 && ranks->tie.meets;
+    bool const shared = ranks->mtp.modules != 0 && ranks->pp > 1 && ranks->tie.meets;
     moved_add(traffic, COLLECTIVE_REDUCE_SCATTER, ranks->plan->formats.gradients,
               shared ? ranks->plan->accumulate : 0, 1,
               (double)ranks->end[BLOCK_EMBEDDING].bucket.elements);
@@ -149,7 +149,7 @@ static void update_count(const struct ranks *ranks, struct workload_counts *coun
     double const flop = blocks * (double)block.vector_flop;
     double const bytes = blocks * (double)(block.hbm_read_bytes + block.hbm_write_bytes);
     double const added = tied_share(ranks) + (ranks->copies > 1 ? state : 0);
-    uint64_t const updates = ranks->plan->model.layers + ranks->mtp_modules +
+    uint64_t const updates = ranks->plan->model.layers + ranks->mtp.modules +
                              (ranks_is_decoder(ranks) ? UINT64_C(2) - ranks->tie.here : 0);
     counts->vector_flop += added + flop;
     counts->hbm_bytes += 3 * added * gradient + bytes;
@@ -196,7 +196,7 @@ static void offload_count(const struct ranks *ranks, struct workload_counts *cou
 {
     const struct workload_plan *plan = ranks->plan;
     uint64_t const layers = plan->model.layers;
-    double const all = (double)(layers + ranks->mtp_modules);
+    double const all = (double)(layers + ranks->mtp.modules);
     if (ranks_offloads_optimizer(ranks)) {
         double const elements = (double)padding_sums(ranks, 1, /* experts= */ false).elements;
         double const share = layer_elements(ranks, LAYER_DENSE) / (elements > 0 ? elements : 1);

@@ -30,12 +30,11 @@ static void widths_set(const struct ranks *ranks, struct graph_terms *terms)
     uint64_t const tp = ranks->tp;
     graph_dimension_set(terms, "B", ranks->rows * ranks->data, tokens_of(ranks), 1);
     graph_dimension_set(terms, "D", ranks_block_columns(ranks), model->width, 1);
-    graph_dimension_set(terms, "F", units_round_up(model->mlp_width, tp), model->mlp_width, 1);
+    graph_dimension_set(terms, "F", ranks->widths.mlp, model->mlp_width, 1);
     if (!ranks_is_decoder(ranks)) return;
     graph_dimension_set(terms, "N", ranks->heads.queries * tp, model->heads, 1);
     graph_dimension_set(terms, "K", ranks->heads.kv * tp, model->kv_heads, ranks->heads.kv_holders);
-    graph_dimension_set(terms, "Vocab", units_round_up(model->vocabulary, tp), model->vocabulary,
-                        1);
+    graph_dimension_set(terms, "Vocab", ranks->widths.vocabulary, model->vocabulary, 1);
 }
 
 /* Whole sequences: the tokens of those that a rank has a part of, and KV heads that each of its
@@ -74,7 +73,7 @@ static void experts_set(const struct ranks *ranks, struct graph_terms *terms)
 {
     const struct routing *experts = &ranks->experts;
     const struct model_experts *model = &ranks->plan->model.experts;
-    uint64_t const tp = ranks->tp, data = ranks->data;
+    uint64_t const data = ranks->data;
     bool const drawn = experts->drawn.expert_count != 0;
     /* Of the rows of all ranks' tokens as many as there are tokens. */
     units_wide const kept = (units_wide)experts->kept * tokens_of(ranks) / ranks->rows;
@@ -83,8 +82,9 @@ static void experts_set(const struct ranks *ranks, struct graph_terms *terms)
     terms->experts_read = experts->read;
     plain_set(terms, "L", experts->count);
     graph_dimension_set(terms, "W", experts->all * data, (uint64_t)kept, 1);
-    graph_dimension_set(terms, "Fe", experts->columns * tp, model->width, 1);
-    graph_dimension_set(terms, "Fs", experts->shared_columns * tp, model->shared * model->width, 1);
+    graph_dimension_set(terms, "Fe", ranks->widths.expert, model->width, 1);
+    graph_dimension_set(terms, "Fs", model->shared * ranks->widths.expert,
+                        model->shared * model->width, 1);
     plain_set(terms, "A", experts->arrivals * data);
     plain_set(terms, "S", experts->sent * data);
     plain_set(terms, "Sent", drawn ? experts->ranks * ranks->rows : experts->exchanged);
@@ -196,7 +196,7 @@ void graph_terms_of_part(const struct ranks *ranks, const struct step_part *part
 
 bool step_embedding_used(const struct ranks *ranks)
 {
-    return ranks->tie.here || (ranks->mtp_modules != 0 && ranks->pp == 1);
+    return ranks->tie.here || (ranks->mtp.modules != 0 && ranks->pp == 1);
 }
 
 /* The first use of a matrix in a backward pass is another part than those behind it. */
@@ -204,7 +204,7 @@ uint32_t step_parts(const struct ranks *ranks, struct step_part ret_parts[STEP_P
 {
     const struct model *model = &ranks->plan->model;
     uint64_t const last = model->layers - 1;
-    uint64_t const ends = ranks_is_decoder(ranks), modules = ranks->mtp_modules;
+    uint64_t const ends = ranks_is_decoder(ranks), modules = ranks->mtp.modules;
     struct step_part layers[LAYER_KINDS][ATTENDS_KINDS];
     for (uint32_t kind = 0; kind < LAYER_KINDS; kind++)
         for (uint8_t attends = 0; attends < ATTENDS_KINDS; attends++)

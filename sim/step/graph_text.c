@@ -44,7 +44,7 @@ static void part_title_add(const struct printer *printer, const struct step_part
 {
     const struct ranks *ranks = printer->ranks;
     bool const of_modules =
-        ranks->mtp_modules != 0 && which->kind == ranks_last_kind(ranks) && which->attends == 0;
+        ranks->mtp.modules != 0 && which->kind == ranks_last_kind(ranks) && which->attends == 0;
     static const char *const names[] = {
         [BLOCK_EMBEDDING] = "embedding",
         [BLOCK_HEAD] = "head",

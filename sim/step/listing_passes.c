@@ -177,7 +177,7 @@ static void module_add(const struct listing *listing, struct graph_request reque
     for (uint32_t i = 0; i < END_COUNT; i++) {
         uint32_t const e = request.backward ? HEAD - i : i;
         end[e].list.line = *line;
-        if (e == OWN || !listing->ranks->mtp_apart) graph_list_end(&end[e].list, request);
+        if (e == OWN || !listing->ranks->mtp.apart) graph_list_end(&end[e].list, request);
         *line = end[e].list.line;
         if (i == 0)
             strbuf_add(listing->text, "  %s\n",
@@ -197,13 +197,13 @@ static void modules_add(const struct listing *listing)
         {ACT_WEIGHT, {.backward = true, .half = GRAPH_WEIGHT_HALF}}};
     struct part end[END_COUNT];
     uint32_t line = 0;
-    if (listing->ranks->mtp_modules == 0) return;
+    if (listing->ranks->mtp.modules == 0) return;
     part_derive(listing, BLOCK_MTP, /* used_before= */ false, &end[OWN]);
     part_derive(listing, BLOCK_HEAD, /* used_before= */ true, &end[HEAD]);
     for (uint32_t i = 0; i < 2U + halves; i++) weights_read(listing, &passes[i], end);
     strbuf_add(listing->text,
                "\nMulti-token prediction, each of %s after the last layer: forward\n",
-               counted(listing->ranks->mtp_modules, "module").text);
+               counted(listing->ranks->mtp.modules, "module").text);
     module_add(listing, passes[0].request, end, &line);
     strbuf_add(listing->text, "\nMulti-token prediction: backward\n");
     line = 0;

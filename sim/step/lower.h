@@ -119,7 +119,7 @@ struct mtp_position {
 };
 static inline struct mtp_position mtp_position_at(const struct ranks *ranks, uint64_t index)
 {
-    return (struct mtp_position){.first = index == 0, .last = index + 1 == ranks->mtp_modules};
+    return (struct mtp_position){.first = index == 0, .last = index + 1 == ranks->mtp.modules};
 }
 
 /* What one pass does in a template. Bytes alone, so that equal parts are equal byte by byte. */

@@ -104,10 +104,10 @@ static struct emit_end head_end(const struct lower *lower, bool of_module)
 static void head(struct lower *lower, bool backward)
 {
     const struct ranks *ranks = lower->ranks;
-    bool const alone = ranks->mtp_modules == 0,
+    bool const alone = ranks->mtp.modules == 0,
                keeps = ranks->shards == 1 || lower->part.head_stays;
     struct emit_end end = head_end(lower, false);
-    end.shares_input = !alone && !ranks->mtp_apart;
+    end.shares_input = !alone && !ranks->mtp.apart;
     end.use[0].gathers = backward ? !keeps : alone && !(lower->part.updated && ranks->tie.here);
     end.use[0].gives = backward ? alone : !keeps;
     end.use[0].closes = alone && !ranks->tie.here;
@@ -118,7 +118,7 @@ static void mtp_head(struct lower *lower, bool backward)
 {
     struct mtp_position const place = lower->part.place;
     struct emit_end end = head_end(lower, true);
-    end.shares_input = !place.last && !lower->ranks->mtp_apart;
+    end.shares_input = !place.last && !lower->ranks->mtp.apart;
     end.use[0].gathers = !backward && place.first;
     end.use[0].gives = backward && place.first;
     end.use[0].closes = place.first;
@@ -171,7 +171,7 @@ static void mtp_own(struct lower *lower, bool backward)
 
 static void mtp(struct lower *lower, bool backward)
 {
-    bool const has_head = !lower->ranks->mtp_apart;
+    bool const has_head = !lower->ranks->mtp.apart;
     if (!backward) mtp_own(lower, backward);
     if (backward && has_head) mtp_head(lower, backward);
     (backward ? layer_backward : layer_forward)(lower);

@@ -217,7 +217,7 @@ static struct passing passing_of(struct pipeline *pipeline, uint32_t rank, uint3
                 !reduces_apart(pipeline->role.list, pass->stage),
     };
     bool const shares =
-        pipeline->lower->ranks->mtp_modules != 0 && !pipeline->lower->ranks->tie.lookup;
+        pipeline->lower->ranks->mtp.modules != 0 && !pipeline->lower->ranks->tie.lookup;
     passing.last_lookup = passing.last;
     if (shares && !pipeline_is_forward(pass->kind))
         passing.last_lookup = !pipeline->differs || lookup_is_last(pipeline, index);

@@ -31,7 +31,7 @@ static void inboxes_set(struct lower *lower)
     program->stream[lower->stream[LOWER_SEND_PREVIOUS]].inbox = lower->stream[LOWER_RECEIVE_NEXT];
     if (lower->ranks->copies > 1)
         program->stream[lower->stream[LOWER_SEND_COPY]].inbox = lower->stream[LOWER_RECEIVE_COPY];
-    if (!lower->ranks->mtp_apart) return;
+    if (!lower->ranks->mtp.apart) return;
     program->stream[lower->stream[LOWER_SEND_TIED]].inbox = lower->stream[LOWER_RECEIVE_FIRST];
     program->stream[lower->stream[LOWER_SEND_FIRST]].inbox = lower->stream[LOWER_RECEIVE_TIED];
 }
@@ -101,13 +101,13 @@ void lower_streams_add(struct lower *lower)
         [LOWER_SEND_PREVIOUS] = {ranks->pp > 1, soon, {STREAM_SEND, STREAM_OF_PREVIOUS}},
         [LOWER_SEND_COPY] = {ranks->copies > 1, late, {STREAM_SEND, STREAM_OF_COPY}},
         /* Gradients of an embedding that several stages hold. */
-        [LOWER_SEND_TIED] = {ranks->mtp_apart, late, {STREAM_SEND, STREAM_OF_MTP}},
-        [LOWER_SEND_FIRST] = {ranks->mtp_apart, late, {STREAM_SEND, STREAM_OF_FIRST}},
+        [LOWER_SEND_TIED] = {ranks->mtp.apart, late, {STREAM_SEND, STREAM_OF_MTP}},
+        [LOWER_SEND_FIRST] = {ranks->mtp.apart, late, {STREAM_SEND, STREAM_OF_FIRST}},
         [LOWER_RECEIVE_PREVIOUS] = {ranks->pp > 1, soon, {STREAM_RECEIVE, STREAM_OF_PREVIOUS}},
         [LOWER_RECEIVE_NEXT] = {ranks->pp > 1, soon, {STREAM_RECEIVE, STREAM_OF_NEXT}},
         [LOWER_RECEIVE_COPY] = {ranks->copies > 1, soon, {STREAM_RECEIVE, STREAM_OF_COPY}},
-        [LOWER_RECEIVE_TIED] = {ranks->mtp_apart, soon, {STREAM_RECEIVE, STREAM_OF_MTP}},
-        [LOWER_RECEIVE_FIRST] = {ranks->mtp_apart, soon, {STREAM_RECEIVE, STREAM_OF_FIRST}},
+        [LOWER_RECEIVE_TIED] = {ranks->mtp.apart, soon, {STREAM_RECEIVE, STREAM_OF_MTP}},
+        [LOWER_RECEIVE_FIRST] = {ranks->mtp.apart, soon, {STREAM_RECEIVE, STREAM_OF_FIRST}},
         [LOWER_STORE_ACTIVATIONS] = {activations, soon, {STREAM_STORE, STREAM_OF_ACTIVATIONS}},
         [LOWER_LOAD_ACTIVATIONS] = {activations, soon, {STREAM_LOAD, STREAM_OF_ACTIVATIONS}},
         [LOWER_LOAD_OPTIMIZER] = {optimizer, soon, {STREAM_LOAD, STREAM_OF_OPTIMIZER}},

@@ -23,7 +23,7 @@ struct padding_sums padding_sums(const struct ranks *ranks, uint32_t rank_count,
     const struct ranks_end *end = ranks->end;
     sums_add(&sums, rank_count, end[BLOCK_EMBEDDING].bucket.elements, ranks->tie.lookup ? 2 : 1);
     if (!ranks->tie.here) sums_add(&sums, rank_count, end[BLOCK_HEAD].bucket.elements, 1);
-    sums_add(&sums, rank_count, end[BLOCK_MTP].bucket.elements, ranks->mtp_modules);
+    sums_add(&sums, rank_count, end[BLOCK_MTP].bucket.elements, ranks->mtp.modules);
     return sums;
 }
 

@@ -80,7 +80,7 @@ static uint32_t times_of(const struct ranks *ranks, const struct stage *stage,
                          const struct step_part *part)
 {
     bool const of_modules = part->kind == ranks_last_kind(ranks) && part->attends == 0;
-    uint32_t const with_heads = ranks->mtp_apart ? 0 : stage->mtp_modules;
+    uint32_t const with_heads = ranks->mtp.apart ? 0 : stage->mtp_modules;
     uint32_t const count = of_modules ? stage->mtp_modules : 0;
     if (part->part == BLOCK_EMBEDDING) return stage->embedding;
     if (part->part == BLOCK_HEAD)

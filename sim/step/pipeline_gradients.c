@@ -131,7 +131,7 @@ void lower_tie(struct lower *lower, uint32_t other, bool head)
         units_ceil_divide(ranks->end[BLOCK_EMBEDDING].matrix, ranks->replicas.state_shards);
     struct plan_request request = {.kind = COLLECTIVE_PERMUTE,
                                    .group = ranks->mesh->axis[MESH_PP].group};
-    bool const own = ranks->mtp_apart;
+    bool const own = ranks->mtp.apart;
     enum lower_stream const send_streams[] = {own ? LOWER_SEND_TIED : LOWER_SEND_PREVIOUS,
                                               own ? LOWER_SEND_FIRST : LOWER_SEND_NEXT};
     enum lower_stream const streams[] = {own ? LOWER_RECEIVE_TIED : LOWER_RECEIVE_PREVIOUS,

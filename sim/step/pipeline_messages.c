@@ -68,7 +68,7 @@ static uint32_t arrays_between(const struct pipeline *pipeline, int64_t stage, i
     uint32_t arrays = pipeline->schedule.stage_count > 1;
     bool const answers = pipeline->schedule.turns || pipeline->schedule.answer_passes != 0;
     if (answers && behind >= 0 && behind < stage) return 0;
-    if (behind < 0 || !pipeline->lower->ranks->mtp_apart) return arrays;
+    if (behind < 0 || !pipeline->lower->ranks->mtp.apart) return arrays;
     for (int64_t s = 0; s <= before; s++) arrays += pipeline->stages.stage[s].mtp_modules;
     return arrays;
 }
@@ -110,7 +110,7 @@ enum status pipeline_messages_number(struct pipeline *pipeline, struct error *re
         if (rank + 1 == schedule->rank_count) pipeline->tied_message[0] = sent[WAY_NEXT] + 1;
     }
     /* On streams of their own. */
-    if (pipeline->lower->ranks->mtp_apart)
+    if (pipeline->lower->ranks->mtp.apart)
         pipeline->tied_message[0] = pipeline->tied_message[1] = 1;
     return STATUS_OK;
 }

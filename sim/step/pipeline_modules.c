@@ -96,7 +96,7 @@ static struct stage stage_sent(const struct pipeline *pipeline, uint32_t index)
     uint32_t const number = pipeline->role.sent_stage[index],
                    last = pipeline->schedule.stage_count - 1;
     struct stage stage = pipeline->stages.stage[number];
-    if (pipeline->lower->ranks->mtp_modules == 0 || (number != 0 && number != last)) return stage;
+    if (pipeline->lower->ranks->mtp.modules == 0 || (number != 0 && number != last)) return stage;
     stage.embedding = false;
     for (uint32_t k = 0; k < index; k++)
         if (pipeline->role.sent_stage[k] == last - number) stage.embedding = true;

@@ -83,7 +83,7 @@ static uint16_t reducing_template(const struct pipeline *pipeline, enum lower_mo
 {
     const struct ranks *ranks = pipeline->lower->ranks;
     uint32_t const count = pipeline->lower->build.program->template_count;
-    if (module == MODULE_HEAD && ranks->mtp_modules != 0) {
+    if (module == MODULE_HEAD && ranks->mtp.modules != 0) {
         module = MODULE_MTP;
         place = mtp_position_at(ranks, 0);
     }
@@ -107,7 +107,7 @@ static uint32_t update_slots(const struct ranks *ranks, enum lower_module module
     bool const has_ends = ranks_is_decoder(ranks), own_head = has_ends && !ranks->tie.here;
     if (ranks->pp > 1) return 0;
     if (ranks_offloads_optimizer(ranks)) return 1;
-    return (uint32_t)(ranks->plan->model.layers + ranks->mtp_modules) + has_ends + own_head -
+    return (uint32_t)(ranks->plan->model.layers + ranks->mtp.modules) + has_ends + own_head -
            (module == MODULE_MTP);
 }
 
@@ -270,7 +270,7 @@ void pipeline_rests_build(struct pipeline *pipeline)
     const struct ranks *ranks = pipeline->lower->ranks;
     enum lower_act const end = ranks->copies > 1 ? ACT_TIE : ACT_SEND_COPY;
     struct stage const all = {.layer_count = (uint32_t)ranks->plan->model.layers,
-                              .mtp_modules = (uint32_t)ranks->mtp_modules,
+                              .mtp_modules = (uint32_t)ranks->mtp.modules,
                               .embedding = ranks_is_decoder(ranks),
                               .head = ranks_is_decoder(ranks)};
     struct mtp_position const no_place = {false, false};

@@ -117,16 +117,24 @@ struct ranks_heads ranks_heads_of(const struct model *model, uint32_t tp)
     return heads;
 }
 
+struct ranks_widths ranks_widths_of(const struct model *model, uint32_t tp)
+{
+    return (struct ranks_widths){.mlp = units_round_up(model->mlp_width, tp),
+                                 .expert = units_round_up(model->experts.width, tp),
+                                 .vocabulary = units_round_up(model->vocabulary, tp)};
+}
+
 struct ranks_padded ranks_padded_of(const struct model *model, uint32_t tp)
 {
     struct ranks_padded padded = {.weights = *model, .cache = *model};
     if (model->kind != MODEL_DECODER) return padded;
     struct ranks_heads const heads = ranks_heads_of(model, tp);
+    struct ranks_widths const widths = ranks_widths_of(model, tp);
     padded.weights.heads = heads.queries * tp;
     padded.weights.kv_heads = heads.kv * tp;
-    padded.weights.mlp_width = units_round_up(model->mlp_width, tp);
-    padded.weights.vocabulary = units_round_up(model->vocabulary, tp);
-    padded.weights.experts.width = units_round_up(model->experts.width, tp);
+    padded.weights.mlp_width = widths.mlp;
+    padded.weights.vocabulary = widths.vocabulary;
+    padded.weights.experts.width = widths.expert;
     padded.cache.kv_heads = padded.weights.kv_heads / heads.kv_holders;
     return padded;
 }
@@ -200,15 +208,16 @@ static void tied_build(struct ranks *ranks)
 {
     bool const predicts = workload_mtp(ranks->plan) != 0;
     ranks->tie.here = ranks->plan->model.tied && ranks->pp == 1 && ranks_is_decoder(ranks);
-    ranks->mtp_apart = predicts && stages_mtp_apart(ranks->plan->stages.layout);
+    ranks->mtp.apart = predicts && stages_mtp_apart(ranks->plan->stages.layout);
     ranks->tie.meets =
-        workload_ends_meet(ranks->plan, ranks->pp) && (ranks->pp == 1 || !ranks->mtp_apart);
+        workload_ends_meet(ranks->plan, ranks->pp) && (ranks->pp == 1 || !ranks->mtp.apart);
     ranks->tie.lookup = predicts && !ranks->tie.meets;
     ranks->tie.apart = (ranks->plan->model.tied && ranks->pp > 1) || ranks->tie.lookup;
 }
 
 static enum status widths_build(struct ranks *ranks, struct error *reterr)
 {
+    ranks->widths = ranks_widths_of(&ranks->plan->model, ranks->tp);
     if (ranks_is_decoder(ranks)) {
         STATUS_TRY(heads_build(ranks, reterr));
         if (ranks_serves(ranks)) STATUS_TRY(inference_ways_check(ranks, reterr));
@@ -256,15 +265,15 @@ static void attends_build(struct ranks *ranks)
     const struct model *model = &ranks->plan->model;
     ranks->sequences.window_layers = model_window_layers(model, workload_keys(ranks->plan));
     for (uint64_t layer = 1; layer < model->layers && ranks_layers_attend_apart(ranks); layer++)
-        ranks->sequences.turns +=
+        ranks->sequences.alternations +=
             ranks_layer_attends(ranks, layer) != ranks_layer_attends(ranks, layer - 1);
 }
 
 static enum status mtp_build(struct ranks *ranks, struct error *reterr)
 {
     uint64_t columns = 0;
-    ranks->mtp_modules = workload_mtp(ranks->plan);
-    if (ranks->mtp_modules == 0) return STATUS_OK;
+    ranks->mtp.modules = workload_mtp(ranks->plan);
+    if (ranks->mtp.modules == 0) return STATUS_OK;
     return ranks_divide(ranks->plan->model.width, ranks->tp, "/mesh/tp", "the model's width D",
                         "ranks of tp", &columns, reterr);
 }

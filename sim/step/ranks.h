@@ -91,6 +91,13 @@ struct ranks_heads {
                             holders of a KV head, or all of tp for down-projections. */
 };
 
+/* Columns and rows that all ranks of tp have together: with padding, as each has as many. */
+struct ranks_widths {
+    uint64_t mlp;        /* Columns of an MLP. */
+    uint64_t expert;     /* Columns of an expert. */
+    uint64_t vocabulary; /* Rows of the embedding, and columns of the head. */
+};
+
 /* How sequences lie on ranks. */
 struct ranks_sequences {
     struct graph_sequence of; /* What one rank attends with, in a layer without a window. */
@@ -99,7 +106,7 @@ struct ranks_sequences {
     uint64_t kv_heads;      /* KV heads that a rank attends with: of its own, or some of theirs. */
     const char *ring_name;  /* The algorithm by which keys pass round, where they do. */
     uint64_t window_layers; /* Layers whose queries have fewer keys: model.window. */
-    uint64_t turns;         /* Layers that attend in another way than the one before. */
+    uint64_t alternations;  /* Layers that attend in another way than the one before. */
 };
 
 /* What ends of the model have in common. */
@@ -109,6 +116,12 @@ struct ranks_tie {
     bool apart;  /* One matrix lies on the first stage and on a later one. */
     bool lookup; /* The matrix that lies apart is the embedding, and modules on a later stage look
                     up rows of it. */
+};
+
+/* Modules that predict further tokens. */
+struct ranks_mtp {
+    uint64_t modules;
+    bool apart; /* They lie on another stage than the head. */
 };
 
 struct ranks {
@@ -130,6 +143,8 @@ struct ranks {
     uint64_t rows;        /* Tokens of a microbatch on one data rank. */
     uint64_t block_shard; /* Elements of [B_X, D_WY] */
 
+    struct ranks_widths widths;
+
     /* MODEL_DECODER */
     struct ranks_heads heads;
     struct ranks_sequences sequences;
@@ -139,8 +154,7 @@ struct ranks {
     struct routing experts;
     struct ranks_layer layer[LAYER_KINDS];
     struct ranks_end end[BLOCK_PART_COUNT]; /* [part]: embedding, head, a module's own. */
-    uint64_t mtp_modules;                   /* Modules that predict further tokens. */
-    bool mtp_apart;                         /* The modules lie on another stage than the head. */
+    struct ranks_mtp mtp;
     struct ranks_tie tie;
 };
 
@@ -228,6 +242,9 @@ enum status ranks_divide(uint64_t amount, uint64_t by, const char *where, const 
  * the ranks, or up to a divisor of them, whose holders then share the heads that ask. */
 struct ranks_heads ranks_heads_of(const struct model *model, uint32_t tp);
 
+/* Widths over ranks of tp: of any other number of columns a part would be larger than the rest. */
+struct ranks_widths ranks_widths_of(const struct model *model, uint32_t tp);
+
 /* Parameters and cache of a decoder on ranks of tp, all of them together: heads, widths and
  * vocabulary are padded to equal shares, and weights of KV heads that several ranks hold count
  * several times. Any other model is as it is. */
@@ -292,7 +309,7 @@ static inline uint32_t ranks_last_kind(const struct ranks *ranks)
 static inline uint64_t ranks_layer_count(const struct ranks *ranks, uint32_t kind)
 {
     bool const last = kind == ranks_last_kind(ranks);
-    return ranks->layer[kind].count + (last ? ranks->mtp_modules : 0);
+    return ranks->layer[kind].count + (last ? ranks->mtp.modules : 0);
 }
 
 /* Ranks that the machine's axes have, of which an axis of the mesh lies on all or a part. */

@@ -311,8 +311,6 @@ enum status routing_build(struct ranks *ranks, struct error *reterr)
                          suggest_divisors(model->count, experts->ranks, nearest));
     }
     experts->count = model->count / experts->ranks;
-    experts->columns = units_ceil_divide(model->width, ranks->tp);
-    experts->shared_columns = model->shared * experts->columns;
     rows_build(ranks);
     bool const each = routing_copies_each(ranks);
     experts->arrivals = each ? experts->all : hits_of(ranks, experts->count);

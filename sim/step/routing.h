@@ -37,13 +37,11 @@ struct routing {
     /* Of the weights of a rank's experts those that have rows. A rank that has all experts reads
      * the mean of what tokens ask for. */
     struct graph_share read;
-    uint64_t rows;    /* Rows of each expert that is asked: an even part of `all`, rounded up. */
-    uint64_t kept;    /* Assignments of a rank that are computed, on average. */
-    uint64_t dropped; /* Assignments of all ranks that are not computed. */
-    uint64_t all;     /* Rows of a rank: the tokens' assignments, evenly; of the most loaded
-                         rank where routing is drawn. */
-    uint64_t columns; /* F / tp, rounded up, of an expert. */
-    uint64_t shared_columns; /* F / tp, rounded up, of all shared experts together. */
+    uint64_t rows;      /* Rows of each expert that is asked: an even part of `all`, rounded up. */
+    uint64_t kept;      /* Assignments of a rank that are computed, on average. */
+    uint64_t dropped;   /* Assignments of all ranks that are not computed. */
+    uint64_t all;       /* Rows of a rank: the tokens' assignments, evenly; of the most loaded
+                           rank where routing is drawn. */
     uint64_t arrivals;  /* Tokens that come to a rank: once each, however many of its experts want
                            it, or once for each of these (workload_token_copies); where routing is
                            drawn, to the rank that gets most. */

@@ -38,13 +38,14 @@ static enum status role_begin(struct pipeline *pipeline, uint32_t rank, struct p
         pipeline_module_counts(pipeline, stage, counts);
         for (uint32_t m = 0; m < MODULE_COUNT; m++) modules[m] += counts[m];
         if (stage->layer_count > layers) layers = stage->layer_count;
-        most += MODULE_COUNT + ranks->mtp_modules; /* Updates. */
+        most += MODULE_COUNT + ranks->mtp.modules; /* Updates. */
         /* What goes to another copy; reductions, and what comes from there; and a gather behind
          * each of them that waits otherwise. */
         if (ranks->pp > 1) most += 5 * MODULE_COUNT + 3 * (uint64_t)stage->layer_count;
     }
-    uint64_t const turns = ranks->sequences.turns < layers ? ranks->sequences.turns : layers;
-    most += (uint64_t)schedule->rank[rank].count * (BLOCKS_A_PASS + ranks->mtp_modules + turns);
+    uint64_t const alternations = units_smaller(ranks->sequences.alternations, layers);
+    most +=
+        (uint64_t)schedule->rank[rank].count * (BLOCKS_A_PASS + ranks->mtp.modules + alternations);
     STATUS_TRY(arena_try(pipeline->lower->build.arena, most, sizeof *made->block, &memory, reterr));
     *made = (struct pipeline_role){.list = &schedule->rank[rank],
                                    .block = memory,

@@ -37,8 +37,8 @@ static struct letters letters_of(const struct ranks *ranks, const struct machine
     struct error error;
     enum status const status = workload_lists_read(plan, machine, ranks->mesh, &x.lists, &error);
     SIM_ASSERT(status == STATUS_OK);
-    x.layers = (double)(plan->model.layers + ranks->mtp_modules);
-    x.mtp_modules = (double)ranks->mtp_modules;
+    x.layers = (double)(plan->model.layers + ranks->mtp.modules);
+    x.mtp_modules = (double)ranks->mtp.modules;
     x.microbatches = plan->accumulate;
     x.again = graph_remat_repeats(plan->remat);
     x.whole = plan->remat == GRAPH_REMAT_LAYER;
@@ -276,7 +276,7 @@ static void count_weights(const struct letters *x, struct workload_counts *count
         ranks_layer_count(ranks, LAYER_DENSE) * layer_units +
         ranks_layer_count(ranks, LAYER_MOE) * (oracle_sparse_units(x) - expert_units);
     uint64_t const of_experts = ranks_layer_count(ranks, LAYER_MOE) * expert_units;
-    uint64_t const owned = llama ? UINT64_C(2) - tied + ranks->mtp_modules + ranks->tie.lookup : 0;
+    uint64_t const owned = llama ? UINT64_C(2) - tied + ranks->mtp.modules + ranks->tie.lookup : 0;
     double const layers = x->dense * x->layer_elements + x->sparse * x->sparse_elements;
     /* Without what oracle_predictors() counts. */
     double const rest = x->step_elements - layers -
@@ -316,7 +316,7 @@ static void count_activations(const struct letters *x, struct workload_counts *c
     const struct ranks *ranks = x->ranks;
     const struct workload_plan *plan = ranks->plan;
     bool const llama = ranks_is_decoder(ranks);
-    uint64_t const layers = plan->model.layers + ranks->mtp_modules;
+    uint64_t const layers = plan->model.layers + ranks->mtp.modules;
     uint64_t const mlps = ranks_layer_count(ranks, LAYER_DENSE), attentions = layers * llama;
     uint64_t const ends =
         llama ? UINT64_C(2) : 0; /* Embedding and head: one of each kind a pass. */

@@ -21,13 +21,19 @@ struct expert_letters {
     double casts;   /* 1: what travels to experts is a copy in a format of its own. */
 };
 
+/* F / tp of an expert, rounded up. */
+static uint64_t columns_of(const struct ranks *ranks)
+{
+    return units_ceil_divide(ranks->plan->model.experts.width, ranks->tp);
+}
+
 static struct expert_letters letters_of(const struct letters *x)
 {
     const struct ranks *ranks = x->ranks;
     const struct routing *experts = &ranks->experts;
     const struct model_experts *model = &ranks->plan->model.experts;
     double const width = (double)oracle_width(ranks), tp = ranks->tp;
-    double const columns = (double)experts->columns;
+    double const columns = (double)columns_of(ranks);
     double const count = (double)model->count / experts->ranks;
     bool const by_tokens = ranks->plan->activations == WORKLOAD_ACTIVATIONS_TOKENS;
     struct expert_letters e = {.shared = model->shared != 0};
@@ -59,7 +65,7 @@ void oracle_experts_letters(struct letters *x)
     if (x->sparse == 0) return;
     struct expert_letters const e = letters_of(x);
     double const count = (double)model->count / x->ranks->experts.ranks;
-    double const columns = (double)x->ranks->experts.columns;
+    double const columns = (double)columns_of(x->ranks);
     double const bias = columns * (1 + x->gated) + (double)oracle_width(x->ranks);
     x->sparse_elements += e.router + (model->router_biased ? (double)model->count : 0);
     x->sparse_elements += e.shared_in + e.shared_out;
@@ -97,13 +103,13 @@ static void count_matmuls(const struct letters *x, const struct expert_letters *
     counts->spare.uneven = times * 3 * 2 * (all - e->assigned) * (e->in + e->out);
     counts->matmul_flop += times * passes * router;
     double const kept = 2 * e->assigned * (e->in + e->out);
-    double const useful = (double)model->width / ((double)experts->columns * (double)ranks->tp);
+    uint64_t const columns = columns_of(ranks), overlap = model->shared * columns;
+    double const useful = (double)model->width / ((double)columns * (double)ranks->tp);
     counts->matmul_useful += times * 3 * ((kept + shared) * useful + router);
     counts->spare.padding += times * 3 * (kept + shared) * (1 - useful);
     bool const by_tokens = ranks->plan->activations == WORKLOAD_ACTIVATIONS_TOKENS;
     uint64_t const router_rows = by_tokens ? ranks->rows / ranks->tp : ranks->rows;
     uint64_t const router_inner = by_tokens ? oracle_width(ranks) : oracle_width(ranks) / ranks->tp;
-    uint64_t const columns = experts->columns, overlap = experts->shared_columns;
     double const gates = ins * (1 + x->gated);
     double pads = (double)experts->asked *
                   (gates * oracle_padded_matmul(x, experts->rows, oracle_width(ranks), columns) +

@@ -43,7 +43,7 @@ static void count_traffic(const struct letters *x, struct workload_counts *count
 {
     const struct ranks *ranks = x->ranks;
     const struct workload_plan *plan = ranks->plan;
-    uint64_t const modules = plan->accumulate * ranks->mtp_modules;
+    uint64_t const modules = plan->accumulate * ranks->mtp.modules;
     uint64_t const again = x->norms_again > 0 || ranks_keeps_parts(ranks);
     uint64_t const turns = plan->activations == WORKLOAD_ACTIVATIONS_TOKENS ? 2 * modules : 0;
     struct workload_traffic *tp = &counts->role[MESH_TP];

@@ -6,7 +6,8 @@
 #
 # The digest of each run is in these files, and every build (compilers, optimisation levels,
 # sanitizers) is held against the same ones. With PODSIM_TEST_CASES=N the lines of the first
-# scenario, model or collective and of every N-th are compared.
+# scenario, model or collective and of every N-th are compared; PODSIM_TEST_DIGESTS=N says so for
+# scenarios alone.
 set -eu
 bless=no
 if [ "$1" = --bless ]; then
@@ -35,8 +36,14 @@ work=$(mktemp -d)
 output=$work/output
 trap 'rm -rf "$work"' EXIT
 sum() { cksum < "$1" | cut -d ' ' -f 1; }
-every=${PODSIM_TEST_CASES:-1}
-if [ $bless = yes ]; then every=1; fi
+# taken NAME: of what is walked through for it, one of how many.
+taken() {
+    [ $bless = yes ] && echo 1 && return
+    case $1 in
+    digests) echo "${PODSIM_TEST_DIGESTS:-${PODSIM_TEST_CASES:-1}}" ;;
+    *) echo "${PODSIM_TEST_CASES:-1}" ;;
+    esac
+}
 found=0
 failed=0
 
@@ -210,6 +217,7 @@ while IFS= read -r line; do
     arguments=${line#*: }
     if [ -n "$wanted" ] && [ "$wanted" != "$name" ]; then continue; fi
     found=$((found + 1))
+    every=$(taken "$name")
     case $arguments in
     digests)
         : > "$work/outputs"

@@ -13,6 +13,7 @@
 #include "sim/report/inference_facts.h"
 #include "sim/report/table.h"
 #include "sim/report/words.h"
+#include "sim/step/ranks.h"
 
 static bool is_said(const struct analysis *facts, uint32_t class_index)
 {
@@ -189,34 +190,48 @@ static void chunks_note(struct arena *arena, const struct report_input *input, s
 /* Whether ranks have the same heads of keys, and read the same rows unless these are split. */
 static bool heads_are_shared(const struct report_input *input)
 {
+    return ranks_key_holders(&input->workload->model, input->mesh->axis[MESH_TP].size) > 1 ||
+           input->mesh->axis[MESH_TP_D].size > 1;
+}
+
+/* Heads of keys that ranks of tp have only to have as many each; of latents there are none. */
+static uint64_t heads_padded(const struct report_input *input)
+{
     const struct model *model = &input->workload->model;
     uint32_t const tp = input->mesh->axis[MESH_TP].size;
-    bool const beyond = model->latent.kv_rank != 0 ? tp > 1 : tp > model->kv_heads;
-    return beyond || input->mesh->axis[MESH_TP_D].size > 1;
+    struct ranks_heads const heads = ranks_heads_of(model, tp);
+    return model->latent.kv_rank != 0 ? 0 : heads.kv * tp / heads.kv_holders - model->kv_heads;
 }
 
 /* The formula has the cache read by decodes alone, and evenly by all chips. */
 static void cache_note(struct arena *arena, const struct report_input *input,
                        const struct inference_facts *facts, struct notes *notes)
 {
+    if (facts->kv_load_s <= facts->book.kv_s * 1.001) return; /* The bare MLP has none. */
     bool const prompts = inference_sum(input->workload, INFERENCE_PROMPTS).sequences > 0;
     bool const decodes = inference_sum(input->workload, INFERENCE_DECODES).sequences > 0;
     bool const shared = heads_are_shared(input);
     bool const alike = input->workload->inference.ways.sharding == INFERENCE_REPLICATED;
     bool const apart = input->machine->chip_count > input->mesh->axis[MESH_TP].size;
-    bool const uneven = apart || (shared && !alike) || (!shared && !prompts);
-    if (facts->kv_load_s <= facts->book.kv_s * 1.001) return;
+    uint64_t const padded = heads_padded(input);
+    bool const uneven = apart || (shared && !alike) || (!shared && !prompts && padded == 0);
     if (!decodes)
         notes_add(arena, notes,
                   "prompts read their own rows of the cache, which takes %s; the formula has none "
                   "of these reads",
                   table_seconds(facts->kv_load_s).text);
     else
-        notes_add(arena, notes, "the cache takes %s to read where the formula says %s: %s%s%s%s%s",
+        notes_add(arena, notes,
+                  "the cache takes %s to read where the formula says %s: %s%s%s%s%s%s%s%s",
                   table_seconds(facts->kv_load_s).text, table_seconds(facts->book.kv_s).text,
+                  padded > 0 ? counted(padded, "head").text : "",
+                  padded > 1    ? " of keys are padding"
+                  : padded == 1 ? " of keys is padding"
+                                : "",
+                  padded > 0 && (prompts || shared) ? ", " : "",
                   prompts ? "prompts read their own rows too" : "", prompts && shared ? ", " : "",
                   shared ? "ranks of tp that hold the same heads of keys read the same ones" : "",
-                  (prompts || shared) && uneven ? ", or " : "",
+                  (prompts || shared || padded > 0) && uneven ? ", or " : "",
                   uneven ? "ranks' sequences are not equally many or long" : "");
 }
 

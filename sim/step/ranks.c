@@ -117,6 +117,11 @@ struct ranks_heads ranks_heads_of(const struct model *model, uint32_t tp)
     return heads;
 }
 
+uint32_t ranks_key_holders(const struct model *model, uint32_t tp)
+{
+    return model->latent.kv_rank != 0 ? tp : ranks_heads_of(model, tp).kv_holders;
+}
+
 struct ranks_widths ranks_widths_of(const struct model *model, uint32_t tp)
 {
     return (struct ranks_widths){.mlp = units_round_up(model->mlp_width, tp),
@@ -154,7 +159,7 @@ static enum status heads_build(struct ranks *ranks, struct error *reterr)
     }
     ranks->heads = ranks_heads_of(model, tp);
     /* Of latents, which are small, each rank of tp projects all of its tokens down. */
-    uint32_t const parts = ranks_has_mla(ranks) ? tp : ranks->heads.kv_holders;
+    uint32_t const parts = ranks_key_holders(model, tp);
     if (parts > 1)
         return mesh_subgroup(ranks->mesh, ranks->machine, MESH_TP, parts, "/mesh/tp",
                              &ranks->heads.group, reterr);

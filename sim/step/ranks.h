@@ -242,6 +242,10 @@ enum status ranks_divide(uint64_t amount, uint64_t by, const char *where, const 
  * the ranks, or up to a divisor of them, whose holders then share the heads that ask. */
 struct ranks_heads ranks_heads_of(const struct model *model, uint32_t tp);
 
+/* Ranks of tp that hold the same keys: the holders of a KV head, with padding; of latents (MLA),
+ * each of which serves all heads, all ranks. */
+uint32_t ranks_key_holders(const struct model *model, uint32_t tp);
+
 /* Widths over ranks of tp: of any other number of columns a part would be larger than the rest. */
 struct ranks_widths ranks_widths_of(const struct model *model, uint32_t tp);
 

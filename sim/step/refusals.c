@@ -26,7 +26,8 @@ static enum status context_check(const struct ranks *ranks, struct error *reterr
     const struct inference_plan *plan = &ranks->plan->inference;
     bool const prompts = plan->prompts.count > 0, decodes = inference_decode_count(plan) > 0;
     bool const gathers = ranks->plan->attention.context == WORKLOAD_CONTEXT_ALL_GATHER;
-    bool const holds = ranks->tp > ranks->plan->model.kv_heads;
+    bool const holds =
+        ranks_is_decoder(ranks) && ranks_heads_of(&ranks->plan->model, ranks->tp).kv_holders > 1;
     REFUSE(ranks_tp_d(ranks) > 1, UNSUPPORTED, "/mesh/cp",
            "cp with tp_d is not modelled in this version; cp with tp is");
     REFUSE(ranks_has_mla(ranks) && !gathers, UNSUPPORTED, "/workload/context",

@@ -104,8 +104,7 @@ static enum status cache_play(struct advise_search *search, struct error *reterr
     if (advise->best == ADVISE_NONE) return STATUS_OK;
     uint32_t const tp = advise->row[advise->best].tp_ranks;
     uint32_t const wide = advise->row[advise->best].tp_d_ranks;
-    bool const latent = model->latent.kv_rank != 0; /* One for all heads. */
-    uint32_t const alike = latent ? tp : ranks_heads_of(model, tp).kv_holders, heads = tp / alike;
+    uint32_t const alike = ranks_key_holders(model, tp), heads = tp / alike;
     const struct inference_ways ways[WAYS_MAX] = {
         {.heads = heads, .batch = alike * wide, .sequence = 1},
         {.heads = heads, .batch = 1, .sequence = alike * wide},

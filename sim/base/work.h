@@ -18,7 +18,7 @@ enum { WORK_MATMULS_MAX = 5 }; /* The backward of flash attention has five. */
     X(SUM, "sum")           /* The residual stream and what a block adds to it. */                 \
     X(GATE, "gate")         /* silu(Gate) * Up */                                                  \
     X(FUNCTION, "function") /* GELU, ReLU: a function of one array. */                             \
-    X(TURN, "turn")         /* Columns of Q and K that are turned by position (rope). */           \
+    X(TURN, "turn")         /* Columns of Q and K that are rotated by position (rope). */          \
     X(LOSS, "loss")         /* Softmax and cross-entropy of logits, with their gradient. */        \
     X(UPDATE, "update")     /* The optimizer: norm of the gradients, clipping, Adam. */
 

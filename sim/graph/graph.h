@@ -127,7 +127,7 @@ struct graph_map {
     bool reads_result;      /* The gradient reads the result. */
 };
 
-struct graph_turned {
+struct graph_rotated {
     tensor of[2]; /* Turned by position (rope) as attention or a product of activations reads it.
                      GRAPH_NONE: none. */
 };
@@ -165,12 +165,12 @@ struct graph_op {
     bool joined; /* The results are columns of one array, and their products are one product. */
     bool fused;  /* The op that reads the result computes it on the way. */
     enum graph_serves serves;
-    uint32_t turned_ways;  /* Ranks whose rows lie in what it turns; 0: this one's alone. */
+    uint32_t rotated_ways; /* Ranks whose rows lie in what it turns; 0: this one's alone. */
     uint8_t product_count; /* Of as.matmul; 0: the op is of another kind. */
     union {
         struct graph_matmul matmul;
         struct graph_map map;
-        struct graph_turned turned;
+        struct graph_rotated rotated;
         struct graph_exchange exchange;
         struct graph_spread spread;
         struct graph_sort sort;

@@ -132,14 +132,14 @@ uint64_t op_bytes_stored_sum(const struct op_bytes *bytes)
     return sum;
 }
 
-uint64_t op_turned_flop(const struct graph *graph, const struct graph_op *op)
+uint64_t op_rotated_flop(const struct graph *graph, const struct graph_op *op)
 {
-    const struct graph_turned *turned = &op->as.turned;
+    const struct graph_rotated *rotated = &op->as.rotated;
     uint64_t elements = 0;
-    for (uint32_t i = 0; i < sizeof turned->of / sizeof *turned->of; i++)
-        if (turned->of[i] != GRAPH_NONE)
-            elements += graph_elements(graph, &graph->tensor[turned->of[i]].at, 0);
-    return VECTOR_ROPE * elements / (op->turned_ways == 0 ? 1 : op->turned_ways);
+    for (uint32_t i = 0; i < sizeof rotated->of / sizeof *rotated->of; i++)
+        if (rotated->of[i] != GRAPH_NONE)
+            elements += graph_elements(graph, &graph->tensor[rotated->of[i]].at, 0);
+    return VECTOR_ROPE * elements / (op->rotated_ways == 0 ? 1 : op->rotated_ways);
 }
 
 uint64_t op_in_elements(const struct graph_sharded *sharded, const struct graph_op *op,

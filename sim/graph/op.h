@@ -196,7 +196,7 @@ void op_chain(const struct graph *graph, enum chain chain, enum op_pass pass, ui
               struct work *work);
 
 /* Vector FLOP that turn what an op reads by position. */
-uint64_t op_turned_flop(const struct graph *graph, const struct graph_op *op);
+uint64_t op_rotated_flop(const struct graph *graph, const struct graph_op *op);
 
 /* Whether numbers of a format lie wider than they are wanted, and the vector unit narrows them by
  * one FLOP each. Measured kernels have it in their times, and a step of training does not count it.

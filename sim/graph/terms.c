@@ -24,16 +24,23 @@ const struct graph_dimension *graph_dimension_of(const struct graph_terms *terms
 }
 
 struct graph_dimension *graph_dimension_set(struct graph_terms *terms, const char *name,
-                                            uint64_t padded, uint64_t useful, uint32_t holders)
+                                            uint64_t padded, uint64_t useful)
 {
     struct graph_dimension *at = terms->dimension;
     while (at->name != NULL && strcmp(at->name, name) != 0) at++;
     SIM_ASSERT(at + 1 < terms->dimension + GRAPH_DIMENSIONS_MAX);
-    if (at->name == NULL) *at = (struct graph_dimension){.name = name};
+    if (at->name == NULL) *at = (struct graph_dimension){.name = name, .holders = 1};
     at->padded = padded;
     at->useful = useful;
-    at->holders = holders;
     return at;
+}
+
+struct graph_dimension *graph_dimension_pad(struct graph_terms *terms, const char *name,
+                                            uint64_t padded)
+{
+    uint64_t const useful = graph_dimension_of(terms, name)->useful;
+    SIM_ASSERT(padded >= useful);
+    return graph_dimension_set(terms, name, padded, useful);
 }
 
 void graph_dimensions_begin(const struct model *model, struct graph_terms *terms)

@@ -9,7 +9,7 @@
  *   Bc  tokens of the sequences that a rank has a part of
  *   Kc  KV heads, one at least for each rank of those that share a sequence
  *
- *   Cq  latent of Q         R   columns of K that are turned by position
+ *   Cq  latent of Q         R   columns of K that are rotated by position
  *   Ckv latent of K and V   J   columns of a head's K and V from their latent
  *
  *   E   experts             Fe  width of one         A   rows that come to a rank
@@ -25,7 +25,7 @@
  *   Bb  tokens of the sequences whose rows a rank keeps and attends to
  *   Nb  heads that it attends with for them, Ns  for its part of every sequence
  *   Pick  numbers that a sampled token is chosen by
- *   Plain  columns of a head that are not turned by position
+ *   Plain  columns of a head that are not rotated by position
  *   Key    columns of a row of the cache that is a latent: Ckv and R
  */
 #ifndef SIM_GRAPH_TERMS_H
@@ -204,9 +204,13 @@ struct graph_terms {
 struct model;
 void graph_dimensions_begin(const struct model *model, struct graph_terms *terms);
 
-/* Sets a dimension that is there, or adds one, and returns it. */
+/* Sets both sizes of a dimension that is there, or of one that it adds, and returns it. */
 struct graph_dimension *graph_dimension_set(struct graph_terms *terms, const char *name,
-                                            uint64_t padded, uint64_t useful, uint32_t holders);
+                                            uint64_t padded, uint64_t useful);
+
+/* Pads a dimension that is there: its useful size stays the model's. Returns it. */
+struct graph_dimension *graph_dimension_pad(struct graph_terms *terms, const char *name,
+                                            uint64_t padded);
 
 /* The dimension of a name, which is there; and that whose name a text of the notation begins with:
  * "N_Y, H]". */

@@ -175,7 +175,7 @@ void graph_set_behind(struct graph *graph, uint8_t first, uint8_t end, uint8_t b
 struct graph_op *graph_norm(struct graph *graph, const char *name)
 {
     struct graph_op *op = graph_op(graph, &op_kind_norm, name, 0, NULL);
-    op->as.turned = (struct graph_turned){{GRAPH_NONE, GRAPH_NONE}};
+    op->as.rotated = (struct graph_rotated){{GRAPH_NONE, GRAPH_NONE}};
     return op;
 }
 

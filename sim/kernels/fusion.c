@@ -19,20 +19,21 @@ static const struct fusion fusions[] = {
     {
         .name = "xla",
         .help = "matmuls compute gates and functions on the way, norms the residual sum, attention "
-                "the turns: no kernels but those of the graph",
-        .source = "a trace of LLaMA-3.1-8B on TPU v6e: norms and turns take 1 to 2 % of a layer "
-                  "(casys-kaist/LLMServingSim at 5daddb21, profiler/v0/perf_models/TPU-v6e-1)",
+                "the rotations: no kernels but those of the graph",
+        .source =
+            "a trace of LLaMA-3.1-8B on TPU v6e: norms and rotations take 1 to 2 % of a layer "
+            "(casys-kaist/LLMServingSim at 5daddb21, profiler/v0/perf_models/TPU-v6e-1)",
     },
     {
         .name = "te",
         .help = "Megatron-LM with Transformer Engine: kernels for norms, residual sums with "
-                "dropout, gates, turns; unfused cross-entropy and update",
+                "dropout, gates, rotations; unfused cross-entropy and update",
         .source = "Megatron-LM megatron/core/fusions (fused_bias_dropout, fused_bias_swiglu), "
                   "tensor_parallel/cross_entropy.py, optimizer/optimizer.py at 50b073cc; "
                   "TransformerEngine transformer_engine/pytorch/module/layernorm.py",
         .sums_apart = true,
         .functions_apart = true,
-        .turns_apart = true,
+        .rotates_apart = true,
         .forward =
             {[CHAIN_SUM] = {1, 2, 0}, [CHAIN_LOSS] = {9, 28, 24}, [CHAIN_UPDATE] = {5, 16, 10}},
         .backward = {[CHAIN_NORM] = {2, 0, 0}, [CHAIN_SUM] = {1, 2, 2}},
@@ -40,12 +41,12 @@ static const struct fusion fusions[] = {
     {
         .name = "compiled",
         .help = "torch.compile: one kernel for a chain of functions between matmuls, and two for "
-                "the gradient of a norm; norms of Q and K turn them",
+                "the gradient of a norm; norms of Q and K rotate them",
         .source = "PyTorch torch/_inductor: chains of pointwise ops and their reductions become "
                   "one kernel; matmuls and attention are calls of libraries",
         .functions_apart = true,
-        .turns_apart = true,
-        .norms_turn = true,
+        .rotates_apart = true,
+        .norms_rotate = true,
         .forward = {[CHAIN_LOSS] = {3, 4, 0}, [CHAIN_UPDATE] = {3, 8, 4}},
         .backward = {[CHAIN_NORM] = {2, 0, 0}},
     },
@@ -58,7 +59,7 @@ static const struct fusion fusions[] = {
             "LlamaMLP); PyTorch torch/nn/utils/clip_grad.py, torch/optim/adamw.py (fused)",
         .sums_apart = true,
         .functions_apart = true,
-        .turns_apart = true,
+        .rotates_apart = true,
         .forward = {[CHAIN_NORM] = {8, 18, 14},
                     [CHAIN_SUM] = {1, 2, 0},
                     [CHAIN_GATE] = {2, 2, 2},
@@ -73,20 +74,20 @@ static const struct fusion fusions[] = {
     },
     {
         .name = "served",
-        .help = "vLLM and SGLang: kernels for a norm with its residual sum, gates, and turns",
+        .help = "vLLM and SGLang: kernels for a norm with its residual sum, gates, and rotations",
         .source = "vLLM csrc/layernorm_kernels.cu (fused_add_rms_norm), "
                   "csrc/activation_kernels.cu (silu_and_mul), csrc/pos_encoding_kernels.cu",
         .functions_apart = true,
-        .turns_apart = true,
+        .rotates_apart = true,
     },
     {
         .name = "attending",
         .help = "TensorRT-LLM: kernels for a norm with its residual sum and for gates; attention "
-                "turns its own queries and keys, or norms of these turn them",
+                "rotates its own queries and keys, or norms of these rotate them",
         .source = "TensorRT-LLM docs/source/advanced/gpt-attention.md (rotary embedding in the "
                   "attention plugin), cpp/tensorrt_llm/kernels/fusedQKNormRopeKernel.cu",
         .functions_apart = true,
-        .norms_turn = true,
+        .norms_rotate = true,
     },
 };
 

@@ -26,8 +26,8 @@ struct fusion {
     const char *source;
     bool sums_apart;      /* The residual sum is no part of the norm behind it. */
     bool functions_apart; /* Gates and functions are no part of the matmul behind them. */
-    bool turns_apart;     /* Turns are no part of attention. */
-    bool norms_turn;      /* Where Q and K are normed, the norms' kernel turns them. */
+    bool rotates_apart;   /* Q and K are rotated by a kernel of their own, not by attention's. */
+    bool norms_rotate;    /* Where Q and K are normed, the kernel of their norms rotates them. */
     struct chain_pass forward[CHAIN_COUNT];
     struct chain_pass backward[CHAIN_COUNT];
 };

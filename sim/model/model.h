@@ -31,11 +31,11 @@ struct model_experts {
 };
 
 /* Latent attention (MLA): Q comes from `query_rank` columns, K and V from `kv_rank`, which all
- * heads share, as they do the `rope` columns of K that are turned by position. kv_rank 0: none. */
+ * heads share, as they do the `rope` columns of K that are rotated by position. kv_rank 0: none. */
 struct model_mla {
     uint64_t query_rank; /* 0: Q comes from the width itself. */
     uint64_t kv_rank;
-    uint64_t plain; /* Columns of a head that are not turned. */
+    uint64_t plain; /* Columns of a head that are not rotated. */
     uint64_t rope;
 };
 

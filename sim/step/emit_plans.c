@@ -12,7 +12,7 @@ struct emit_route emit_route(const struct ranks *ranks, const struct graph *grap
                              const struct graph_step *step)
 {
     bool const gathers = step->move.kind == COLLECTIVE_ALL_GATHER;
-    bool const turns = step->move.kind == COLLECTIVE_ALL_TO_ALL;
+    bool const exchanges = step->move.kind == COLLECTIVE_ALL_TO_ALL;
     bool const home = step->move.kind == COLLECTIVE_PERMUTE;
     bool const scatters = step->move.kind == COLLECTIVE_REDUCE_SCATTER;
     /* Where every rank has all of D, blocks end in an AllReduce. */
@@ -29,14 +29,14 @@ struct emit_route emit_route(const struct ranks *ranks, const struct graph *grap
                                               : LOWER_SUM_TP_D,
                                    &axis[MESH_TP_D].group};
     case OP_AXIS_SEQUENCE:
-        return (struct emit_route){gathers || turns ? LOWER_GATHER_SEQUENCE
-                                   : home           ? LOWER_HOME_SEQUENCE
-                                                    : LOWER_REDUCE_SEQUENCE,
+        return (struct emit_route){gathers || exchanges ? LOWER_GATHER_SEQUENCE
+                                   : home               ? LOWER_HOME_SEQUENCE
+                                                        : LOWER_REDUCE_SEQUENCE,
                                    &ranks->sequences.group};
     case OP_AXIS_HOLDERS:
-        return (struct emit_route){gathers || turns ? LOWER_GATHER_KV
-                                   : scatters       ? LOWER_REDUCE_KV
-                                                    : LOWER_SUM_KV,
+        return (struct emit_route){gathers || exchanges ? LOWER_GATHER_KV
+                                   : scatters           ? LOWER_REDUCE_KV
+                                                        : LOWER_SUM_KV,
                                    &ranks->heads.group};
     case OP_AXIS_TP:
         break;

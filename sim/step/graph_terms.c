@@ -9,12 +9,12 @@ enum { PICK_NUMBERS = 2 }; /* A value, and its token. */
 
 static void plain_set(struct graph_terms *terms, const char *name, uint64_t size)
 {
-    graph_dimension_set(terms, name, size, size, 1);
+    graph_dimension_set(terms, name, size, size);
 }
 
 static void heads_set(struct graph_terms *terms, const char *name, uint64_t heads)
 {
-    graph_dimension_set(terms, name, heads, heads, 1)->of_width = GRAPH_OF_WIDTH_HEADS;
+    graph_dimension_set(terms, name, heads, heads)->of_width = GRAPH_OF_WIDTH_HEADS;
 }
 
 /* Tokens of a microbatch on all ranks. In inference the last ranks may have fewer than others. */
@@ -26,15 +26,14 @@ static uint64_t tokens_of(const struct ranks *ranks)
 /* Tokens, widths, heads, rows of the vocabulary: as ranks have parts of them. */
 static void widths_set(const struct ranks *ranks, struct graph_terms *terms)
 {
-    const struct model *model = &ranks->plan->model;
     uint64_t const tp = ranks->tp;
-    graph_dimension_set(terms, "B", ranks->rows * ranks->data, tokens_of(ranks), 1);
-    graph_dimension_set(terms, "D", ranks_block_columns(ranks), model->width, 1);
-    graph_dimension_set(terms, "F", ranks->widths.mlp, model->mlp_width, 1);
+    graph_dimension_set(terms, "B", ranks->rows * ranks->data, tokens_of(ranks));
+    graph_dimension_pad(terms, "D", ranks_block_columns(ranks));
+    graph_dimension_pad(terms, "F", ranks->widths.mlp);
     if (!ranks_is_decoder(ranks)) return;
-    graph_dimension_set(terms, "N", ranks->heads.queries * tp, model->heads, 1);
-    graph_dimension_set(terms, "K", ranks->heads.kv * tp, model->kv_heads, ranks->heads.kv_holders);
-    graph_dimension_set(terms, "Vocab", ranks->widths.vocabulary, model->vocabulary, 1);
+    graph_dimension_pad(terms, "N", ranks->heads.queries * tp);
+    graph_dimension_pad(terms, "K", ranks->heads.kv * tp)->holders = ranks->heads.kv_holders;
+    graph_dimension_pad(terms, "Vocab", ranks->widths.vocabulary);
 }
 
 /* Whole sequences: the tokens of those that a rank has a part of, and KV heads that each of its
@@ -43,15 +42,17 @@ static void sequences_set(const struct ranks *ranks, struct graph_terms *terms)
 {
     const struct model *model = &ranks->plan->model;
     const struct inference_ranks *inference = &ranks->inference;
-    bool const turns = ranks_has_ulysses(ranks);
+    bool const ulysses = ranks_has_ulysses(ranks);
     /* A decode has the queries of all; where prompts are in the pass too, of decodes alone. */
     bool const mixed = inference->kinds_apart;
     uint64_t const rows = mixed ? inference->part_tokens[INFERENCE_DECODES] : ranks->rows;
     plain_set(terms, "T", ranks->sequences.of.keys);
-    plain_set(terms, "Bc", rows * ranks->data * (turns || inference->has_decodes ? ranks->cp : 1));
-    uint64_t const kv_heads = ranks->sequences.kv_heads * (turns ? ranks->cp : 1) * ranks->tp;
-    graph_dimension_set(terms, "Kc", kv_heads, model->kv_heads, ranks->heads.kv_holders)->of_width =
-        GRAPH_OF_WIDTH_HEADS;
+    plain_set(terms, "Bc",
+              rows * ranks->data * (ulysses || inference->has_decodes ? ranks->cp : 1));
+    uint64_t const kv_heads = ranks->sequences.kv_heads * (ulysses ? ranks->cp : 1) * ranks->tp;
+    struct graph_dimension *heads = graph_dimension_set(terms, "Kc", kv_heads, model->kv_heads);
+    heads->holders = ranks->heads.kv_holders;
+    heads->of_width = GRAPH_OF_WIDTH_HEADS;
     if (!mixed) return;
     plain_set(terms, "Bd", rows * ranks->data);
     plain_set(terms, "Bp", inference->part_tokens[INFERENCE_PROMPTS] * ranks->data);
@@ -81,10 +82,9 @@ static void experts_set(const struct ranks *ranks, struct graph_terms *terms)
     terms->experts_asked = experts->asked;
     terms->experts_read = experts->read;
     plain_set(terms, "L", experts->count);
-    graph_dimension_set(terms, "W", experts->all * data, (uint64_t)kept, 1);
-    graph_dimension_set(terms, "Fe", ranks->widths.expert, model->width, 1);
-    graph_dimension_set(terms, "Fs", model->shared * ranks->widths.expert,
-                        model->shared * model->width, 1);
+    graph_dimension_set(terms, "W", experts->all * data, (uint64_t)kept);
+    graph_dimension_pad(terms, "Fe", ranks->widths.expert);
+    graph_dimension_pad(terms, "Fs", model->shared * ranks->widths.expert);
     plain_set(terms, "A", experts->arrivals * data);
     plain_set(terms, "S", experts->sent * data);
     plain_set(terms, "Sent", drawn ? experts->ranks * ranks->rows : experts->exchanged);
@@ -99,7 +99,7 @@ static void cache_set(const struct ranks *ranks, uint8_t attends, struct graph_t
                               *prompts = &inference->served[INFERENCE_PROMPTS][windowed];
     /* The cores of a TPU work as one on each op. */
     uint64_t const apart = inference->apart == GRAPH_APART_TOKENS ? ranks_tp_d(ranks) : 1;
-    bool const turns = ranks_has_ulysses(ranks);
+    bool const ulysses = ranks_has_ulysses(ranks);
     /* Of the pass' own tokens, or of all that a prompt has in the cache. */
     uint64_t const own = inference->part_tokens[INFERENCE_PROMPTS];
     uint64_t const gathered = ranks->cp * (inference->own_rows ? own : prompts->read);
@@ -116,8 +116,8 @@ static void cache_set(const struct ranks *ranks, uint8_t attends, struct graph_t
         .apart = inference->apart,
         .batch_ways = inference->batch_ways,
         .sequence_ways = inference->sequence_ways,
-        .context_ways = inference->has_decodes && !turns ? ranks->cp : 1,
-        .prompt_ways = inference->prompts_in_parts && !turns ? ranks->cp : 1,
+        .context_ways = inference->has_decodes && !ulysses ? ranks->cp : 1,
+        .prompt_ways = inference->prompts_in_parts && !ulysses ? ranks->cp : 1,
         .own_rows = inference->own_rows,
         .prompts_stay = stay,
         .kinds_apart = inference->kinds_apart,
@@ -134,8 +134,7 @@ static void cache_set(const struct ranks *ranks, uint8_t attends, struct graph_t
     heads_set(terms, "Ns", ranks->heads.queries * inference->sequence_ways * ranks->tp);
     plain_set(terms, "Sc", (decodes->read + (stay ? kept : prompts->read)) * ranks->data * apart);
     plain_set(terms, "Sg", gathered * ranks->data);
-    graph_dimension_set(terms, "Bh", inference->head_rows * ranks->data, inference->all.head_rows,
-                        1);
+    graph_dimension_set(terms, "Bh", inference->head_rows * ranks->data, inference->all.head_rows);
     plain_set(terms, "Pick", PICK_NUMBERS);
 }
 

@@ -85,7 +85,7 @@ static void letters_add(struct strbuf *text, const struct ranks *ranks,
         strbuf_add(text, "  latents of Cq = %llu columns for Q, ", wide(latent->query_rank));
     if (ranks_has_mla(ranks))
         strbuf_add(text,
-                   "%sCkv = %llu%s for K and V; R = %llu turned ones of K; J = %llu of a head's K "
+                   "%sCkv = %llu%s for K and V; R = %llu rotated ones of K; J = %llu of a head's K "
                    "and V\n",
                    direct ? "  a latent of " : "", wide(latent->kv_rank), direct ? " columns" : "",
                    wide(latent->rope),

@@ -18,8 +18,8 @@ MESH_ROLE_TABLE(X)
 static struct stream_use gathers_of(const struct ranks *ranks, bool cp)
 {
     bool const by_batch = ranks_serves(ranks) && ranks->inference.batch_ways > 1;
-    bool const turns = cp ? ranks_has_ulysses(ranks) : by_batch;
-    return (struct stream_use){turns ? STREAM_TURN : STREAM_GATHER,
+    bool const exchanges = cp ? ranks_has_ulysses(ranks) : by_batch;
+    return (struct stream_use){exchanges ? STREAM_TURN : STREAM_GATHER,
                                cp ? STREAM_OF_SEQUENCE : STREAM_OF_KV};
 }
 

@@ -97,8 +97,8 @@ static enum status shared_build(struct ranks *ranks, struct error *reterr)
     return STATUS_OK;
 }
 
-/* Keys go to the next rank each time, the last one's to the first. Who turns sequences has some of
- * the heads. */
+/* Keys go to the next rank each time, the last one's to the first. Ranks that turn sequences into
+ * heads have some of the heads. */
 static void context_build(struct ranks *ranks)
 {
     struct ranks_sequences *sequences = &ranks->sequences;
@@ -111,21 +111,21 @@ static void context_build(struct ranks *ranks)
     sequences->kv_heads = ranks_has_ulysses(ranks) ? shared / ranks->cp : ranks->heads.kv;
 }
 
-/* Who turns sequences has all queries of its heads. */
+/* Ranks that turn sequences into heads have all queries of their heads. */
 static void attention_build(struct ranks *ranks, uint64_t count)
 {
     const struct workload_plan *plan = ranks->plan;
     struct ranks_sequences *sequences = &ranks->sequences;
-    bool const rings = ranks_has_ring(ranks), turns = ranks_has_ulysses(ranks);
+    bool const rings = ranks_has_ring(ranks), exchanges = ranks_has_ulysses(ranks);
     bool const last_has_most = ranks->cp > 1 && orders_causally(ranks) &&
                                plan->attention.order == WORKLOAD_CONTEXT_CONTIGUOUS;
     uint64_t const keys = plan->sequence_length, queries = keys / sequences->parts;
     context_build(ranks);
     sequences->of = (struct graph_sequence){
         .keys = keys,
-        .queries = turns ? keys : queries,
+        .queries = exchanges ? keys : queries,
         .count = count,
-        .parts = turns ? 1 : sequences->parts,
+        .parts = exchanges ? 1 : sequences->parts,
         .rings = rings,
         .causal = plan->attention.mask == WORKLOAD_ATTENTION_CAUSAL,
         .pairs = last_has_most ? 2 * keys - queries + 1 : keys + 1,

@@ -162,7 +162,7 @@ static void norms_of_heads_may_turn_them(void **state)
 {
     static const struct {
         const char *fusion;
-        bool norm_turns, turns_apart;
+        bool norm_turns, rotates_apart;
     } rows[] = {{"te", false, true},
                 {"compiled", true, false},
                 {"served", false, true},
@@ -182,9 +182,9 @@ static void norms_of_heads_may_turn_them(void **state)
         assert_int_equal(norm.vector_flop, (VECTOR_NORM_ALONE + turn) * heads);
         assert_int_equal(work_of(&layer, "attention.", "QKNorm", OP_INPUT_GRADIENT).vector_flop,
                          (VECTOR_NORM_ALONE_BACKWARD + turn) * heads);
-        assert_int_equal(op_named(&layer, "attention.", "Rope") != NULL, rows[i].turns_apart);
+        assert_int_equal(op_named(&layer, "attention.", "Rope") != NULL, rows[i].rotates_apart);
         const struct graph_op *flash = op_named(&layer, "attention.", "flash");
-        assert_int_equal(flash->as.turned.of[0] != GRAPH_NONE, !here && !rows[i].turns_apart);
+        assert_int_equal(flash->as.rotated.of[0] != GRAPH_NONE, !here && !rows[i].rotates_apart);
         case_free(&layer.made);
     }
 }

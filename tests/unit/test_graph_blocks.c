@@ -30,8 +30,8 @@ static void parallel_write(struct graph *g, const struct model *model)
     tensor const k = graph_product(g, in, "W_K[D_X, K_Y, H]", "K[B_ZX, K_Y, H]");
     tensor const v = graph_product(g, in, "W_V[D_X, K_Y, H]", "V[B_ZX, K_Y, H]");
     struct graph_op *flash = graph_op(g, &op_kind_attention, "flash", 3, (const tensor[]){q, k, v});
-    flash->as.turned.of[0] = q;
-    flash->as.turned.of[1] = k;
+    flash->as.rotated.of[0] = q;
+    flash->as.rotated.of[1] = k;
     tensor const a = graph_result(g, "A[B_ZX, N_Y, H]");
     (void)graph_statistic(g, "S[B_ZX, N_Y]");
     graph_matmul(g, "O");

@@ -148,7 +148,7 @@ static void attention_reads_what_the_norm_gives(void **state)
         assert_int_equal(norm->out_count, pass == 1 ? 1 : 2);
         assert_int_equal(norm->weight_count, norm->out_count);
         assert_int_equal(reader->in[0], norm->out[pass == 2 ? 1 : 0]);
-        assert_int_equal(reader->as.turned.of[0], reader->in[0]);
+        assert_int_equal(reader->as.rotated.of[0], reader->in[0]);
         if (pass == 0) assert_int_equal(reader->in[1], norm->out[1]);
         case_free(&made);
     }

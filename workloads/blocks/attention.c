@@ -8,9 +8,9 @@
  * cache. Ranks that share sequences gather all keys and values, pass them round (ring), or turn
  * their parts of sequences into some heads of whole ones and back (Ulysses).
  *
- * Queries and keys may be normed, head by head, before they are turned by position: Qwen3 has one
+ * Queries and keys may be normed, head by head, before they are rotated by position: Qwen3 has one
  * weight for each column of a head (arXiv 2505.09388), Command R+ one for each column of each head.
- * Hunyuan-Large turns them first, which costs the same. Ranks of tp have whole heads; the sum of
+ * Hunyuan-Large rotates them first, which costs the same. Ranks of tp have whole heads; the sum of
  * the gradients of weights that their heads share is not counted.
  *
  * A layer may have no keys and values of its own: its queries attend to the cache of a layer before
@@ -39,7 +39,7 @@ static tensor flash_write(struct graph *g, const struct attention_heads *heads, 
     bool const rings = g->terms->sequence.rings;
     struct graph_op *flash = graph_op(g, rings ? &op_kind_ring_attention : &op_kind_attention,
                                       "flash", 3, (const tensor[]){heads->q, heads->k, heads->v});
-    flash->as.turned = heads->turned;
+    flash->as.rotated = heads->rotated;
     tensor const a = graph_result(g, text);
     tensor const statistics = graph_statistic(g, rows);
     graph_set_kept(g, a, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
@@ -70,7 +70,7 @@ static tensor from_heads_write(struct graph *g, tensor a)
 }
 
 /* One kernel for whole sequences, with some of the heads: they go there and come back. */
-static tensor turned_write(struct graph *g, const struct attention_heads *heads)
+static tensor ulysses_write(struct graph *g, const struct attention_heads *heads)
 {
     struct attention_heads const some = to_heads_write(g, heads);
     return from_heads_write(g, flash_write(g, &some, "AC[Bc_ZX, N_YC, H]", "S[Bc_ZX, N_YC]"));
@@ -91,7 +91,7 @@ static tensor dropped_write(struct graph *g, tensor p)
 static tensor scores_write(struct graph *g, const struct attention_heads *heads)
 {
     struct graph_op *scores = graph_op(g, &op_kind_dot, "S", 2, (tensor[]){heads->q, heads->k});
-    scores->as.turned = heads->turned;
+    scores->as.rotated = heads->rotated;
     scores->formula = "% *_H %";
     tensor const s = graph_result(g, "S[B_ZX, N_Y, T]");
     struct graph_op *softmax = graph_op(g, &op_kind_map, "P", 1, &s);
@@ -103,7 +103,7 @@ static tensor scores_write(struct graph *g, const struct attention_heads *heads)
     graph_set_kept(g, p, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
     tensor const weights = g->terms->policy.drops ? dropped_write(g, p) : p;
     struct graph_op *sums = graph_op(g, &op_kind_dot, "A", 2, (tensor[]){weights, heads->v});
-    sums->as.turned = (struct graph_turned){{GRAPH_NONE, GRAPH_NONE}};
+    sums->as.rotated = (struct graph_rotated){{GRAPH_NONE, GRAPH_NONE}};
     sums->gradients.right_first = true;
     graph_set_names(g, "dP", NULL);
     sums->formula = "% *_T %";
@@ -129,31 +129,31 @@ static tensor with_cache_write(struct graph *g, const struct attention_heads *he
     bool const rings = g->terms->sequence.rings, own = g->terms->cache.own_rows;
     bool const borrows = g->terms->borrows;
     if (!borrows)
-        graph_op(g, &op_kind_append, "append", 2, (const tensor[]){heads->k, heads->v})->as.turned =
-            (struct graph_turned){{heads->turned.of[1], GRAPH_NONE}};
+        graph_op(g, &op_kind_append, "append", 2, (const tensor[]){heads->k, heads->v})
+            ->as.rotated = (struct graph_rotated){{heads->rotated.of[1], GRAPH_NONE}};
     tensor (*const cached)(struct graph *, const char *) = borrows ? graph_borrowed : graph_cached;
     struct cached_rows rows = {
         .count = 2, .own_count = borrows ? 0 : 2, .gathers_own = true, .own = {heads->k, heads->v}};
     rows.cached[0] = cached(g, "CK[Sc_ZXW, K_YW, H]");
     rows.cached[1] = cached(g, "CV[Sc_ZXW, K_YW, H]");
-    if (!rings) return cached_attention(g, &texts, heads->q, heads->turned.of[0], &rows);
+    if (!rings) return cached_attention(g, &texts, heads->q, heads->rotated.of[0], &rows);
     struct attention_heads const round = {heads->q,
                                           own ? heads->k : rows.cached[0],
                                           own ? heads->v : rows.cached[1],
-                                          {{heads->turned.of[0], GRAPH_NONE}}};
+                                          {{heads->rotated.of[0], GRAPH_NONE}}};
     return flash_write(g, &round, "A[B_ZX, N_Y, H]", "S[B_ZX, N_Y]");
 }
 
 /* The same of ranks that turn sequences into heads: the cache lies by heads too. */
-static tensor turned_with_cache_write(struct graph *g, const struct attention_heads *heads)
+static tensor ulysses_with_cache_write(struct graph *g, const struct attention_heads *heads)
 {
     struct attention_heads const some = to_heads_write(g, heads);
-    graph_op(g, &op_kind_append, "append", 2, (const tensor[]){some.k, some.v})->as.turned =
-        (struct graph_turned){{heads->turned.of[1], GRAPH_NONE}};
+    graph_op(g, &op_kind_append, "append", 2, (const tensor[]){some.k, some.v})->as.rotated =
+        (struct graph_rotated){{heads->rotated.of[1], GRAPH_NONE}};
     tensor const keys = graph_cached(g, "CK[Sc_ZX, Kc_YC, H]");
     tensor const values = graph_cached(g, "CV[Sc_ZX, Kc_YC, H]");
     graph_op(g, &op_kind_cached_attention, "attention", 3, (const tensor[]){some.q, keys, values})
-        ->as.turned = (struct graph_turned){{heads->turned.of[0], GRAPH_NONE}};
+        ->as.rotated = (struct graph_rotated){{heads->rotated.of[0], GRAPH_NONE}};
     return from_heads_write(g, graph_result(g, "AC[Bc_ZX, N_YC, H]"));
 }
 
@@ -165,31 +165,31 @@ static void norm_write(struct graph *g, const struct model *model, struct attent
     enum graph_remat const whole = g->terms->sequence.rings ? GRAPH_REMAT_NEVER : GRAPH_REMAT_NORMS;
     if (model->norms.qk == MODEL_QK_NORMS_NONE) return;
     struct graph_op *norm = graph_norm(g, borrows ? "QNorm" : "QKNorm");
-    if (fusion != NULL && fusion->norms_turn) {
-        norm->as.turned = heads->turned;
-        heads->turned = (struct graph_turned){{GRAPH_NONE, GRAPH_NONE}};
+    if (fusion != NULL && fusion->norms_rotate) {
+        norm->as.rotated = heads->rotated;
+        heads->rotated = (struct graph_rotated){{GRAPH_NONE, GRAPH_NONE}};
     }
-    bool const turns = heads->turned.of[0] != GRAPH_NONE;
+    bool const rotates = heads->rotated.of[0] != GRAPH_NONE;
     heads->q =
         graph_normed_by(g, heads->q, each ? "w_Qn[N_YW, H]" : "w_Qn[H]", "Qn[B_ZXW, N_YW, H]");
-    if (turns) heads->turned.of[0] = heads->q;
+    if (rotates) heads->rotated.of[0] = heads->q;
     if (borrows) return;
     heads->k =
         graph_normed_by(g, heads->k, each ? "w_Kn[K_YW, H]" : "w_Kn[H]", "Kn[B_ZXW, K_YW, H]");
     graph_set_kept(g, heads->k, GRAPH_REMAT_NONE, whole);
-    if (turns) heads->turned.of[1] = heads->k;
+    if (rotates) heads->rotated.of[1] = heads->k;
 }
 
-/* Where a kernel of its own turns queries and keys, nothing that reads them does. */
-static void turn_write(struct graph *g, struct attention_heads *heads)
+/* Where a kernel of its own rotates queries and keys, nothing that reads them does. */
+static void rotate_write(struct graph *g, struct attention_heads *heads)
 {
     const struct fusion *fusion = g->terms->policy.fusion;
-    if (fusion == NULL || !fusion->turns_apart || heads->turned.of[0] == GRAPH_NONE) return;
+    if (fusion == NULL || !fusion->rotates_apart || heads->rotated.of[0] == GRAPH_NONE) return;
     enum graph_remat const whole = g->terms->sequence.rings ? GRAPH_REMAT_NEVER : GRAPH_REMAT_NORMS;
     bool const borrows = g->terms->borrows;
     graph_op(g, &op_kind_rope, "Rope", borrows ? 1 : 2, (const tensor[]){heads->q, heads->k});
     heads->q = graph_result(g, "Qr[B_ZXW, N_YW, H]");
-    heads->turned = (struct graph_turned){{GRAPH_NONE, GRAPH_NONE}};
+    heads->rotated = (struct graph_rotated){{GRAPH_NONE, GRAPH_NONE}};
     graph_set_kept(g, heads->q, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
     if (borrows) return;
     heads->k = graph_result(g, "Kr[B_ZXW, K_YW, H]");
@@ -201,25 +201,25 @@ tensor attention_between(struct graph *graph, const struct model *model,
 {
     bool const to_heads = graph->terms->axis_c != 0;
     norm_write(graph, model, &heads);
-    turn_write(graph, &heads);
+    rotate_write(graph, &heads);
     if (graph->terms->borrows && !graph->terms->cache.is_there) {
         heads.k = graph_borrowed(graph, "K[B_ZXW, K_YW, H]");
         heads.v = graph_borrowed(graph, "V[B_ZXW, K_YW, H]");
     }
     if (graph->terms->cache.is_there)
-        return (to_heads ? turned_with_cache_write : with_cache_write)(graph, &heads);
+        return (to_heads ? ulysses_with_cache_write : with_cache_write)(graph, &heads);
     if (graph->terms->policy.stores_scores) return scores_write(graph, &heads);
-    return to_heads ? turned_write(graph, &heads)
+    return to_heads ? ulysses_write(graph, &heads)
                     : flash_write(graph, &heads, "A[B_ZX, N_Y, H]", "S[B_ZX, N_Y]");
 }
 
 struct attention_heads attention_products(struct graph *graph, const struct model *model, tensor in)
 {
-    bool const turns = model->positions.learned == 0;
+    bool const rotates = model->positions.learned == 0;
     tensor const q = graph_product(graph, in, "W_Q[D_WX, N_Y, H]", "Q[B_ZXW, N_YW, H]");
     if (graph->terms->borrows)
         return (struct attention_heads){
-            q, GRAPH_NONE, GRAPH_NONE, {{turns ? q : GRAPH_NONE, GRAPH_NONE}}};
+            q, GRAPH_NONE, GRAPH_NONE, {{rotates ? q : GRAPH_NONE, GRAPH_NONE}}};
     tensor const k = graph_product(graph, in, "W_K[D_WX, K_Y, H]", "K[B_ZXW, K_YW, H]");
     tensor const v = graph_product(graph, in, "W_V[D_WX, K_Y, H]", "V[B_ZXW, K_YW, H]");
     /* What passes round is not kept. */
@@ -227,7 +227,8 @@ struct attention_heads attention_products(struct graph *graph, const struct mode
         graph->terms->sequence.rings ? GRAPH_REMAT_NEVER : GRAPH_REMAT_NORMS;
     graph_set_kept(graph, k, GRAPH_REMAT_BIG_MATMULS, whole);
     graph_set_kept(graph, v, GRAPH_REMAT_BIG_MATMULS, whole);
-    return (struct attention_heads){q, k, v, {{turns ? q : GRAPH_NONE, turns ? k : GRAPH_NONE}}};
+    return (struct attention_heads){
+        q, k, v, {{rotates ? q : GRAPH_NONE, rotates ? k : GRAPH_NONE}}};
 }
 
 static void write(struct graph *g, const struct model *model)

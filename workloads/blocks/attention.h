@@ -5,10 +5,10 @@
 #include "sim/graph/write.h"
 #include "sim/model/model.h"
 
-/* Q, K and V; and of these what is turned by position. */
+/* Q, K and V; and of these what is rotated by position. */
 struct attention_heads {
     tensor q, k, v;
-    struct graph_turned turned;
+    struct graph_rotated rotated;
 };
 
 /* Q, K and V of an input, as products of the last op. */

@@ -32,7 +32,7 @@ struct attending {
     const char *axes;   /* These lie on: "ZXW". */
     const char *head_axes;
     const char *suffix; /* Of names of arrays on the way. */
-    tensor turned;
+    tensor rotated;
     bool own;      /* `rows` are as they were computed. */
     uint8_t count; /* Of `rows`. */
     const tensor *rows;
@@ -75,7 +75,7 @@ static tensor attention(const struct attending *at, tensor query, const char *te
     for (uint8_t i = 0; i < at->count; i++) in[i + 1] = at->rows[i];
     struct graph_op *op =
         graph_op(at->graph, &op_kind_cached_attention, "attention", (uint8_t)(at->count + 1), in);
-    op->as.turned = (struct graph_turned){{at->turned, GRAPH_NONE}};
+    op->as.rotated = (struct graph_rotated){{at->rotated, GRAPH_NONE}};
     op->serves = at->serves;
     return graph_result(at->graph, text);
 }
@@ -152,7 +152,7 @@ static tensor kinds_attended(struct attending at, const struct cached_rows *rows
     prompts.serves = GRAPH_SERVES_PROMPTS;
     at.tokens = "Bd";
     prompts.tokens = "Bp";
-    prompts.turned = GRAPH_NONE; /* With those that answer. */
+    prompts.rotated = GRAPH_NONE; /* With those that answer. */
     if (in_parts) at.axes = prompts.axes = "ZX";
     at.suffix = "D";
     struct text const one = text_of(&at, false, "", "Bd", "N");
@@ -191,7 +191,7 @@ void cached_rows_gather(struct graph *graph, uint8_t count, const tensor *rows,
 }
 
 tensor cached_attention(struct graph *graph, const struct cached_texts *of, tensor query,
-                        tensor turned, const struct cached_rows *rows)
+                        tensor rotated, const struct cached_rows *rows)
 {
     const struct graph_cache *cache = &graph->terms->cache;
     bool const in_rows = cache->apart == GRAPH_APART_ROWS;
@@ -201,7 +201,7 @@ tensor cached_attention(struct graph *graph, const struct cached_texts *of, tens
                            .axes = of->axes,
                            .head_axes = of->head_axes,
                            .suffix = "",
-                           .turned = turned,
+                           .rotated = rotated,
                            .count = rows->count,
                            .rows = rows->cached};
     if (!in_rows) return all_attended(at, rows, query, of->result);

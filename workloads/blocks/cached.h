@@ -24,10 +24,10 @@ struct cached_rows {
     tensor cached[2], own[2];
 };
 
-/* Attention of `query` to the cache. `turned`: the part of the query that is turned by position, or
- * GRAPH_NONE. Returns the attention's result, [tokens, heads, width]. */
+/* Attention of `query` to the cache. `rotated`: the part of the query that is rotated by position,
+ * or GRAPH_NONE. Returns the attention's result, [tokens, heads, width]. */
 tensor cached_attention(struct graph *graph, const struct cached_texts *of, tensor query,
-                        tensor turned, const struct cached_rows *rows);
+                        tensor rotated, const struct cached_rows *rows);
 
 /* Rows of prompts from all ranks that have parts of them, by one collective. */
 void cached_rows_gather(struct graph *graph, uint8_t count, const tensor *rows,

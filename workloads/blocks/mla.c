@@ -1,6 +1,6 @@
 /*
  * Latent attention (MLA). Tokens go down to a latent of Q and one of K and V; both are normed and
- * go up to the heads. Columns of K that are turned by position come from the input itself, and are
+ * go up to the heads. Columns of K that are rotated by position come from the input itself, and are
  * the same for all heads. In small models Q has no latent and comes from the input, too.
  *
  * Over tp heads are split, and with them the weights of Up. Down and the norms are done by every
@@ -64,12 +64,12 @@ struct mla_latents mla_down(struct graph *g, const struct model *model, bool apa
     return of;
 }
 
-/* Columns that are turned lie beside the latent, so that a row of the cache is one key. */
+/* Columns that are rotated lie beside the latent, so that a row of the cache is one key. */
 tensor mla_append(struct graph *g, const struct model *model, const struct mla_latents *of)
 {
     bool const turns = model->positions.learned == 0;
-    graph_op(g, &op_kind_append, "append", 2, (const tensor[]){of->lkv, of->kr})->as.turned =
-        (struct graph_turned){{turns ? of->kr : GRAPH_NONE, GRAPH_NONE}};
+    graph_op(g, &op_kind_append, "append", 2, (const tensor[]){of->lkv, of->kr})->as.rotated =
+        (struct graph_rotated){{turns ? of->kr : GRAPH_NONE, GRAPH_NONE}};
     return graph_cached(g, "CKV[Sc_ZXW, Key]");
 }
 
@@ -79,10 +79,10 @@ static tensor prompts_write(struct graph *g, const struct model *model,
 {
     (void)mla_append(g, model, of);
     struct graph_op *op = graph_op(g, &op_kind_cached_attention, "attention", 3, heads);
-    /* Of Q as many columns, and of a rank's own rows; K's are turned as they come to the cache. */
-    op->as.turned.of[0] = model->positions.learned == 0 ? heads[2] : GRAPH_NONE;
-    op->as.turned.of[1] = GRAPH_NONE;
-    op->turned_ways = g->terms->cache.prompt_ways;
+    /* Of Q as many columns, and of a rank's own rows; K's are rotated as they come to the cache. */
+    op->as.rotated.of[0] = model->positions.learned == 0 ? heads[2] : GRAPH_NONE;
+    op->as.rotated.of[1] = GRAPH_NONE;
+    op->rotated_ways = g->terms->cache.prompt_ways;
     return graph_result(g, "A[B_ZXW, N_YW, V]");
 }
 
@@ -91,8 +91,8 @@ static tensor flash_write(struct graph *g, const struct model *model, const stru
 {
     bool const turns = model->positions.learned == 0;
     struct graph_op *flash = graph_op(g, &op_kind_attention, "flash", 3, heads);
-    flash->as.turned.of[0] = turns ? heads[2] : GRAPH_NONE; /* Of Q as many columns. */
-    flash->as.turned.of[1] = turns ? of->kr : GRAPH_NONE;
+    flash->as.rotated.of[0] = turns ? heads[2] : GRAPH_NONE; /* Of Q as many columns. */
+    flash->as.rotated.of[1] = turns ? of->kr : GRAPH_NONE;
     tensor const a = graph_result(g, "A[B_ZXW, N_YW, V]");
     tensor const statistics = graph_statistic(g, "S[B_ZXW, N_YW]");
     graph_set_kept(g, a, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);

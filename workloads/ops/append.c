@@ -1,6 +1,6 @@
 /*
  * Keys and values of a pass' tokens, written behind those of earlier tokens in the cache, in the
- * format of the cache. Keys are turned by position before.
+ * format of the cache. Keys are rotated by position before.
  */
 #include "sim/graph/op.h"
 
@@ -25,7 +25,7 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
     (void)pass;
     *ret_work = (struct work){
         .math_format = formats->activations,
-        .vector_flop = op_turned_flop(graph, op),
+        .vector_flop = op_rotated_flop(graph, op),
         .hbm_read_bytes = format_bytes(formats->activations, elements),
         .hbm_write_bytes = format_stored_bytes(formats->cache, elements),
     };

@@ -164,7 +164,7 @@ static struct work forward(const struct graph *graph, const struct graph_op *op,
     return (struct work){
         .matmul = {score, weighted(score, heads->value_width)},
         .matmul_count = 2,
-        .vector_flop = op_turned_flop(graph, op) + widening_flop(graph, op) +
+        .vector_flop = op_rotated_flop(graph, op) + widening_flop(graph, op) +
                        VECTOR_SOFTMAX * score.rows * score.columns * score.count,
         .hbm_read_bytes =
             format_bytes(format, elements(graph, op->in[0])) + attention_key_bytes(graph, op),
@@ -186,7 +186,7 @@ static struct work backward(const struct graph *graph, const struct graph_op *op
     return (struct work){
         .matmul = {score, scored(score, heads->value_width), weight, value, weight},
         .matmul_count = 5,
-        .vector_flop = op_turned_flop(graph, op) + VECTOR_ROW_DOT * elements(graph, op->out[0]) +
+        .vector_flop = op_rotated_flop(graph, op) + VECTOR_ROW_DOT * elements(graph, op->out[0]) +
                        VECTOR_SOFTMAX_BACKWARD * score.rows * score.columns * score.count,
         .hbm_read_bytes =
             query + 2 * output + keys + format_bytes(FORMAT_FP32, elements(graph, op->out[1])),

@@ -220,7 +220,7 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
     cores_share(graph, op, &heads, &work);
     attended_set(graph, op, &heads, &work);
     work.useful_flop = useful_flop(graph, op, &heads);
-    work.vector_flop += op_turned_flop(graph, op);
+    work.vector_flop += op_rotated_flop(graph, op);
     /* Queries of those that it finds something for. */
     work.hbm_read_bytes =
         format_bytes(formats->activations, found / heads.value_width * heads.key_width);

@@ -67,7 +67,7 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
         .matmul = {product(graph, op, pass)},
         .matmul_count = 1,
         .math_format = graph->terms->formats.activations,
-        .vector_flop = pass == OP_RIGHT_GRADIENT ? 0 : op_turned_flop(graph, op),
+        .vector_flop = pass == OP_RIGHT_GRADIENT ? 0 : op_rotated_flop(graph, op),
         .hbm_read_bytes = op_bytes_sum(&read),
         .hbm_write_bytes = op_bytes_sum(&written),
     };

@@ -1,6 +1,6 @@
 /*
- * Queries and keys are turned by position (rope), where that has a kernel of its own. A gradient is
- * turned back, and reads no value. Sines and cosines are the same for all heads and are not
+ * Queries and keys are rotated by position (rope), where that has a kernel of its own. A gradient
+ * is rotated back, and reads no value. Sines and cosines are the same for all heads and are not
  * counted.
  */
 #include "sim/base/vector.h"
@@ -18,7 +18,7 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
 
 const struct op_kind op_kind_rope = {
     .name = "rope",
-    .help = "queries and keys are turned by position",
+    .help = "queries and keys are rotated by position",
     .source = "Su et al., RoFormer, arXiv 2104.09864",
     .notation = {.formula = "Rope(%)"},
     .work = work,

@@ -49,7 +49,7 @@ static uint64_t gathered_bytes(const struct graph *graph, const struct graph_op 
 
 /* What turns all sequences with some of the heads into some sequences with all of these: the larger
  * array. Queries of prompts that stay lie in the one with some of the heads, too. */
-static uint64_t turned_elements(const struct graph *graph, const struct graph_op *op)
+static uint64_t exchanged_elements(const struct graph *graph, const struct graph_op *op)
 {
     const struct sharding *in = &graph->tensor[op->in[0]].at, *out = &graph->tensor[op->out[0]].at;
     uint64_t const before = elements_of(graph, op->in[0]), behind = elements_of(graph, op->out[0]);
@@ -64,7 +64,8 @@ static uint64_t moved_bytes(const struct graph *graph, const struct graph_op *op
     const struct graph_cache *cache = &graph->terms->cache;
     tensor const in = op->in[0];
     if (op->as.spread.kind == COLLECTIVE_ALL_TO_ALL)
-        return format_bytes(format_of(graph, op), turned_elements(graph, op) * cache->batch_ways);
+        return format_bytes(format_of(graph, op),
+                            exchanged_elements(graph, op) * cache->batch_ways);
     if (!merges(op)) return gathered_bytes(graph, op);
     return format_bytes(FORMAT_FP32,
                         elements_of(graph, in) + ATTENTION_STATISTICS * heads_of(graph, in));

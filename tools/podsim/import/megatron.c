@@ -126,7 +126,7 @@ static enum status model_find(struct import *import, struct error *reterr)
     facts->sizes.layer_norm = !name_same(facts->sizes.norm, "RMSNorm");
     if (facts->sizes.rotary || turned[name_find(facts->sizes.positions, turned)] != NULL) {
         facts->sizes.learned_positions = 0;
-        import_plain(import, &facts->sizes.learned_positions, "Q and K are turned by position");
+        import_plain(import, &facts->sizes.learned_positions, "Q and K are rotated by position");
     } else if (facts->sizes.learned_positions == 0) {
         facts->sizes.learned_positions = facts->batch.length;
     }

@@ -177,7 +177,7 @@ struct program_op {
 
 struct program_template {
     const char *name; /* "layer forward" */
-    uint8_t unit;     /* The part of a model that it is a pass of, by the number that whoever lowers
+    uint8_t module;   /* The part of a model that it is a pass of, by the number that whoever lowers
                          the model gives it (sim/step/lower.h); 0: of none, or of several. */
     uint8_t act;      /* The pass, by a number of whoever lowers the model. */
     struct program_op *op;

@@ -69,7 +69,7 @@ enum lower_urgency {
                                 sums. */
 };
 
-/* A unit of the model, which a template is of. */
+/* A module: the part of a model that a template is of. */
 enum lower_module {
     MODULE_NOTHING, /* A stage that has neither layers nor ends in a pass hands on what it gets. */
     MODULE_EMBEDDING,
@@ -81,7 +81,7 @@ enum lower_module {
     MODULE_COUNT,
 };
 
-/* What a template does: a pass of the unit, or something with all of the unit's gradients. Between
+/* What a template does: a pass of the module, or something with all of its gradients. Between
  * the two halves of a backward pass, what the weight gradients read stays: inputs of the matmuls
  * and gradients of their outputs, gathered. */
 enum lower_act {
@@ -97,7 +97,7 @@ enum lower_act {
     ACT_COUNT,
 };
 
-/* What a template does with the gathered weights of its unit. */
+/* What a template does with the gathered weights of its module. */
 enum lower_weights {
     LOWER_GATHERS, /* Gathers the weights for itself. */
     LOWER_TAKES,   /* Gathers the weights, and they stay. */
@@ -108,8 +108,9 @@ enum lower_weights {
 static inline bool lower_is(const struct program_template *template, enum lower_module module,
                             enum lower_act act)
 {
-    uint32_t const unit = template->unit == MODULE_EXPERTS ? MODULE_LAYER : template->unit;
-    return unit == (uint32_t)module && template->act == (uint32_t)act;
+    uint32_t const found = template->module;
+    bool const is_layer = module == MODULE_LAYER && found == MODULE_EXPERTS;
+    return (found == (uint32_t)module || is_layer) && template->act == (uint32_t)act;
 }
 
 /* The place of a module that predicts a further token among all such modules, in the order of the
@@ -127,7 +128,7 @@ struct lower_part {
     uint8_t module;  /* enum lower_module */
     uint8_t act;     /* enum lower_act */
     uint8_t keeping; /* enum lower_weights */
-    uint8_t updates; /* enum lower_module: the unit that is updated behind the pass. */
+    uint8_t updates; /* enum lower_module: what is updated behind the pass. */
     uint8_t pass;    /* The pass of a step of inference, or the first one that is like it. */
     uint8_t send;    /* enum pipeline_way */
     uint8_t arrays;  /* Number of arrays [B_X, D] between blocks that are sent. */
@@ -226,7 +227,7 @@ void lower_need_before(struct lower *lower, uint32_t op, enum lower_stream strea
 /* The running activation or gradient: see `output` and `received`. `gradient`: which of the two,
  * whatever the array is called. */
 void lower_need_output(struct lower *lower, uint32_t op, bool gradient, const char *array);
-/* What goes from slot to slot, and gradients of weights of no one unit. */
+/* What goes from slot to slot, and gradients of weights of no one module. */
 extern const char lower_stream_activation[], lower_stream_gradient[], lower_weight_gradient[];
 /* What a collective of weights or their gradients moves: "W_mlp" of "AllGather W_mlp". */
 const char *lower_moved(const struct lower *lower, uint32_t op);
@@ -254,7 +255,7 @@ void lower_weights_release(struct lower *lower, uint32_t op, uint8_t place, bool
 void lower_gradient(struct lower *lower, uint32_t op, uint8_t place, uint32_t sum);
 /* `after` LOWER_NONE: all compute of earlier slots. */
 void lower_bucket_reduce(struct lower *lower, const struct bucket *bucket, uint32_t after);
-/* Reduces the units of a layer, without its passes. */
+/* Reduces the buckets of a layer, without its passes. */
 void lower_layer_reduce(struct lower *lower);
 /* Memory that a computed gradient takes: until it is reduced, or until the update. */
 void lower_gradient_take(struct lower *lower, uint32_t op, uint64_t elements, bool experts);
@@ -270,7 +271,7 @@ void lower_offload_forward(struct lower *lower);
 void lower_offload_backward(struct lower *lower);
 void lower_offload_update(struct lower *lower, uint32_t update, uint64_t moments_bytes);
 
-/* An update behind the ops of a backward pass: of units whose gradients the template `backward`
+/* An update behind the ops of a backward pass: of buckets whose gradients the template `backward`
  * reduces, `slots` slots back. */
 struct delayed_update {
     const char *name;
@@ -282,15 +283,15 @@ struct delayed_update {
 
 void lower_update(struct lower *lower, const struct delayed_update *update);
 
-/* The units of a model (lower_ends.c): the ops of the part's pass. */
-void lower_unit(struct lower *lower);
-/* The kind of layer that the unit is, or that a module has. */
+/* The modules of a model (lower_ends.c): the ops of the part's pass. */
+void lower_module_emit(struct lower *lower);
+/* The kind of layer that a module is, or has (MTP). */
 const struct ranks_layer *lower_layer_of(const struct ranks *ranks, enum lower_module module);
-/* Weights that the unit shares with no other; returns how many buckets. */
+/* Weights that the module shares with no other; returns how many buckets. */
 enum { LOWER_BUCKETS_MAX = LAYER_BUCKETS_MAX + 1 };
 uint32_t lower_buckets_of(const struct ranks *ranks, enum lower_module module,
                           struct bucket ret_buckets[LOWER_BUCKETS_MAX]);
-/* Bytes of weights that a pass of the unit gathers where they are sharded. */
+/* Bytes of weights that a pass of the module gathers where they are sharded. */
 uint64_t lower_gathered_bytes(const struct lower *lower, enum lower_module module);
 
 #endif

@@ -56,8 +56,8 @@ uint64_t lower_gathered_bytes(const struct lower *lower, enum lower_module modul
 
 /* --- The embedding --- */
 
-/* The update is of the whole unit, and modules find it gathered where they share it. Backward
- * nothing is read; but what is to stay for later passes is gathered. */
+/* The update is of the whole module, and modules of MTP find it gathered where they share it.
+ * Backward nothing is read; but what is to stay for later passes is gathered. */
 static struct emit_use lookup_use(const struct lower *lower, bool of_module, bool backward)
 {
     const struct ranks *ranks = lower->ranks;
@@ -179,7 +179,7 @@ static void mtp(struct lower *lower, bool backward)
     if (backward) mtp_own(lower, backward);
 }
 
-void lower_unit(struct lower *lower)
+void lower_module_emit(struct lower *lower)
 {
     bool const backward = lower->part.act != ACT_FORWARD;
     switch ((enum lower_module)lower->part.module) {

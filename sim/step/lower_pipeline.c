@@ -4,8 +4,8 @@
 #include "sim/step/pipeline.h"
 #include "sim/step/stages.h"
 
-/* The units of a stage in the order of the forward pass, without those that a pass has no part of:
- * the embedding has no input gradient. */
+/* The modules of a stage in the order of the forward pass, without those that a pass has no part
+ * of: the embedding has no input gradient. */
 struct modules {
     const struct stage *stage;
     bool embedding, head;
@@ -36,7 +36,7 @@ static struct modules modules_of(const struct pipeline *pipeline, const struct s
                                      embedding + head};
 }
 
-/* The unit that a pass plays at a place; `ret_layer` is its layer, or which of the modules it is,
+/* The module that a pass has at a place; `ret_layer` is its layer, or which module of MTP it is,
  * or -1. */
 static enum lower_module module_at(const struct modules *modules, bool forward, uint32_t place,
                                    int32_t *ret_layer)
@@ -56,7 +56,7 @@ static enum lower_module module_at(const struct modules *modules, bool forward, 
     return layer < modules->dense ? MODULE_LAYER : MODULE_EXPERTS;
 }
 
-/* Places from one on that have units of its kind. */
+/* Places from one on that have modules of its kind. */
 static uint32_t run_at(const struct modules *modules, bool forward, uint32_t place)
 {
     uint32_t const kinds[] = {
@@ -230,7 +230,7 @@ static struct passing passing_of(struct pipeline *pipeline, uint32_t rank, uint3
 }
 
 /* Without stages, what is kept in the host's memory: activations of all layers but the last, whose
- * backward pass follows at once; and moments, by which each unit is updated one slot behind the
+ * backward pass follows at once; and moments, by which each module is updated one slot behind the
  * last of its backward passes. `layer` -1: an end. */
 static void offload_set(const struct ranks *ranks, int32_t layer, struct lower_part *part)
 {
@@ -241,7 +241,7 @@ static void offload_set(const struct ranks *ranks, int32_t layer, struct lower_p
     part->updates = !top ? MODULE_LAYER : has_head ? MODULE_HEAD : MODULE_NOTHING;
 }
 
-/* The first pass of the step that gives a unit the same work, as pieces of prompts do. */
+/* The first pass of the step that gives a module the same work, as pieces of prompts do. */
 static uint8_t pass_alike(const struct pipeline *pipeline, const struct lower_part *part,
                           uint32_t pass)
 {

@@ -37,7 +37,7 @@ void lower_prefetch_need(struct lower *lower, uint32_t op)
                                        .reason = PROGRAM_REASON_WINDOW});
 }
 
-/* A gather of the unit's weights, with their scales. */
+/* A gather of the weights of a bucket, with their scales. */
 static uint32_t bucket_plan(struct lower *lower, const struct group *group,
                             const struct bucket *bucket)
 {

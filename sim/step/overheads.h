@@ -17,7 +17,7 @@
 
 struct ranks;
 
-/* Elements that one chip has of a unit of weights: of parameters, of moments, of gradients. */
+/* Elements that one chip has of a bucket: of parameters, of moments, of gradients. */
 struct bucket_shares {
     uint64_t kept, state, gradients;
 };
@@ -34,7 +34,7 @@ uint64_t overheads_loss_bytes(const struct ranks *ranks, uint64_t logits);
 uint64_t overheads_gathered_bytes(const struct ranks *ranks, uint64_t elements);
 uint64_t overheads_reduced_bytes(const struct ranks *ranks, uint64_t elements);
 
-/* Held from the first instant to the last: by a unit of weights, `times` over; and by a chip that
+/* Held from the first instant to the last: by a bucket, `times` over; and by a chip that
  * has layers of these kinds (LAYER_KINDS). Added. */
 void overheads_bucket(const struct ranks *ranks, const struct bucket_shares *shares, uint64_t times,
                       uint64_t resident[PROGRAM_MEMORY_COUNT]);

@@ -70,11 +70,11 @@ static void exchange_sum(struct lower *lower, const struct exchange *exchange)
  *
  * Two copies of a model over the ranks of a pipeline: each stage lies on two ranks, i and p-1-i,
  * and each of these has gradients of half of the microbatches. Once they are reduced over the data
- * ranks, a stage's units go to the other rank, as soon as its last backward pass has ended; before
- * the update the other's come, and both are added up, so that the copies stay equal. Two ranks that
- * add up by an AllReduce would send as many bytes, by halves and a message later.
+ * ranks, a stage's modules go to the other rank, as soon as its last backward pass has ended;
+ * before the update the other's come, and both are added up, so that the copies stay equal. Two
+ * ranks that add up by an AllReduce would send as many bytes, by halves and a message later.
  *
- * A message is all of a unit, and they come in the order of the other rank's list, which is this
+ * A message is all of a module, and they come in the order of the other rank's list, which is this
  * one's with the two halves of the microbatches exchanged.
  */
 

@@ -1,7 +1,7 @@
 /*
  * Templates of a step, each once: all that a template is made of is a variant, by which it is found
- * again. A template of a pass has a unit, what comes before it and what goes from it; others do
- * something with all gradients of a unit, between the passes and behind them.
+ * again. A template of a pass has a module, what comes before it and what goes from it; others do
+ * something with all gradients of a module, between the passes and behind them.
  */
 #include <string.h>
 
@@ -76,7 +76,7 @@ static void send_add(struct pipeline *pipeline, const struct lower_part *part)
     lower_give(lower, op, PROGRAM_MEMORY_BUFFERS, bytes);
 }
 
-/* The template of the backward pass that reduces the gradients of a unit; a head's are reduced by
+/* The template of the backward pass that reduces the gradients of a module; a head's are reduced by
  * the first of the modules where there are some. */
 static uint16_t reducing_template(const struct pipeline *pipeline, enum lower_module module,
                                   struct mtp_position place)
@@ -97,7 +97,7 @@ static uint16_t reducing_template(const struct pipeline *pipeline, enum lower_mo
     return 0;
 }
 
-/* Slots from a unit's backward pass to its update. Updates of stages come once all gradients of a
+/* Slots from a module's backward pass to its update. Updates of stages come once all gradients of a
  * rank are reduced, as Megatron's optimizer does: 0. Without stages they follow the order of the
  * backward pass, so each waits for a slot equally far back; but modules are updated before the
  * head, whose gradient the first of them adds to as the last: one slot less behind their own. Where
@@ -146,7 +146,7 @@ static void part_emit(struct pipeline *pipeline, const struct lower_part *part)
     case ACT_BACKWARD:
     case ACT_INPUT:
     case ACT_WEIGHT:
-        lower_unit(lower);
+        lower_module_emit(lower);
         if (part->updates != MODULE_NOTHING)
             update_add(pipeline, (enum lower_module)part->updates, part->place);
         send_add(pipeline, part);
@@ -246,7 +246,7 @@ uint16_t pipeline_template(struct pipeline *pipeline, const struct pipeline_vari
     if (variant->part[0].act == ACT_REDUCE && lower->build.op_count == 0) return PROGRAM_NONE;
     uint16_t const index = lower_template_end(lower);
     if (lower->build.status != STATUS_OK || variant->part_count > 1) return index;
-    lower->build.program->templates[index].unit = variant->part[0].module;
+    lower->build.program->templates[index].module = variant->part[0].module;
     lower->build.program->templates[index].act = variant->part[0].act;
     return index;
 }

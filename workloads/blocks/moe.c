@@ -45,7 +45,7 @@ static struct gates router_write(struct graph *g, const struct model *model, ten
     tensor shared = GRAPH_NONE;
     if (model->experts.shared_gated) {
         router->joined = true;
-        shared = graph_product(g, in, whole ? "w_shared[D_X]" : "w_shared[D_YX]",
+        shared = graph_product(g, in, whole ? "w_shared[D_WX]" : "w_shared[D_WYX]",
                                tokens ? "SharedLogit[B_ZXY]" : "SharedLogit[B_ZX]");
         graph_set_formats(g, shared, FORMAT_FP32, FORMAT_FP32);
     }

@@ -110,7 +110,8 @@ static bool ends_all(enum status status)
 static enum status keep_text(struct arena *arena, struct strbuf *text, const char **ret_text,
                              struct error *reterr)
 {
-    *ret_text = text->failed || text->bytes == NULL ? NULL : arena_text(arena, text->bytes);
+    /* Nothing was added for a mesh without axes. */
+    *ret_text = text->failed ? NULL : arena_text(arena, text->bytes == NULL ? "" : text->bytes);
     strbuf_free(text);
     if (*ret_text == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
     return STATUS_OK;

@@ -27,9 +27,31 @@ uint32_t fold_item_period(const struct machine *machine, const struct plan *plan
     return 1;
 }
 
+uint32_t fold_pairs_period(const struct fold_input *part, uint32_t axis)
+{
+    const struct program *program = part->program;
+    const struct group_dimension *first = NULL;
+    uint32_t stride = 0, period = 1;
+    bool mixed = program_roles_along(program, axis, &stride) > 1;
+    if (!machine_is_meshed(part->machine, axis)) return 1;
+    for (uint32_t i = 0; i < program->plan_count; i++) {
+        const struct group *group = &program->plans[i].group;
+        if (fold_input_leaves_out(part, i)) continue;
+        for (uint32_t d = 0; d < group->dimension_count; d++) {
+            const struct group_dimension *at = &group->dimension[d];
+            uint32_t const extent = at->size * at->stride;
+            if (at->axis != axis) continue;
+            if (first == NULL) first = at;
+            mixed = mixed || at->size != first->size || at->stride != first->stride;
+            if (extent < part->machine->shape[axis]) period = units_common_multiple(period, extent);
+        }
+    }
+    return mixed ? period : 1;
+}
+
 static uint32_t groups_period(const struct fold_input *part, uint32_t axis)
 {
-    uint32_t period = 1;
+    uint32_t period = fold_pairs_period(part, axis);
     for (uint32_t i = 0; i < part->program->plan_count; i++) {
         const struct plan *plan = &part->program->plans[i];
         if (fold_input_leaves_out(part, i)) continue;

@@ -13,7 +13,9 @@
  *       digit that is kept all of the dimension are;
  *   whether a message leaves a unit of switches follows from the digits of its dimension within
  *       the unit, unless the unit holds whole groups, or members of a group are units apart;
- *   where messages may have to queue for the cables of a unit, chips in it are told apart.
+ *   where messages may have to queue for the cables of a unit, chips in it are told apart;
+ *   where each pair of chips has links of its own, members of a smaller group are told apart by
+ *       which of these they use, if messages of another group use them too.
  */
 #include "sim/base/units.h"
 #include "sim/fold/fold_input.h"
@@ -167,6 +169,7 @@ bool fold_digits(const struct fold_input *part, uint32_t axis,
     uint32_t stride;
     uint32_t const roles = program_roles_along(program, axis, &stride);
     if (roles > 1) keep(&digits, stride, stride * roles);
+    keep(&digits, 1, fold_pairs_period(part, axis));
     for (uint32_t i = 0; i < program->plan_count; i++)
         if (!fold_input_leaves_out(part, i)) plan_keep(part, &program->plans[i], axis, &digits);
     while (carries_keep(part, axis, &digits)) continue;

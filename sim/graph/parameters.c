@@ -75,6 +75,32 @@ static void layer_add(const struct graph_terms *terms, const struct model *model
     }
 }
 
+/* Products of a prompt's attention with every key, and rows that it leaves in the cache: both as in
+ * a pass of inference that prompts begin. Absorbed attention of later passes multiplies more. */
+static void cache_count(const struct graph_terms *terms, const struct model *model,
+                        struct model_counts *counts)
+{
+    struct graph graph;
+    struct graph_terms serves = *terms;
+    serves.cache = (struct graph_cache){.is_there = true,
+                                        .begins = true,
+                                        .batch_ways = 1,
+                                        .sequence_ways = 1,
+                                        .context_ways = 1,
+                                        .prompt_ways = 1};
+    graph_dimension_set(&serves, "Sc", 1, 1, 1);
+    block_write_layer(&serves, model, 0, &graph);
+    for (uint8_t t = 0; t < graph.tensor_count; t++)
+        if (graph.tensor[t].role == GRAPH_CACHE)
+            counts->cache_columns += graph_elements(&graph, &graph.tensor[t].at, 0);
+    for (uint8_t i = 0; i < graph.op_count; i++) {
+        const struct graph_op *op = &graph.op[i];
+        if (op->kind->attends)
+            counts->attention_columns += graph_elements(&graph, &graph.tensor[op->in[0]].at, 0) +
+                                         graph_elements(&graph, &graph.tensor[op->out[0]].at, 0);
+    }
+}
+
 /* What a layer has of attention that takes its keys and values from another one. */
 static uint64_t borrower_count(const struct graph_terms *terms, const struct model *model)
 {
@@ -179,6 +205,7 @@ struct model_counts model_count(const struct model *model)
     counts.expert_layers = model->layers - counts.mlp_layers;
     graph_dimensions_begin(model, &terms);
     layers_count(&terms, model, &counts);
+    cache_count(&terms, model, &counts);
     if (model->kind == MODEL_DECODER) ends_count(&terms, model, &counts);
     uint64_t const both = counts.attention_layer + counts.norm_layer;
     uint64_t const layer = both + counts.router_layer + counts.experts_layer + counts.shared_layer;

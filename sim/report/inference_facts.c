@@ -81,6 +81,7 @@ struct inference_step inference_book_step(const struct workload_plan *plan,
                                           const struct inference_model *model,
                                           const struct inference_chips *chips)
 {
+    uint64_t const columns = model_count(&plan->model).attention_columns;
     uint32_t const passes = inference_pass_count(plan);
     struct inference_step sum = {0};
     for (uint32_t p = 0; p < passes; p++) {
@@ -88,7 +89,7 @@ struct inference_step inference_book_step(const struct workload_plan *plan,
         double const scores = (double)inference_scores(plan, p, INFERENCE_PROMPTS);
         struct inference_step const step =
             inference_pass(model, chips, (double)inference_pass_sum(plan, p).tokens,
-                           inference_attention_flop(&plan->model, scores), read);
+                           inference_attention_flop(columns, scores), read);
         sum.kv_s += step.kv_s;
         sum.weights_s += step.weights_s;
         sum.math_s += step.math_s;

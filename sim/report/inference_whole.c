@@ -7,25 +7,22 @@
 #include "sim/roofline/inference.h"
 #include "sim/step/ranks.h"
 
-static double read_bytes(const struct workload_plan *plan, const struct model *model)
+/* Bytes of a token that `layers` layers of a model read. */
+static double token_bytes(const struct workload_plan *plan, const struct model *model,
+                          uint64_t layers)
 {
-    return inference_kv_bytes_per_token(model, format_stored_number_bytes(plan->inference.cache));
-}
-
-static double shared_bytes(const struct workload_plan *plan, const struct model *model)
-{
-    return inference_kv_shared_bytes_per_token(model,
-                                               format_stored_number_bytes(plan->inference.cache));
+    return inference_kv_bytes_per_token(layers, model_count(model).cache_columns,
+                                        format_stored_number_bytes(plan->inference.cache));
 }
 
 double inference_whole_read_bytes(const struct workload_plan *plan)
 {
-    return read_bytes(plan, &plan->model);
+    return token_bytes(plan, &plan->model, plan->model.layers);
 }
 
 double inference_whole_shared_bytes(const struct workload_plan *plan)
 {
-    return shared_bytes(plan, &plan->model);
+    return token_bytes(plan, &plan->model, model_borrowing_layers(&plan->model));
 }
 
 /* Of layers, or of those alone that hold their rows, the share whose queries have a window. */
@@ -86,5 +83,6 @@ double inference_whole_bytes(const void *owner, uint64_t chip_count)
                format_stored_number_bytes(plan->formats.weights) +
            (double)counts.head_matrix * format_stored_number_bytes(plan->inference.head) +
            cached_tokens(plan) *
-               (read_bytes(plan, &padded.cache) - shared_bytes(plan, &padded.cache));
+               token_bytes(plan, &padded.cache,
+                           plan->model.layers - model_borrowing_layers(&plan->model));
 }

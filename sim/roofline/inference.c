@@ -2,28 +2,14 @@
 
 #include <math.h>
 
-static double kv_layer_elements(const struct model *model)
+double inference_kv_bytes_per_token(uint64_t layers, uint64_t columns, double element_bytes)
 {
-    bool const latent = model->latent.kv_rank != 0;
-    return latent
-               ? (double)(model->latent.kv_rank + model->latent.rope)
-               : (double)model->kv_heads * (double)(model->head_width + model_value_width(model));
+    return (double)layers * (double)columns * element_bytes;
 }
 
-double inference_kv_bytes_per_token(const struct model *model, double element_bytes)
+double inference_attention_flop(uint64_t columns, double scores)
 {
-    return (double)model->layers * kv_layer_elements(model) * element_bytes;
-}
-
-double inference_kv_shared_bytes_per_token(const struct model *model, double element_bytes)
-{
-    return (double)model_borrowing_layers(model) * kv_layer_elements(model) * element_bytes;
-}
-
-double inference_attention_flop(const struct model *model, double scores)
-{
-    double const columns = (double)(model->head_width + model_value_width(model));
-    return 2 * (double)model->heads * columns * scores;
+    return 2 * (double)columns * scores;
 }
 
 static double at_least_one(double copies)

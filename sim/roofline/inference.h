@@ -8,8 +8,6 @@
 
 #include <stdint.h>
 
-#include "sim/model/model.h"
-
 /* A model, as a formula sees it. */
 struct inference_model {
     double parameters;                /* Parameters that a token is multiplied with. */
@@ -30,12 +28,10 @@ struct inference_chips {
     double attention_flop_per_s; /* Of one, in the format of attention's products. */
 };
 
-/* Bytes of a token's keys and values, all layers (7.1.6): 2·K·H a layer; of latent attention one
- * latent with the columns that are turned. */
-double inference_kv_bytes_per_token(const struct model *model, double element_bytes);
-
-/* Of these, bytes of layers that read the cache of another layer: they take no room (7.2). */
-double inference_kv_shared_bytes_per_token(const struct model *model, double element_bytes);
+/* Bytes of a token in the caches of `layers` layers (7.1.6). `columns`: numbers of a token in the
+ * cache of one layer (`cache_columns` of model_counts), such as 2·K·H. Layers that read the cache
+ * of another layer take no room of their own (7.2). */
+double inference_kv_bytes_per_token(uint64_t layers, uint64_t columns, double element_bytes);
 
 /* A step of generation (7.1.5): the cache is read, and then either parameters are, or products take
  * longer. */
@@ -46,9 +42,10 @@ struct inference_step {
     double step_s; /* kv_s + max(weights_s, math_s) */
 };
 
-/* Dot products of attention, all layers: 2·N·(H+V) for a query and a key that it sees; `scores` are
- * such pairs, in all layers together (7.1.4). */
-double inference_attention_flop(const struct model *model, double scores);
+/* FLOP of the dot products of attention: two for each column, N·(H+V) of them, and each score.
+ * `columns`: `attention_columns` of model_counts. `scores`: pairs of a query and a key that it
+ * sees, in all layers together (7.1.4). */
+double inference_attention_flop(uint64_t columns, double scores);
 
 /* A pass over `tokens` new tokens with `attention_flop` of prompts, whose attention is bound by
  * products; the cache is read for `cached_tokens` of decodes, whose attention is bound by that. */

@@ -28,6 +28,15 @@ static uint64_t mla_matrices(const struct model *model)
     return query + down + up + values * model->width;
 }
 
+/* The book, 7.1.6: 2·K·H a layer; of MLA one latent with the columns that are turned (DeepSeek-V2,
+ * 2.1.2 and 2.1.3). */
+static uint64_t cache_columns(const struct model *model)
+{
+    return model->latent.kv_rank != 0
+               ? model->latent.kv_rank + model->latent.rope
+               : model->kv_heads * (model->head_width + model_value_width(model));
+}
+
 static uint64_t attention_weights(const struct model *model)
 {
     uint64_t const matrices =
@@ -66,6 +75,8 @@ struct model_counts oracle_model_count(const struct model *model)
         counts.norm_final = (1 + model->norms.biases) * model->width;
         counts.norm_layer = (model->norms.count == 0 ? 2 : model->norms.count) * counts.norm_final;
         counts.positions = model->positions.learned * model->width;
+        counts.cache_columns = cache_columns(model);
+        counts.attention_columns = model->heads * (model->head_width + model_value_width(model));
     }
     if (model_has_experts(model)) {
         counts.router_layer = experts->count * (model->width + experts->router_biased);

@@ -332,7 +332,9 @@ static void sizes_of_a_model_are_multiplied_by_the_graph(void **state)
     refuses("sim/model/model_family.c", "int a = model->kv_heads\n  * b;\n",
             "sim/model/model_family.c:1: a model's kv_heads is multiplied here: sizes of tensors "
             "come from the graph, or from model_count()\n");
-    accepts("sim/roofline/inference.c", wide);
+    refuses("sim/roofline/inference.c", wide,
+            "sim/roofline/inference.c:1: a model's vocabulary is multiplied here: sizes of tensors "
+            "come from the graph, or from model_count()\n");
     accepts("sim/graph/count.c", wide);
     accepts("sim/step/ranks.c", "int a = model->kv_heads + ranks->heads * b;\n");
 }

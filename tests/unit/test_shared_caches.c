@@ -87,12 +87,11 @@ static void hunyuan_large_has_its_parameters_and_its_cache(void **state)
     assert_int_equal(whole.total - counts.total, 32 * lacks);
     assert_int_equal(whole.active - counts.active, 32 * lacks);
     assert_int_equal(whole.borrowers, 0);
-    double const read = inference_kv_bytes_per_token(&shared, 1);
-    double const held = read - inference_kv_shared_bytes_per_token(&shared, 1);
-    case_near(read / all, 0.1, 1e-12);
-    case_near(held / all, 0.05, 1e-12);
-    case_near(inference_kv_bytes_per_token(&plain, 1), read, 0);
-    assert_true(inference_kv_shared_bytes_per_token(&plain, 1) == 0);
+    assert_int_equal(counts.cache_columns, 2 * 8 * 80);
+    assert_int_equal(whole.cache_columns, counts.cache_columns);
+    case_near(inference_kv_bytes_per_token(64, counts.cache_columns, 1) / all, 0.1, 1e-12);
+    case_near(inference_kv_bytes_per_token(64 - counts.borrowers, counts.cache_columns, 1) / all,
+              0.05, 1e-12);
 }
 
 /* Room goes by what is held, time by what is read. */

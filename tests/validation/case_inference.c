@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/graph/parameters.h"
 #include "tests/validation/case_parts.h"
 #include "tests/validation/case_workload.h"
 
@@ -40,7 +41,8 @@ static double kv_bytes_per_token(const struct case_row *row)
 {
     if (row_has(row, "kv_bytes")) return row_operand_of(row, "kv_bytes");
     struct model const model = row_model(row);
-    return inference_kv_bytes_per_token(&model, width_of(row, "kv"));
+    return inference_kv_bytes_per_token(model.layers, model_count(&model).cache_columns,
+                                        width_of(row, "kv"));
 }
 
 static struct case_value kv_cache(const struct case_row *row)
@@ -59,8 +61,9 @@ static struct case_value kv_held(const struct case_row *row)
     if (borrows == NULL) row_fail(row, "no memory");
     for (uint64_t i = 0; i < model.layers; i++) borrows[i] = i % sharing != 0;
     model.attends.borrows = borrows;
-    return value_number(tokens * (inference_kv_bytes_per_token(&model, width) -
-                                  inference_kv_shared_bytes_per_token(&model, width)));
+    return value_number(tokens *
+                        inference_kv_bytes_per_token(model.layers - model_borrowing_layers(&model),
+                                                     model_count(&model).cache_columns, width));
 }
 
 static struct inference_model model_of(const struct case_row *row)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/graph/parameters.h"
 #include "sim/report/inference_facts.h"
 #include "sim/step/workload.h"
 #include "tests/validation/case_parts.h"
@@ -87,6 +88,8 @@ static struct case_value uncached(const struct case_row *row)
 {
     bool const attends = strcmp(row_text(row, "what"), "attention") == 0;
     uint64_t const tokens = row_count(row, "tokens");
+    struct model const asked = row_model(row);
+    uint64_t const columns = attends ? model_count(&asked).attention_columns : 0;
     double flop = 0;
     for (uint64_t length = 1; length <= tokens; length++) {
         struct workload_plan const plan = prefill_plan(row, lengths_given(&length, 1));
@@ -94,7 +97,7 @@ static struct case_value uncached(const struct case_row *row)
                                                   attends ? 0 : row_number(row, "parameters")};
         double const scores = (double)inference_scores(&plan, 0, INFERENCE_PROMPTS);
         flop += inference_pass(&model, &one_a_second, (double)inference_sum_all(&plan).tokens,
-                               attends ? inference_attention_flop(&plan.model, scores) : 0, 0)
+                               inference_attention_flop(columns, scores), 0)
                     .math_s;
     }
     return value_number(flop);

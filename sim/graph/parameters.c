@@ -3,16 +3,27 @@
 #include "sim/graph/block.h"
 #include "sim/graph/op.h"
 
-uint64_t graph_bias_elements(const struct graph *graph, const struct graph_product *product)
+/* Columns of a product in each of its matrices: on one chip, or of the whole model. */
+static uint64_t bias_elements(const struct graph *graph, const struct graph_product *product,
+                              bool whole)
 {
+    const struct graph_terms *terms = graph->terms;
     const struct sharding *left = &graph->tensor[product->left].at;
     const struct sharding weight =
-        sharding_gathered(&graph->tensor[product->weight].at, graph->terms->axis_x);
+        sharding_gathered(&graph->tensor[product->weight].at, terms->axis_x);
     uint64_t elements = 1;
-    for (uint32_t d = 0; d < weight.dimension_count; d++)
-        if (!sharding_has(left, weight.dimension[d].name))
-            elements *= sharding_local_size(&graph->terms->mesh, &weight.dimension[d]);
+    for (uint32_t d = 0; d < weight.dimension_count; d++) {
+        const struct sharding_dimension *of = &weight.dimension[d];
+        if (!sharding_has(left, of->name))
+            elements *= whole ? graph_dimension_of(terms, of->name)->useful
+                              : sharding_local_size(&terms->mesh, of);
+    }
     return elements;
+}
+
+uint64_t graph_bias_elements(const struct graph *graph, const struct graph_product *product)
+{
+    return bias_elements(graph, product, /* whole= */ false);
 }
 
 /* Whether a weight has a dimension that says so. */
@@ -30,11 +41,16 @@ uint64_t graph_norm_elements(const struct graph *graph, const struct model *mode
     return graph_weight_elements(graph, weight) * (whole ? 1 + model->norms.biases : 1);
 }
 
-uint64_t graph_attention_vectors(const struct model *model)
+uint64_t graph_attention_vectors(const struct graph *graph, const struct model *model)
 {
-    uint64_t const q = model->heads * model->head_width, k = model->kv_heads * model->head_width;
-    uint64_t const v = model->kv_heads * model_value_width(model);
-    return model->vectors.attention + model->vectors.qk * (q + k) + model->vectors.v * v;
+    uint64_t elements = model->vectors.attention;
+    for (uint8_t i = 0; i < graph->op_count; i++)
+        for (uint8_t p = 0; p < graph->op[i].product_count; p++) {
+            const struct graph_product *product = &graph->op[i].as.matmul.product[p];
+            if (graph->tensor[product->weight].biased)
+                elements += bias_elements(graph, product, /* whole= */ true);
+        }
+    return elements;
 }
 
 /* --- Layers --- */
@@ -51,7 +67,7 @@ static uint64_t *part_of(const struct graph_terms *terms, const struct graph_ten
                                                                   : &counts->attention_layer;
 }
 
-/* Matrices and norms. `biases`: of experts, one for each column. */
+/* Matrices, norms, and vectors of attention. `biases`: of experts, one for each column. */
 static void layer_add(const struct graph_terms *terms, const struct model *model, uint64_t layer,
                       struct model_counts *counts, uint64_t *ret_biases)
 {
@@ -73,6 +89,7 @@ static void layer_add(const struct graph_terms *terms, const struct model *model
             if (graph.tensor[op->as.matmul.product[p].weight].grouped)
                 *ret_biases += graph_bias_elements(&graph, &op->as.matmul.product[p]);
     }
+    counts->attention_layer += graph_attention_vectors(&graph, model);
 }
 
 /* Products of a prompt's attention with every key, and rows that it leaves in the cache: both as in
@@ -109,7 +126,7 @@ static uint64_t borrower_count(const struct graph_terms *terms, const struct mod
     uint64_t biases = 0;
     borrows.borrows = true;
     layer_add(&borrows, model, 0, &counts, &biases);
-    return counts.attention_layer + graph_attention_vectors(model);
+    return counts.attention_layer;
 }
 
 /* Layers of both kinds have the same attention and norms. */
@@ -122,7 +139,7 @@ static void layers_count(const struct graph_terms *terms, const struct model *mo
     if (counts->mlp_layers != 0) layer_add(terms, model, 0, &dense, &none);
     if (counts->expert_layers != 0) layer_add(terms, model, model->layers - 1, &sparse, &biases);
     const struct model_counts *any = counts->mlp_layers != 0 ? &dense : &sparse;
-    counts->attention_layer = any->attention_layer + graph_attention_vectors(model);
+    counts->attention_layer = any->attention_layer;
     counts->borrowers = model_borrowing_layers(model);
     if (counts->borrowers != 0) counts->attention_borrower = borrower_count(terms, model);
     counts->norm_layer = any->norm_layer;

@@ -42,8 +42,9 @@ struct model_counts model_count(const struct model *model);
 void graph_ends_count(const struct graph *embedding, const struct graph *head,
                       const struct model *model, struct model_counts *counts);
 
-/* Weights of a layer's attention that are in no matrix. */
-uint64_t graph_attention_vectors(const struct model *model);
+/* Weights of a layer's attention that are in no matrix, on all chips together and without padding.
+ */
+uint64_t graph_attention_vectors(const struct graph *graph, const struct model *model);
 
 /* Biases of a product on one chip: one for each of its columns, in each of its matrices. */
 uint64_t graph_bias_elements(const struct graph *graph, const struct graph_product *product);

@@ -132,6 +132,12 @@ void graph_set_used(struct graph *graph, tensor weight)
     graph->tensor[weight].adds |= graph->terms->policy.used_before;
 }
 
+void graph_set_biased(struct graph *graph)
+{
+    const struct graph_op *op = last_op(graph);
+    graph->tensor[op->weight[op->weight_count - 1]].biased = true;
+}
+
 void graph_set_columns_of_previous(struct graph *graph, tensor weight)
 {
     graph->tensor[weight].columns_of_previous = true;

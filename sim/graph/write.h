@@ -82,6 +82,8 @@ void graph_set_used(struct graph *graph, tensor weight);
 /* A framework keeps this array of the tensor too. It counts where the policy counts frameworks. */
 void graph_set_framework(struct graph *graph, tensor of, enum graph_framework framework,
                          enum format format, enum graph_remat kept);
+/* The result of the last product has a bias for each of its columns. */
+void graph_set_biased(struct graph *graph);
 /* A weight is stored as further columns of the one before. */
 void graph_set_columns_of_previous(struct graph *graph, tensor weight);
 /* How the tensor's gradient lies. */

@@ -48,8 +48,8 @@ struct model_positions {
 
 /* Weights that are in no matrix, but for those of norms. */
 struct model_vectors {
-    uint64_t qk;        /* Biases of each column of Q and of K. */
-    uint64_t v;         /* Biases of each column of V. */
+    uint64_t qk;        /* Biases of each column of Q and of K: 0 or 1. */
+    uint64_t v;         /* Biases of each column of V: 0 or 1. */
     uint64_t attention; /* All others of a layer's attention: biases of the result and of norms of Q
                            and K, sinks. */
     uint64_t mlp;       /* Biases of one MLP. */

@@ -110,7 +110,8 @@ static void vectors_add(struct matrices *matrices)
             elements_add(matrices, normed_matrix(matrices, op, op->in[w]),
                          graph_norm_elements(graph, &ranks->plan->model, op->weight[w]));
     }
-    elements_add(matrices, matrices->first[0], vector_share(ranks, graph_attention_vectors(model)));
+    elements_add(matrices, matrices->first[0],
+                 vector_share(ranks, graph_attention_vectors(graph, model)));
     elements_add(matrices, matrices->first[graph->block_count - 1],
                  matrices->layer->experts ? router : vector_share(ranks, model->vectors.mlp));
 }

@@ -18,6 +18,14 @@ static struct model model_of(const char *name)
     return model;
 }
 
+/* Weights of a layer's attention that are in no matrix. */
+static uint64_t attention_biases(const struct model *model)
+{
+    struct model plain = *model;
+    plain.vectors.qk = plain.vectors.v = plain.vectors.attention = 0;
+    return model_count(model).attention_layer - model_count(&plain).attention_layer;
+}
+
 /* A small config with more members put in front. */
 static enum status read_config(const char *more, struct model *model, struct error *error)
 {
@@ -85,12 +93,12 @@ static void biases_and_norms_of_heads_are_counted(void **state)
 {
     (void)state;
     struct model const qwen2 = model_of("qwen2.5-7b"), qwen3 = model_of("qwen3-8b");
-    assert_int_equal(graph_attention_vectors(&qwen2), (28 + 2 * 4) * 128);
-    assert_int_equal(graph_attention_vectors(&qwen3), 0);
+    assert_int_equal(attention_biases(&qwen2), (28 + 2 * 4) * 128);
+    assert_int_equal(attention_biases(&qwen3), 0);
     assert_int_equal(qwen3.norms.qk, MODEL_QK_NORMS_SHARED);
     assert_int_equal(model_count(&qwen3).attention_layer, 4096ull * 2 * (32 + 8) * 128 + 2 * 128);
     struct model const coder = model_of("starcoder2-3b"), first = model_of("starcoder-15b");
-    assert_int_equal(graph_attention_vectors(&coder), (24 + 2 * 2) * 128 + 3072);
+    assert_int_equal(attention_biases(&coder), (24 + 2 * 2) * 128 + 3072);
     assert_int_equal(coder.vectors.mlp, 12288 + 3072);
     assert_int_equal(coder.norms.biases, 1);
     assert_int_equal(coder.attends.window, 4096);
@@ -108,7 +116,7 @@ static void biases_and_norms_of_heads_are_counted(void **state)
     case_ok(read_config("\"model_type\": \"starcoder2\", \"num_attention_heads\": 8, "
                         "\"use_bias\": false,",
                         &model, &case_error));
-    assert_int_equal(graph_attention_vectors(&model) + model.vectors.mlp, 0);
+    assert_int_equal(attention_biases(&model) + model.vectors.mlp, 0);
     struct model normed = {0};
     case_ok(
         read_config("\"model_type\": \"phi\", \"num_attention_heads\": 8,", &model, &case_error));
@@ -338,15 +346,15 @@ static void norms_behind_blocks_are_counted(void **state)
     struct model model;
     assert_true(glm.norms.behind);
     assert_int_equal(model_count(&glm).norm_layer, 4 * glm.width);
-    assert_int_equal(graph_attention_vectors(&glm), (32 + 2 * 2) * 128);
+    assert_int_equal(attention_biases(&glm), (32 + 2 * 2) * 128);
     case_ok(read_config("\"model_type\": \"glm4\", \"num_attention_heads\": 8, "
                         "\"attention_bias\": false,",
                         &model, &case_error));
     assert_true(model.norms.behind);
-    assert_int_equal(graph_attention_vectors(&model), 0);
+    assert_int_equal(attention_biases(&model), 0);
     case_ok(
         read_config("\"model_type\": \"glm4\", \"num_attention_heads\": 8,", &model, &case_error));
-    assert_int_equal(graph_attention_vectors(&model), 3 * 8 * 128);
+    assert_int_equal(attention_biases(&model), 3 * 8 * 128);
     assert_false(model_of("llama-3-8b").norms.behind);
 }
 

@@ -94,6 +94,19 @@ static void hunyuan_large_has_its_parameters_and_its_cache(void **state)
               0.05, 1e-12);
 }
 
+/* Of columns of Q, K and V with biases a layer without K and V has those of Q alone. */
+static void borrowed_keys_have_no_biases(void **state)
+{
+    (void)state;
+    struct model shared = model_of(LARGE ", \"use_cla\": true, \"cla_share_factor\": 2");
+    struct model_counts const plain = model_count(&shared);
+    shared.vectors.qk = shared.vectors.v = 1;
+    struct model_counts const biased = model_count(&shared);
+    assert_int_equal(biased.attention_layer - plain.attention_layer, (80 + 2 * 8) * 80);
+    assert_int_equal(biased.attention_borrower - plain.attention_borrower, 80 * 80);
+    assert_int_equal(biased.total - plain.total, 32 * (80 + 80 + 2 * 8) * 80);
+}
+
 /* Room goes by what is held, time by what is read. */
 static void twice_as_many_sequences_fit_and_none_is_faster(void **state)
 {
@@ -192,6 +205,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_share_factor_says_which_layers_borrow),
         cmocka_unit_test(hunyuan_large_has_its_parameters_and_its_cache),
+        cmocka_unit_test(borrowed_keys_have_no_biases),
         cmocka_unit_test(twice_as_many_sequences_fit_and_none_is_faster),
         cmocka_unit_test(what_cannot_be_read_is_refused_where_it_stands),
         cmocka_unit_test(what_steps_cannot_share_is_refused),

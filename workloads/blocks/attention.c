@@ -217,11 +217,14 @@ struct attention_heads attention_products(struct graph *graph, const struct mode
 {
     bool const rotates = model->positions.learned == 0;
     tensor const q = graph_product(graph, in, "W_Q[D_WX, N_Y, H]", "Q[B_ZXW, N_YW, H]");
+    if (model->vectors.qk != 0) graph_set_biased(graph);
     if (graph->terms->borrows)
         return (struct attention_heads){
             q, GRAPH_NONE, GRAPH_NONE, {{rotates ? q : GRAPH_NONE, GRAPH_NONE}}};
     tensor const k = graph_product(graph, in, "W_K[D_WX, K_Y, H]", "K[B_ZXW, K_YW, H]");
+    if (model->vectors.qk != 0) graph_set_biased(graph);
     tensor const v = graph_product(graph, in, "W_V[D_WX, K_Y, H]", "V[B_ZXW, K_YW, H]");
+    if (model->vectors.v != 0) graph_set_biased(graph);
     /* What passes round is not kept. */
     enum graph_remat const whole =
         graph->terms->sequence.rings ? GRAPH_REMAT_NEVER : GRAPH_REMAT_NORMS;

@@ -102,6 +102,20 @@ struct model {
     struct model_mla latent;
 };
 
+/* A number, a flag or a choice of a model: a member of struct model, or of a struct in it. The
+ * members that are no facts are `name`, `positions.most`, which changes no step, and arrays by
+ * layer.
+ */
+struct model_fact {
+    const char *name; /* "experts.top_k" */
+    size_t at, size_bytes;
+};
+extern const struct model_fact model_facts[]; /* Ended by a NULL name. */
+
+/* Whether two models have equal facts, and each layer of both attends in one way. `mlp_width` does
+ * not count where all layers have experts. A value width of 0 is the width of keys. */
+bool model_same(const struct model *model, const struct model *other);
+
 static inline bool model_has_experts(const struct model *model)
 {
     return model->experts.count != 0;

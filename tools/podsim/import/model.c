@@ -212,35 +212,6 @@ static void write_config(struct json_writer *json, const struct import_facts *fa
 
 /* --- Built-in models --- */
 
-/* Where all layers have experts, nothing is `mlp_width` wide. */
-static bool are_alike(const struct model *a, const struct model *b)
-{
-    const struct model_experts *e = &a->experts, *f = &b->experts;
-    const struct model_mla *l = &a->latent, *m = &b->latent;
-    const struct model_vectors *v = &a->vectors, *w = &b->vectors;
-    bool const shape = a->layers == b->layers && a->width == b->width &&
-                       (a->mlp_width == b->mlp_width || model_dense_layers(a) == 0) &&
-                       a->matrices == b->matrices && a->heads == b->heads &&
-                       a->kv_heads == b->kv_heads && a->head_width == b->head_width &&
-                       model_value_width(a) == model_value_width(b) &&
-                       a->vocabulary == b->vocabulary && a->tied == b->tied;
-    bool const rest = a->norms.count == b->norms.count && a->norms.behind == b->norms.behind &&
-                      a->norms.biases == b->norms.biases && a->norms.qk == b->norms.qk &&
-                      a->parallel == b->parallel && a->positions.learned == b->positions.learned &&
-                      a->attends.window == b->attends.window &&
-                      a->attends.windowed == b->attends.windowed &&
-                      a->attends.borrows == b->attends.borrows && a->mtp_modules == b->mtp_modules;
-    bool const vectors = v->qk == w->qk && v->v == w->v && v->attention == w->attention &&
-                         v->mlp == w->mlp && v->head == w->head;
-    bool const experts = e->count == f->count && e->top_k == f->top_k && e->width == f->width &&
-                         e->shared == f->shared && e->dense_layers == f->dense_layers &&
-                         e->groups == f->groups && e->top_groups == f->top_groups &&
-                         e->router_biased == f->router_biased && e->biased == f->biased &&
-                         e->shared_gated == f->shared_gated;
-    return shape && rest && vectors && experts && l->query_rank == m->query_rank &&
-           l->kv_rank == m->kv_rank && l->plain == m->plain && l->rope == m->rope;
-}
-
 /* The name of a built-in model of the same sizes, or NULL. */
 static enum status alike_find(struct import *import, const struct model *model,
                               const char **ret_name, struct error *reterr)
@@ -250,7 +221,7 @@ static enum status alike_find(struct import *import, const struct model *model,
     for (uint32_t i = 0; *ret_name == NULL && (name = model_name_at(i)) != NULL; i++) {
         struct model other;
         STATUS_TRY(model_read_name_or_path(import->arena, name, NULL, name, &other, reterr));
-        if (are_alike(model, &other)) *ret_name = name;
+        if (model_same(model, &other)) *ret_name = name;
     }
     return STATUS_OK;
 }

@@ -14,6 +14,11 @@ extern const unsigned chip_files_count;
 
 enum { CHIP_NAMES_MAX = 128 };
 
+const char *const chip_launch_names[] = {[CHIP_LAUNCHES_PROFILE] = "profile",
+                                         [CHIP_LAUNCHES_GRAPH] = "graph",
+                                         [CHIP_LAUNCHES_EAGER] = "eager",
+                                         NULL};
+
 static const char chip_maker[] = "tpu-";
 
 const char *chip_name_at(uint32_t index)

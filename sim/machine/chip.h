@@ -113,6 +113,7 @@ enum chip_launches {
     CHIP_LAUNCHES_GRAPH,   /* Kernels of one graph, back to back. */
     CHIP_LAUNCHES_EAGER,   /* The host launches each op by itself. */
 };
+extern const char *const chip_launch_names[]; /* By enum chip_launches, ended by NULL. */
 struct chip_launch {
     enum chip_launches by;
     int64_t op_ps;      /* Added to each compute op. */

@@ -9,17 +9,17 @@
 
 _Static_assert((int)LEVEL_AXES_MAX == (int)MACHINE_AXES_MAX, "a box has a length for each axis");
 
-static const char *const policy_names[] = {
+const char *const level_policy_names[] = {
 #define X(name, text, help) text,
     LEVEL_POLICY_TABLE(X)
 #undef X
-};
+        NULL};
 
 const char *level_policy_name(enum level_policy policy)
 {
     if (policy == LEVEL_PAIR) return "pair";
     SIM_ASSERT(policy < LEVEL_POLICY_COUNT);
-    return policy_names[policy];
+    return level_policy_names[policy];
 }
 
 /* The box of a unit; below the first tier a unit is a chip. */

@@ -43,6 +43,8 @@ enum level_policy {
      * the other. Chips have it or not, so no scenario asks for it. */
     LEVEL_PAIR = LEVEL_POLICY_COUNT,
 };
+/* By policies that a scenario asks for, ended by NULL. */
+extern const char *const level_policy_names[];
 
 struct level_tier {
     const char *name;             /* Of a unit: "NVSwitch", "leaf", "spine", "host", "DCN". */

@@ -11,6 +11,12 @@
 #include "sim/machine/overrides.h"
 #include "sim/machine/shape.h"
 
+const char *const machine_tier_names[] = {
+#define X(name, text, cable) text,
+    MACHINE_TIER_TABLE(X)
+#undef X
+        NULL};
+
 static const char *const grid_port_names[] = {"x+", "x-", "y+", "y-", "z+", "z-"};
 
 const char *machine_axis_name(const struct machine *machine, uint32_t axis)

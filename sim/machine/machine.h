@@ -66,6 +66,7 @@ enum machine_tier {
 #undef X
         MACHINE_TIER_COUNT,
 };
+extern const char *const machine_tier_names[]; /* By enum machine_tier, ended by NULL. */
 
 /* Whether switches reduce and multicast (SHARP). */
 enum machine_sharp {

@@ -9,12 +9,6 @@
 
 enum { NETWORK_WHERE_BYTES = 64 };
 
-static const char *const tier_names[] = {
-#define X(name, text, cable) text,
-    MACHINE_TIER_TABLE(X)
-#undef X
-};
-
 static const char *const tier_cables[] = {
 #define X(name, text, cable) cable,
     MACHINE_TIER_TABLE(X)
@@ -23,7 +17,8 @@ static const char *const tier_cables[] = {
 
 static const char *where_of(char *buffer, enum machine_tier tier, const char *key)
 {
-    (void)snprintf(buffer, NETWORK_WHERE_BYTES, "/machine/network/%s/%s", tier_names[tier], key);
+    (void)snprintf(buffer, NETWORK_WHERE_BYTES, "/machine/network/%s/%s", machine_tier_names[tier],
+                   key);
     return buffer;
 }
 
@@ -55,7 +50,7 @@ static struct level_tier *tree_tier(const struct tree *tree, struct level *level
 {
     struct level_tier *own = &level->tier[level->tier_count++];
     *own = (struct level_tier){
-        .name = tier_names[tier],
+        .name = machine_tier_names[tier],
         .cable_name = tier_cables[tier],
         .switch_count = 1,
         .switch_ports = tree->ports,

@@ -7,12 +7,6 @@
 
 enum { NETWORK_WHERE_BYTES = 64 };
 
-static const char *const tier_names[] = {
-#define X(name, text, cable) text,
-    MACHINE_TIER_TABLE(X)
-#undef X
-};
-
 /* Refuses what the plan says of a tier that is not there. */
 static enum status check_tiers(const struct machine_network_plan *plan,
                                const struct machine *machine, struct error *reterr)
@@ -24,22 +18,22 @@ static enum status check_tiers(const struct machine_network_plan *plan,
         const struct machine_tier_plan *own = &plan->tier[tier];
         for (uint32_t i = 0; i < machine->level_count; i++)
             for (uint32_t k = 0; k < machine->level[i].tier_count; k++) {
-                if (!name_same(machine->level[i].tier[k].name, tier_names[tier])) continue;
+                if (!name_same(machine->level[i].tier[k].name, machine_tier_names[tier])) continue;
                 there = true;
                 above = k + 1 < machine->level[i].tier_count;
             }
         bool const over = own->oversubscription_ppm != 0 && own->oversubscription_ppm != PPM_ONE;
-        (void)snprintf(where, sizeof where, "/machine/network/%s/%s", tier_names[tier],
+        (void)snprintf(where, sizeof where, "/machine/network/%s/%s", machine_tier_names[tier],
                        over ? "oversubscription" : "policy");
         if (!there && (over || own->policy != 0)) {
             return error_set(reterr, STATUS_INVALID, where, "this machine has no %s",
-                             tier_names[tier]);
+                             machine_tier_names[tier]);
         }
         if (over && !above) {
             return error_set(reterr, STATUS_INVALID, where,
                              "nothing lies above a %s of this machine, so its cables up cannot be "
                              "too few",
-                             tier_names[tier]);
+                             machine_tier_names[tier]);
         }
     }
     return STATUS_OK;

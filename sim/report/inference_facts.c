@@ -8,19 +8,9 @@
 #include "sim/report/launches.h"
 #include "sim/roofline/roofline_bounds.h"
 
-static const char *const launch_names[] = {[CHIP_LAUNCHES_PROFILE] = "profile",
-                                           [CHIP_LAUNCHES_GRAPH] = "graph",
-                                           [CHIP_LAUNCHES_EAGER] = "eager"};
-
-static const char *const phase_names[] = {
-    [WORKLOAD_TRAIN_STEP] = "train_step", [WORKLOAD_PREFILL] = "prefill",
-    [WORKLOAD_DECODE] = "decode",         [WORKLOAD_MIXED] = "mixed",
-    [WORKLOAD_GENERATE] = "generate",
-};
-
 const char *inference_phase(const struct workload_plan *plan)
 {
-    return phase_names[plan->kind];
+    return workload_kind_names[plan->kind];
 }
 
 /* Each class of computes is of one part. What HBM still owes to messages behind the last op is time
@@ -151,7 +141,7 @@ struct inference_facts inference_facts_of(const struct report_input *input,
                                 ? launches_host_s(input)
                                 : roofline_overheads_s(input->machine, &roofline->counts),
         .launches.count = launches_are_eager(input->machine) ? launches_count(input) : 0,
-        .launches.by = launch_names[chip->launch.by],
+        .launches.by = chip_launch_names[chip->launch.by],
         .dominant = inference_shares_most(&shares),
         .tokens_per_s_per_chip = analysis->tokens_per_s / (double)input->machine->chip_count,
         .book = book_of(input),

@@ -12,10 +12,6 @@
 enum { BATCH_MAX = LENGTHS_MAX, NEW_TOKENS_MAX = 256, OUTPUT_MAX = 1 << 20, PAGE_DEFAULT = 64 };
 static const uint64_t tokens_max = UINT64_C(1) << 40; /* In the cache, of all sequences. */
 
-static const char *const prefill_name[] = {"prefill", NULL};
-static const char *const decode_name[] = {"decode", NULL};
-static const char *const mixed_name[] = {"mixed", NULL};
-static const char *const generate_name[] = {"generate", NULL};
 static const char *const activations_names[] = {"model", "tokens", "replicated", NULL};
 static const char *const copies_names[] = {"rank", "expert", NULL};
 static const char *const weights_names[] = {"stationary", "gathered", NULL};
@@ -146,9 +142,9 @@ static const struct key format_keys[] = {
     "itself](#models), or `{\"kind\": \"mlp\", \"D\": 8192, \"F\": 32768, \"layers\": 8, "         \
     "\"matrices\": 2}`"
 
-#define KEYS_BEFORE(of, name, models, text)                                                        \
+#define KEYS_BEFORE(of, models, text)                                                              \
     ROW("kind", key_choice, kind, .needed = true, .least = (of), .preset = (of),                   \
-        .choices = (name), .settle = kind_settle, .help = (text)),                                 \
+        .choices = scenario_kind_choice[of], .settle = kind_settle, .help = (text)),               \
         KEY("model", scenario_model_kind, .needed = true, .values.words = (models),                \
             .help = "the model that answers")
 
@@ -222,7 +218,7 @@ static const struct key format_keys[] = {
                     "including the new ones")
 
 static const struct key workload_prefill_keys[] = {
-    KEYS_BEFORE(WORKLOAD_PREFILL, prefill_name, ANY_MODEL,
+    KEYS_BEFORE(WORKLOAD_PREFILL, ANY_MODEL,
                 "the forward pass of prompts; keys and values stay in the cache"),
     KEYS_OF_PROMPTS("batch"),
     KEY_OF_CHUNK,
@@ -232,15 +228,14 @@ static const struct key workload_prefill_keys[] = {
 };
 
 static const struct key workload_decode_keys[] = {
-    KEYS_BEFORE(WORKLOAD_DECODE, decode_name, NAMED_MODEL,
-                "a new token, or a few, of each sequence"),
+    KEYS_BEFORE(WORKLOAD_DECODE, NAMED_MODEL, "a new token, or a few, of each sequence"),
     KEYS_OF_DECODES,
     KEYS_BEHIND,
     {0},
 };
 
 static const struct key workload_mixed_keys[] = {
-    KEYS_BEFORE(WORKLOAD_MIXED, mixed_name, NAMED_MODEL,
+    KEYS_BEFORE(WORKLOAD_MIXED, NAMED_MODEL,
                 "a decode and chunks of prompts in one forward pass, as servers run them"),
     KEYS_OF_DECODES,
     KEYS_OF_PROMPTS("prompts"),
@@ -250,7 +245,7 @@ static const struct key workload_mixed_keys[] = {
 };
 
 static const struct key workload_generate_keys[] = {
-    KEYS_BEFORE(WORKLOAD_GENERATE, generate_name, NAMED_MODEL,
+    KEYS_BEFORE(WORKLOAD_GENERATE, NAMED_MODEL,
                 "the prefill of prompts, then steps in which each gets one more token"),
     KEYS_OF_PROMPTS("batch"),
     KEY_OF_CHUNK,
@@ -324,10 +319,8 @@ enum status scenario_batch_set(struct arena *arena, uint64_t batch, struct scena
 }
 
 const struct key workload_kinds[] = {
-    [WORKLOAD_TRAIN_STEP] = KEY("train_step", key_object, .members = workload_train_keys),
-    [WORKLOAD_PREFILL] = KEY("prefill", key_object, .members = workload_prefill_keys),
-    [WORKLOAD_DECODE] = KEY("decode", key_object, .members = workload_decode_keys),
-    [WORKLOAD_MIXED] = KEY("mixed", key_object, .members = workload_mixed_keys),
-    [WORKLOAD_GENERATE] = KEY("generate", key_object, .members = workload_generate_keys),
-    {0},
+#define X(kind, word) [WORKLOAD_##kind] = KEY(#word, key_object, .members = workload_##word##_keys),
+    WORKLOAD_KIND_TABLE(X)
+#undef X
+        {0},
 };

@@ -20,11 +20,6 @@ enum { NIC_RATE_LEAST = 1000000 };
 
 static const char *const any_names[] = {"*", NULL};
 static const char *const sharp_names[] = {"auto", "on", "off", NULL};
-static const char *const policy_names[] = {
-#define X(name, text, help) text,
-    LEVEL_POLICY_TABLE(X)
-#undef X
-        NULL};
 
 uint32_t scenario_axis_count(struct arena *arena, const struct machine_plan *plan)
 {
@@ -237,7 +232,7 @@ static void oversubscription_write(struct json_writer *writer, const struct key_
 
 #define ROW(...) KEY_ROW(struct machine_tier_plan, __VA_ARGS__)
 static const struct key tier_keys[] = {
-    ROW("policy", key_choice, policy, .quiet = true, .least = 1, .choices = policy_names,
+    ROW("policy", key_choice, policy, .quiet = true, .least = 1, .choices = level_policy_names,
         .preset_text = "as `policy` of `network`", .help = "which cable a flow takes in this tier"),
     ROW("oversubscription", key_share, oversubscription_ppm, .least = PPM_ONE,
         .most = INT64_C(1) * OVERSUBSCRIPTION_MAX * PPM_ONE, .shown = has_oversubscription,
@@ -249,7 +244,7 @@ static const struct key tier_keys[] = {
 
 #define ROW(...) KEY_ROW(struct machine_network_plan, __VA_ARGS__)
 static const struct key nvlink_keys[] = {
-    ROW("policy", key_choice, nvlink_policy, .least = 1, .preset = 1, .choices = policy_names,
+    ROW("policy", key_choice, nvlink_policy, .least = 1, .preset = 1, .choices = level_policy_names,
         .help = "which cable a flow takes within a node"),
     ROW("sharp", key_choice, nvlink_sharp, .choices = sharp_names,
         .help = "`sharp` of NVSwitches alone; `auto`: as `sharp`"),
@@ -258,7 +253,7 @@ static const struct key nvlink_keys[] = {
 };
 
 const struct key network_keys[] = {
-    ROW("policy", key_choice, policy, .least = 1, .preset = 1, .choices = policy_names,
+    ROW("policy", key_choice, policy, .least = 1, .preset = 1, .choices = level_policy_names,
         .help =
             "[which cable a flow takes](machine.md#nodes-slices-and-the-switches-between-them) in "
             "all levels beyond a node or slice"),

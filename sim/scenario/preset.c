@@ -207,11 +207,9 @@ static enum status key_fill(struct json *document, const struct preset_key *key,
 /* False of a word that is no kind. */
 static bool kind_find(const char *word, enum workload_kind *ret_kind)
 {
-    const char *names[WORKLOAD_GENERATE + 2] = {NULL}; /* The last kind, and NULL behind it. */
-    for (uint32_t i = 0; i <= WORKLOAD_GENERATE; i++) names[i] = workload_kinds[i].name;
-    uint32_t const found = name_find(word, names);
+    uint32_t const found = name_find(word, workload_kind_names);
     *ret_kind = (enum workload_kind)found;
-    return names[found] != NULL;
+    return workload_kind_names[found] != NULL;
 }
 
 static enum status kind_check(struct json *document, const struct preset *preset,

@@ -19,7 +19,6 @@ static const char *const engine_names[] = {"fast", "reference", NULL};
 static const char *const prefetch_names[] = {"none", "vmem", NULL};
 static const char *const protocols_names[] = {"none", "nccl", NULL};
 static const char *const collective_cores_names[] = {"none", "nccl", NULL};
-static const char *const launch_names[] = {"profile", "graph", "eager", NULL};
 /* In the order of enum arbitration. */
 static const char *const arbitration_names[] = {"fair", "priority", "fifo", NULL};
 
@@ -126,7 +125,7 @@ const struct key run_keys[] = {
         .help = "`vmem`: while the compute queue waits, weights of the products that follow stream "
                 "into VMEM, as far as it holds them; `none`: each product reads its own "
                 "([inference](inference.md#weights-ahead))"),
-    ROW("launch", key_choice, machine.launches, .choices = launch_names,
+    ROW("launch", key_choice, machine.launches, .choices = chip_launch_names,
         .help =
             "how ops are launched. `profile`: with the overhead of the machine's profile, none in "
             "`ideal`; `graph`: as kernels of one graph, each longer than its work by the smallest "

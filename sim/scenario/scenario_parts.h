@@ -14,7 +14,9 @@ extern const struct key network_keys[]; /* Keys of struct machine_network_plan. 
 extern const struct key mesh_keys[];
 /* By enum workload_kind; of struct scenario, as the rows of the run. */
 extern const struct key workload_kinds[];
-extern const struct key workload_train_keys[];
+extern const struct key workload_train_step_keys[];
+/* The choices of `kind` in the keys of a kind: its own word alone. By enum workload_kind. */
+extern const char *const scenario_kind_choice[][2];
 /* What several kinds have: a model; what routers do. */
 extern const struct key_kind scenario_model_kind;
 enum status scenario_routing_settle(const struct key_reader *reader, struct json *member,

@@ -8,12 +8,6 @@
 #include "sim/scenario/scenario_parts.h"
 #include "sim/step/stages.h"
 
-static const char *const tier_names[] = {
-#define X(name, text, cable) text,
-    MACHINE_TIER_TABLE(X)
-#undef X
-};
-
 /* NICs of a node: each of one GPU, or of several that share it; 0: they are not dealt evenly. */
 static uint32_t node_nics(const struct chip_network *network, uint32_t gpus)
 {
@@ -41,7 +35,7 @@ static void tiers_fill(const struct machine *machine, struct machine_network_pla
         for (uint32_t i = 0; i < machine->level[level].tier_count; i++) {
             const struct level_tier *of = &machine->level[level].tier[i];
             for (uint32_t t = 0; t < MACHINE_TIER_COUNT; t++)
-                if (name_same(of->name, tier_names[t]) && plan->tier[t].policy == 0)
+                if (name_same(of->name, machine_tier_names[t]) && plan->tier[t].policy == 0)
                     plan->tier[t].policy = 1 + of->policy;
         }
 }

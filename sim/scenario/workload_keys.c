@@ -11,8 +11,13 @@
 enum { ACCUMULATE_MAX = 65536, SHARE_LEAST_PPM = 1000, CAPACITY_MAX = 4000 };
 #define ROW WORKLOAD_ROW
 
+const char *const scenario_kind_choice[][2] = {
+#define X(kind, word) {#word, NULL},
+    WORKLOAD_KIND_TABLE(X)
+#undef X
+};
+
 /* In the order of the enums of workload.h. */
-static const char *const kind_names[] = {"train_step", NULL};
 static const char *const tp_inputs_names[] = {"shards", "whole", NULL};
 static const char *const memory_names[] = {"book", "framework", NULL};
 const char *const scenario_attention_names[] = {"full", "causal", NULL};
@@ -197,8 +202,9 @@ static const struct key format_keys[] = {
     {0},
 };
 
-const struct key workload_train_keys[] = {
-    ROW("kind", key_choice, kind, .needed = true, .choices = kind_names,
+const struct key workload_train_step_keys[] = {
+    ROW("kind", key_choice, kind, .needed = true,
+        .choices = scenario_kind_choice[WORKLOAD_TRAIN_STEP],
         .help = "forward, backward and update"),
     KEY("model", scenario_model_kind, .needed = true,
         .values.words =

@@ -20,6 +20,12 @@
 #include "sim/step/inference_sequences.h"
 #include "sim/step/ranks.h"
 
+const char *const workload_kind_names[] = {
+#define X(kind, word) #word,
+    WORKLOAD_KIND_TABLE(X)
+#undef X
+        NULL};
+
 static const struct inference_plan *plan_of(const struct ranks *ranks)
 {
     return &ranks->plan->inference;

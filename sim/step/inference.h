@@ -21,13 +21,19 @@
 struct ranks;
 struct workload_plan;
 
+#define WORKLOAD_KIND_TABLE(X)                                                                     \
+    X(TRAIN_STEP, train_step)                                                                      \
+    X(PREFILL, prefill)                                                                            \
+    X(DECODE, decode)                                                                              \
+    X(MIXED, mixed)                                                                                \
+    X(GENERATE, generate)
+
 enum workload_kind {
-    WORKLOAD_TRAIN_STEP,
-    WORKLOAD_PREFILL,
-    WORKLOAD_DECODE,
-    WORKLOAD_MIXED,
-    WORKLOAD_GENERATE,
+#define X(kind, word) WORKLOAD_##kind,
+    WORKLOAD_KIND_TABLE(X)
+#undef X
 };
+extern const char *const workload_kind_names[]; /* By enum workload_kind, ended by NULL. */
 
 /* Ranks of tp and of tp_d: heads·batch·sequence of them. By heads the cache lies as keys and values
  * are computed; those with the same heads keep some sequences each, or a part of each, or all. */

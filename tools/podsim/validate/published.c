@@ -15,6 +15,11 @@ extern const unsigned published_files_count;
 enum { FILE_VERSION = 1, ROWS_MAX = 4096, SETS_MAX = 128, RANKS_MOST = 1 << 20 };
 static const double SECONDS_MOST = 1e6, BYTES_MOST = 1e15, GIB = 1073741824.0, GB = 1e9;
 
+const char *const published_kind_names[] = {
+    [PUBLISHED_STEP] = "train_step",       [PUBLISHED_PREFILL] = "prefill",
+    [PUBLISHED_DECODE] = "decode",         [PUBLISHED_GENERATE] = "generate",
+    [PUBLISHED_COLLECTIVE] = "collective", NULL};
+
 static const char *const row_keys[] = {
     "id",      "tests",       "learned",   "chip",       "chips",
     "gpus",    "nodes",       "shape",     "slices",     "network",
@@ -141,11 +146,9 @@ static enum status ranks_read(const struct facts *facts, uint32_t *ret_ranks, st
 static enum status kind_read(const struct facts *facts, enum published_kind *ret_kind,
                              struct error *reterr)
 {
-    static const char *const kinds[] = {"train_step", "prefill",    "decode",
-                                        "generate",   "collective", NULL};
     struct json *value = take(facts, "kind");
     uint32_t kind = PUBLISHED_STEP;
-    if (value != NULL) STATUS_TRY(json_choice(value, kinds, &kind, reterr));
+    if (value != NULL) STATUS_TRY(json_choice(value, published_kind_names, &kind, reterr));
     *ret_kind = (enum published_kind)kind;
     return STATUS_OK;
 }

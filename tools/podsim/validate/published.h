@@ -24,6 +24,7 @@ enum published_kind {
     PUBLISHED_GENERATE,
     PUBLISHED_COLLECTIVE,
 };
+extern const char *const published_kind_names[]; /* By enum published_kind, ended by NULL. */
 
 /* Where a step ran. */
 struct published_machine {

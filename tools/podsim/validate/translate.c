@@ -216,12 +216,9 @@ static const char *format_of_cache(const struct published_policy *policy)
 static enum status inference_set(const struct writing *writing, const struct published_row *row,
                                  struct error *reterr)
 {
-    static const char *const kinds[] = {[PUBLISHED_PREFILL] = "prefill",
-                                        [PUBLISHED_DECODE] = "decode",
-                                        [PUBLISHED_GENERATE] = "generate"};
     const struct published_policy *policy = &row->policy;
     const char *const cache = format_of_cache(policy);
-    STATUS_TRY(set(writing, reterr, "/workload/kind=%s", kinds[row->kind]));
+    STATUS_TRY(set(writing, reterr, "/workload/kind=%s", published_kind_names[row->kind]));
     STATUS_TRY(set_value(writing, "/workload/model", row->model, reterr));
     STATUS_TRY(set(writing, reterr, "/workload/batch=%llu", (unsigned long long)row->sequences));
     STATUS_TRY(set(writing, reterr, "/workload/%s=%llu",
@@ -245,7 +242,7 @@ static enum status step_set(const struct writing *writing, const struct publishe
 {
     uint64_t accumulate = 0;
     STATUS_TRY(accumulate_find(row, &accumulate, reterr));
-    STATUS_TRY(set(writing, reterr, "/workload/kind=train_step"));
+    STATUS_TRY(set(writing, reterr, "/workload/kind=%s", published_kind_names[row->kind]));
     STATUS_TRY(set_value(writing, "/workload/model", row->model, reterr));
     STATUS_TRY(set(writing, reterr, "/workload/batch_tokens=%llu",
                    (unsigned long long)(row->sequences * row->length_tokens)));

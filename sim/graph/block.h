@@ -36,7 +36,7 @@ struct block {
     const char *help;
     const char *source;
     enum block_place place;
-    const char *bucket; /* What the weights of a layer's block are called together. */
+    const char *bucket; /* What the weights of the block are called together. */
     const char
         *bucket_shared; /* The name where shared experts are among the weights. NULL: `bucket`. */
     bool mixes_both;    /* Mixes tokens and channels: layers with it have no block for channels. */

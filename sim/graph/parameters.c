@@ -105,7 +105,7 @@ static void cache_count(const struct graph_terms *terms, const struct model *mod
                                         .sequence_ways = 1,
                                         .context_ways = 1,
                                         .prompt_ways = 1};
-    graph_dimension_set(&serves, "Sc", 1, 1, 1);
+    graph_dimension_set(&serves, "Sc", 1, 1);
     block_write_layer(&serves, model, 0, &graph);
     for (uint8_t t = 0; t < graph.tensor_count; t++)
         if (graph.tensor[t].role == GRAPH_CACHE)

@@ -163,10 +163,10 @@ uint64_t ranks_lent_bytes(const struct ranks *ranks, uint64_t layer_first, uint6
 /* --- Ends --- */
 
 /* The weights of a part's last block. */
-static struct ranks_end end_build(const struct ranks *ranks, const struct graph *graph,
-                                  const char *name)
+static struct ranks_end end_build(const struct ranks *ranks, const struct graph *graph)
 {
-    struct ranks_end end = {.read = bucket_of(name, ranks->plan->formats.weights)};
+    const struct block *last = graph->block[graph->block_count - 1].block;
+    struct ranks_end end = {.read = bucket_of(last->bucket, ranks->plan->formats.weights)};
     for (uint8_t i = 0; i < graph->op_count; i++) {
         const struct graph_op *op = &graph->op[i];
         for (uint8_t w = 0; op->block + 1 == graph->block_count && w < op->weight_count; w++) {
@@ -191,7 +191,10 @@ static void ends_complete(struct ranks *ranks)
     if (module->elements > 0) module->elements += head->read.elements - head->matrix;
     ranks->end[BLOCK_MTP].read = *module;
     head->read.elements += units_ceil_divide(ranks->plan->model.vectors.head, ranks->tp);
-    if (ranks->tie.here) embedding->bucket.elements += head->read.elements - head->matrix;
+    if (ranks->tie.here) {
+        memcpy(head->read.name, embedding->read.name, sizeof head->read.name);
+        embedding->bucket.elements += head->read.elements - head->matrix;
+    }
     head->bucket = ranks->tie.here ? embedding->bucket : head->read;
 }
 
@@ -199,10 +202,6 @@ static void ends_complete(struct ranks *ranks)
 
 enum status ranks_buckets_build(struct ranks *ranks, struct error *reterr)
 {
-    const char *const names[BLOCK_PART_COUNT] = {[BLOCK_EMBEDDING] = "W_embedding",
-                                                 [BLOCK_HEAD] =
-                                                     ranks->tie.here ? "W_embedding" : "W_head",
-                                                 [BLOCK_MTP] = "W_mtp"};
     const struct model *model = &ranks->plan->model;
     struct step_part part[STEP_PARTS_MAX];
     units_wide bytes = 0;
@@ -219,7 +218,7 @@ enum status ranks_buckets_build(struct ranks *ranks, struct error *reterr)
         graph_derive(&terms, model, which, part[i].layer, &derived);
         STATUS_TRY(limits_part_check(ranks, &derived, part[i].count, &bytes, reterr));
         if (which != BLOCK_LAYER)
-            ranks->end[which] = end_build(ranks, &derived.graph, names[which]);
+            ranks->end[which] = end_build(ranks, &derived.graph);
         else if (layer->bucket_count == 0)
             layer_build(ranks, &derived, layer);
         else if ((part[i].attends & ATTENDS_TO_BORROWED) != 0)

@@ -30,6 +30,7 @@ const struct block block_embedding = {
     .prefix = "embedding.",
     .help = "rows of the vocabulary's matrix, and rows by position where a model has them",
     .source = "Megatron-LM, arXiv 1909.08053, 3; GPT-2's rows by position, Radford et al. 2019",
+    .bucket = "W_embedding",
     .place = BLOCK_LOOKS_UP,
     .applies = applies,
     .write = write,

@@ -69,6 +69,7 @@ const struct block block_head = {
     .prefix = "head.",
     .help = "logits of the vocabulary, and the loss",
     .source = "the book, chapter 4, 4.1; Megatron-LM, arXiv 1909.08053, 3",
+    .bucket = "W_head",
     .place = BLOCK_GIVES_LOSS,
     .couples = true,
     .applies = applies,

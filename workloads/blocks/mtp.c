@@ -56,6 +56,7 @@ const struct block block_mtp = {
     .help = "one more token's embedding joins the layers' result, for one more "
             "layer and loss",
     .source = "DeepSeek-V3, arXiv 2412.19437, 2.2",
+    .bucket = "W_mtp",
     .place = BLOCK_JOINS_EMBEDDING,
     .applies = applies,
     .write = write,

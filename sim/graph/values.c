@@ -17,8 +17,7 @@ static const struct graph *graph_of(const struct values *values)
 
 /* --- One value --- */
 
-/* Whether a pass of an op has neither compute nor collective: what goes in
- * comes out. */
+/* Whether a pass of an op has neither compute nor collective: what goes in comes out. */
 static bool is_silent(const struct graph_sharded *sharded, const struct graph_op *op,
                       enum op_pass pass)
 {
@@ -57,10 +56,9 @@ static bool joins_rows(const struct graph *graph, const struct graph_op *op)
            columns_alike(&graph->tensor[op->in[0]].at, &graph->tensor[op->in[1]].at);
 }
 
-/* The tensor whose gradient is there in the place of another's. A step that reads it waits for
- * whoever writes that one, whatever else lies in it. As a listing names it (`alike`), it is the
- * same array: gates that travel with rows have a gradient of their own, though it comes with
- * theirs. */
+/* The tensor whose gradient lies where the gradient of `of` is read: silent ops pass gradients on.
+ * A step that reads the gradient waits for its writer, whatever columns it has. A listing (`alike`)
+ * stops where columns differ: gates that travel with rows have a gradient of their own name. */
 static tensor gradient_at(const struct graph_sharded *sharded, tensor of, bool alike)
 {
     const struct graph *graph = sharded->graph;
@@ -106,7 +104,8 @@ static void value_add(const struct values *values, struct graph_value value)
     step->read[step->read_count++] = value;
 }
 
-/* Of what a silent op makes, its inputs. What a collective makes has the name of its tensor. */
+/* A step that reads the result of a silent op reads the op's inputs. The result of a collective has
+ * the name of its tensor. */
 static void read_add(const struct values *values, tensor of, bool gradient, bool full)
 {
     const struct graph_op *maker = graph_maker(graph_of(values), of);
@@ -130,8 +129,7 @@ static void written_add(const struct values *values, tensor of, bool gradient, b
     step->written[step->written_count++] = (struct graph_value){of, gradient, full};
 }
 
-/* Whether an op reads an input gathered, or its result is still to be reduced.
- */
+/* Whether an op reads an input gathered. */
 static bool is_full_in(const struct values *values, tensor of)
 {
     const struct graph_op *op = values->op;
@@ -140,6 +138,7 @@ static bool is_full_in(const struct values *values, tensor of)
            (op->kind->shares_sequence && values->sharded->whole[of] != 0);
 }
 
+/* Whether a result of an op is still to be reduced. */
 static bool is_full_out(const struct values *values, tensor of)
 {
     return (graph_scattered(values->sharded, values->op, of) |
@@ -148,8 +147,8 @@ static bool is_full_out(const struct values *values, tensor of)
 
 /* --- Forward --- */
 
-/* A fused input: it is computed on the way, and written where someone reads it
- * later. What was kept is read. */
+/* A fused input is computed on the way, and written where an op reads it later. One that was kept
+ * is read. */
 static void fused_values(const struct values *values, tensor of)
 {
     const struct graph *graph = graph_of(values);
@@ -180,8 +179,8 @@ static void forward_values(const struct values *values)
 
 /* --- Backward --- */
 
-/* Gradients of inputs, of a fused one of its own; where that is a sum of the
- * stream, the stream's gradient comes in. */
+/* A step writes the gradients of its inputs. Of a fused input it writes the gradients of the fused
+ * op's inputs, and reads the stream's gradient where the fused op is a sum of the stream. */
 static void input_gradients(const struct values *values)
 {
     const struct graph_op *op = values->op;
@@ -202,7 +201,8 @@ static void input_gradients(const struct values *values)
     }
 }
 
-/* Values of the forward pass; of what is computed on the way, its inputs. */
+/* A gradient reads values of the forward pass. Of a value that it computes on the way it reads the
+ * inputs. */
 static void values_read(const struct values *values)
 {
     const struct graph *graph = graph_of(values);
@@ -233,7 +233,7 @@ static void gradient_values(const struct values *values)
         written_add(values, op->weight[i], true, false);
 }
 
-/* What each reader gives of a tensor's gradient, and their sum. */
+/* The gradient of a tensor with several readers is the sum of what each reader gives. */
 static void sum_values(const struct values *values)
 {
     const struct graph *graph = graph_of(values);
@@ -248,9 +248,9 @@ static void sum_values(const struct values *values)
 
 /* --- Collectives --- */
 
-/* An AllGather gives the full value, a reduction the chip's own part. What an op moves before its
- * compute are values that this reads. Partial sums that went round come home with what their last
- * rank adds. */
+/* An AllGather gives the full value, a reduction the chip's own part. A collective before the op's
+ * compute moves values that the compute reads. Partial sums that went round come home with what
+ * their last rank adds. */
 static void moved_values(const struct values *values, tensor of)
 {
     bool const gradient = !op_is_forward(values->step->pass) && !values->step->move.before;

@@ -320,7 +320,7 @@ static void note_flop(struct arena *arena, const struct report_input *input, str
     if (padding > executed * 0.001)
         notes_add(arena, notes,
                   "padding to %s %u and to 8 token rows adds %.1f%% to the matmuls' time",
-                  words_padding(input->machine), input->machine->chip.mxu.rows,
+                  words_of_chip(&input->machine->chip, WORDS_TILE), input->machine->chip.mxu.rows,
                   notes_percent(padding, executed));
     const struct graph_formats *formats = &input->workload->formats;
     if (formats->matmuls != formats->activations)

@@ -160,7 +160,7 @@ static void cores_note(struct arena *arena, const struct report_input *input, st
     if (idle_ppm < PPM_ONE / 4) return;
     notes_add(arena, notes, "attention keeps %.3g of the %u %s busy in the mean: %s",
               (1 - (double)idle_ppm / (double)PPM_ONE) * input->machine->chip.core.count,
-              input->machine->chip.core.count, words_resource(input->machine, "cores"),
+              input->machine->chip.core.count, words_of_chip(&input->machine->chip, WORDS_CORES),
               input->workload->inference.whole_units
                   ? "\"split_attention\": false gives each sequence and head of keys one"
                   : "sequences and heads of keys are few, and too short to be split further");

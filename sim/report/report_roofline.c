@@ -125,9 +125,9 @@ static void write_resources(const struct report_input *input, const struct colum
     table_right(text, 42, "busy");
     table_right(text, 52, "of lower");
     strbuf_add(text, "\n");
-    (void)snprintf(name, sizeof name, "%s (padded FLOP)", words_resource(machine, "mxu"));
+    (void)snprintf(name, sizeof name, "%s (padded FLOP)", words_of_chip(&machine->chip, WORDS_MXU));
     write_resource(name, values[MATH], lower, colour, text);
-    write_resource(words_resource(machine, "vpu"), values[VECTOR], lower, colour, text);
+    write_resource(words_of_chip(&machine->chip, WORDS_VPU), values[VECTOR], lower, colour, text);
     write_resource("HBM (compute, collectives)", values[HBM], lower, colour, text);
     for (uint32_t i = 0; i < machine->axis_count; i++) {
         if (machine->axis_level[i] == LEVEL_NONE)

@@ -5,37 +5,34 @@
 #include "sim/base/name.h"
 #include "sim/machine/machine.h"
 
-/* What a maker's own documents call it. */
+/* What a maker's own documents call a part. `key`: of a result; NULL: no result has the part. */
 static const struct {
     const char *key, *word[CHIP_MAKERS];
 } words[] = {
-    {"mxu", {"MXU", "tensor cores", "matrix cores"}},
-    {"mxus", {"MXUs", "tensor cores", "matrix cores"}},
-    {"math", {"MXU", "tensor", "matrix"}},
-    {"vpu", {"VPU", "CUDA cores", "stream processors"}},
-    {"hbm", {"HBM", "HBM", "HBM"}},
-    {"vmem", {"VMEM", "L2", "Infinity Cache"}}, /* What compute reads through. */
-    {"smem", {"SMEM", "SMEM", "LDS"}},
-    {"vmem bandwidth", {"VMEM bandwidth", "L2 bandwidth", "its bandwidth"}},
-    {"cores", {"TensorCores", "SMs", "CUs"}},
-    {"launches", {"launches of the host", "launches of the host", "launches of the host"}},
-    {"ici", {"ICI", "NVLink", "Infinity Fabric"}},
-    {"padding", {"the MXU's", "the tensor cores' tile of", "the matrix cores' tile of"}},
+    [WORDS_MXU] = {"mxu", {"MXU", "tensor cores", "matrix cores"}},
+    [WORDS_MXUS] = {NULL, {"MXUs", "tensor cores", "matrix cores"}},
+    [WORDS_MATH] = {NULL, {"MXU", "tensor", "matrix"}},
+    [WORDS_TILE] = {NULL, {"the MXU's", "the tensor cores' tile of", "the matrix cores' tile of"}},
+    [WORDS_VPU] = {"vpu", {"VPU", "CUDA cores", "stream processors"}},
+    [WORDS_HBM] = {"hbm", {"HBM", "HBM", "HBM"}},
+    [WORDS_VMEM] = {"vmem", {"VMEM", "L2", "Infinity Cache"}}, /* What compute reads through. */
+    [WORDS_VMEM_BANDWIDTH] = {NULL, {"VMEM bandwidth", "L2 bandwidth", "its bandwidth"}},
+    [WORDS_SMEM] = {NULL, {"SMEM", "SMEM", "LDS"}},
+    [WORDS_CORES] = {NULL, {"TensorCores", "SMs", "CUs"}},
+    [WORDS_LAUNCHES] = {"launches",
+                        {"launches of the host", "launches of the host", "launches of the host"}},
+    [WORDS_ICI] = {"ici", {"ICI", "NVLink", "Infinity Fabric"}},
 };
 
-const char *words_of_chip(const struct chip *chip, const char *key)
+const char *words_of_chip(const struct chip *chip, enum words_part part)
 {
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (name_same(key, words[i].key)) return words[i].word[chip->network.maker];
-    return key;
+    return words[part].word[chip->network.maker];
 }
 
 const char *words_resource(const struct machine *machine, const char *key)
 {
-    return words_of_chip(&machine->chip, key);
-}
-
-const char *words_padding(const struct machine *machine)
-{
-    return words_of_chip(&machine->chip, "padding");
+    for (uint32_t part = 0; part < sizeof words / sizeof *words; part++)
+        if (words[part].key != NULL && name_same(key, words[part].key))
+            return words_of_chip(&machine->chip, (enum words_part)part);
+    return key;
 }

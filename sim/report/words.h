@@ -9,12 +9,26 @@
 struct chip;
 struct machine;
 
-/* Of what a result's key names: "mxu", "vpu", "hbm", "vmem", "ici"; other keys are words already.
- */
-const char *words_of_chip(const struct chip *chip, const char *key);
+enum words_part {
+    WORDS_MXU,
+    WORDS_MXUS, /* Several of them, in a list of a chip's parts. */
+    WORDS_MATH, /* The unit before a format: "tensor bf16". */
+    WORDS_TILE, /* A side of the unit, before a number: "the MXU's 128", "the tensor cores' tile of
+                   64". */
+    WORDS_VPU,
+    WORDS_HBM,
+    WORDS_VMEM,
+    WORDS_VMEM_BANDWIDTH,
+    WORDS_SMEM,
+    WORDS_CORES,
+    WORDS_LAUNCHES,
+    WORDS_ICI,
+};
+
+const char *words_of_chip(const struct chip *chip, enum words_part part);
+
+/* What a result's key names: "mxu", "vpu", "hbm", "vmem", "launches", "ici". Any other key, such as
+ * the name of an axis, is a word already and comes back. */
 const char *words_resource(const struct machine *machine, const char *key);
-/* The side of the unit that multiplies matrices: "the MXU's 128", "the tensor cores' tile of 64".
- */
-const char *words_padding(const struct machine *machine);
 
 #endif

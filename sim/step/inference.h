@@ -123,11 +123,13 @@ enum inference_amount {
     INFERENCE_AMOUNTS
 };
 
-/* Data ranks whose sequences a step is charged. */
+/* The data ranks that a step waits for, as data ranks have different sequences. */
 struct inference_replicas {
-    bool apart; /* All passes have those of the data rank that has most in all of them together.
-                   Else each has those of the one that has most in it. */
-    uint64_t fullest[INFERENCE_AMOUNTS];
+    bool apart; /* Data ranks wait for one another at the end of the step alone, so every pass has
+                   the sequences of the rank with most work in the whole step. Else they wait in
+                   every pass, so each pass has the sequences of the rank with most in that pass. */
+    uint64_t fullest[INFERENCE_AMOUNTS]; /* Where `apart` is set: by amount, the data rank that has
+                                            most of it in all passes. */
 };
 
 /* What a pass has on the rank with most work, which the other ranks wait for. */

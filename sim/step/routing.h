@@ -19,37 +19,40 @@
 
 struct ranks;
 
-/* Ranks that hold the same weights, and over which others what belongs to these is split. */
+/* Ranks that hold copies of the same weights. Each may keep only a part of the optimizer state, and
+ * of the gradients, of these weights (ZeRO). */
 struct replicas {
     uint32_t count; /* 1: each rank has weights of its own. */
     struct group group;
-    const char *name;         /* "dp" */
+    const char *name;         /* Mesh axes of the group: "dp". */
     uint32_t state_shards;    /* Ranks that the optimizer state is split over. */
     uint32_t gradient_shards; /* Ranks that gradients are split over once they are reduced. */
 };
 
 struct routing {
     uint32_t ranks; /* ep: data ranks that share one set of experts. */
-    uint64_t count; /* E / ep: of one rank. */
-    uint64_t asked; /* Experts of a rank that have rows: all with a capacity, whose rows may be
-                       empty; else as many as tokens ask for on average, rounded up; where routing
+    uint64_t count; /* E / ep: experts of one rank. */
+    uint64_t asked; /* Experts of a rank that have rows. With a capacity they are all, as rows may
+                       be empty. Else tokens ask for so many on average, rounded up; where routing
                        is drawn, on the rank with most. */
-    /* Of the weights of a rank's experts those that have rows. A rank that has all experts reads
-     * the mean of what tokens ask for. */
+    /* The share of the weights of a rank's experts that products read. A rank that has all experts
+     * reads the weights of as many as tokens ask for on average. */
     struct graph_share read;
     uint64_t rows;      /* Rows of each expert that is asked: an even part of `all`, rounded up. */
     uint64_t kept;      /* Assignments of a rank that are computed, on average. */
     uint64_t dropped;   /* Assignments of all ranks that are not computed. */
     uint64_t all;       /* Rows of a rank: the tokens' assignments, evenly; of the most loaded
                            rank where routing is drawn. */
-    uint64_t arrivals;  /* Tokens that come to a rank: once each, however many of its experts want
-                           it, or once for each of these (workload_token_copies); where routing is
-                           drawn, to the rank that gets most. */
-    uint64_t sent;      /* Arrivals of one rank's tokens, of the rank that sends most. */
+    uint64_t arrivals;  /* Tokens that come to a rank. A token comes once, however many experts of
+                           the rank want it, or once for each of them (workload_token_copies).
+                           Where routing is drawn, the rank is the one that gets most. */
+    uint64_t sent;      /* Arrivals that come from one rank: from the one that sends most. */
     uint64_t exchanged; /* Rows that all ranks exchange. */
-    struct plan_ragged drawn; /* No experts: routing is not drawn. But for a token's bytes. */
-    uint64_t crossing[GROUP_DIMENSIONS_MAX]; /* V of the exchange over a dimension, in tokens. All
-                                                0: tokens go straight to their ranks. */
+    struct plan_ragged drawn; /* How assignments are drawn; `token_bytes` is not set. Without
+                                 experts routing is not drawn. */
+    uint64_t crossing[GROUP_DIMENSIONS_MAX]; /* By dimension, the tokens that all ranks exchange
+                                                over it. All 0: tokens go straight to their ranks.
+                                              */
 
     struct replicas replicas;
 };

@@ -44,19 +44,19 @@ static void add_compute(struct strbuf *text, const struct chip *chip)
         char name[NAME_BYTES];
         if (chip->math_flop_per_s[format] == 0 || format_math((enum format)format) != format)
             continue;
-        (void)snprintf(name, sizeof name, "%s %s", words_of_chip(chip, "math"),
+        (void)snprintf(name, sizeof name, "%s %s", words_of_chip(chip, WORDS_MATH),
                        format_name((enum format)format));
         row(text, name, "%s", table_flop_rate((double)chip->math_flop_per_s[format]).text);
     }
-    row(text, words_of_chip(chip, "mxus"), "%u of %ux%u", chip->mxu.count, chip->mxu.rows,
+    row(text, words_of_chip(chip, WORDS_MXUS), "%u of %ux%u", chip->mxu.count, chip->mxu.rows,
         chip->mxu.columns);
-    row(text, words_of_chip(chip, "vpu"), "%s",
+    row(text, words_of_chip(chip, WORDS_VPU), "%s",
         table_flop_rate((double)chip->vector_flop_per_s).text);
     row(text, "HBM", "%s", table_bytes((double)chip->hbm_capacity_bytes).text);
     row_rate(text, "HBM bandwidth", chip->hbm_bytes_per_s);
-    row(text, words_of_chip(chip, "vmem"), "%s",
+    row(text, words_of_chip(chip, WORDS_VMEM), "%s",
         table_bytes((double)chip->vmem_capacity_bytes).text);
-    row_rate(text, words_of_chip(chip, "vmem bandwidth"), chip->vmem_bytes_per_s);
+    row_rate(text, words_of_chip(chip, WORDS_VMEM_BANDWIDTH), chip->vmem_bytes_per_s);
 }
 
 static void add_gpu(struct strbuf *text, const struct chip *chip)
@@ -64,8 +64,8 @@ static void add_gpu(struct strbuf *text, const struct chip *chip)
     const struct chip_network *network = &chip->network;
     const struct chip_core *core = &chip->core;
     char link[NAME_BYTES];
-    row(text, words_of_chip(chip, "cores"), "%u, each with %s of %s, %s of registers%s%s%s",
-        core->count, table_bytes((double)core->smem_bytes).text, words_of_chip(chip, "smem"),
+    row(text, words_of_chip(chip, WORDS_CORES), "%u, each with %s of %s, %s of registers%s%s%s",
+        core->count, table_bytes((double)core->smem_bytes).text, words_of_chip(chip, WORDS_SMEM),
         table_bytes((double)core->register_bytes).text, core->tmem_bytes == 0 ? "" : ", ",
         core->tmem_bytes == 0 ? "" : table_bytes((double)core->tmem_bytes).text,
         core->tmem_bytes == 0 ? "" : " of TMEM");

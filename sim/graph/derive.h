@@ -1,6 +1,6 @@
 /*
- * derive.h: a part of a model with what each pass derives of it whatever is asked for: all but its
- * steps, which are those of one pass, and what follows from them.
+ * derive.h: a part of a model with every product that does not depend on a request: all products
+ * but the steps of a pass (steps.h), and what follows from them.
  */
 #ifndef SIM_GRAPH_DERIVE_H
 #define SIM_GRAPH_DERIVE_H
@@ -15,7 +15,8 @@ struct graph_derived {
     struct graph_kept kept;
 };
 
-/* Writes a part, as block_write_part() does, and derives the rest. `terms` live as long. */
+/* Writes a part, as block_write_part() does, and derives the rest. `terms` have to live as long as
+ * the result. */
 void graph_derive(const struct graph_terms *terms, const struct model *model, enum block_part part,
                   uint64_t layer, struct graph_derived *ret_derived);
 

@@ -1,7 +1,7 @@
 /*
- * extent.h: how large the numbers of a part of a model become on one chip, a microbatch, in
- * integers that do not wrap where those of other passes would. A workload asks for them before it
- * counts a part. What is 2^64 or more may come out smaller, but not below 2^64.
+ * extent.h: how large the numbers of a part of a model become on one chip, a microbatch. The
+ * integers do not wrap where the integers of other passes would. A workload asks for them before it
+ * counts a part. A number of 2^64 or more may come out smaller, but not below 2^64.
  */
 #ifndef SIM_GRAPH_EXTENT_H
 #define SIM_GRAPH_EXTENT_H

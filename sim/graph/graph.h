@@ -48,7 +48,7 @@ enum graph_role {
     GRAPH_ACTIVATION,
     GRAPH_WEIGHT,
     GRAPH_STATISTIC, /* For the backward pass alone: it has no gradient. */
-    GRAPH_CACHE,     /* Rows of earlier passes lie there, and those of this one stay. */
+    GRAPH_CACHE,     /* Rows of earlier passes lie in it, and rows of this pass stay in it. */
 };
 
 /* The array that a framework keeps of a tensor in addition to the tensor. No op of the graph reads
@@ -239,7 +239,8 @@ static inline const struct graph_op *graph_fused(const struct graph *graph, tens
     return maker != NULL && maker->fused ? maker : NULL;
 }
 
-/* Whether rows of a cache lie in an array, its own or those that other ranks have handed on. */
+/* Whether rows of a cache lie in an array: the rank's own rows, or rows that other ranks have
+ * handed on. */
 bool graph_is_of_cache(const struct graph *graph, tensor of);
 
 /* Whether an op is the first to read a tensor: then what is computed on the way is written down for

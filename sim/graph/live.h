@@ -1,8 +1,8 @@
 /*
  * live.h: from which step to which each value of a pass lies in memory: from the step that writes
- * it to the last one that reads it, or, if a later pass reads it, to the end of the pass. Left out
- * is what others take: weights with their gradients, the stream that comes from other layers.
- * What templates take and give is this (sim/step/emit.c).
+ * it to the last step that reads it, or, if a later pass reads it, to the end of the pass. Weights
+ * with their gradients, and the stream that comes from other layers, are left out: others take
+ * them. Templates take and give memory by these lives (sim/step/emit.c).
  */
 #ifndef SIM_GRAPH_LIVE_H
 #define SIM_GRAPH_LIVE_H
@@ -15,7 +15,7 @@ struct graph_life {
     struct graph_value value;
     uint64_t bytes;
     uint32_t first, last; /* Steps: taken when the first begins, given back when the last ends. */
-    bool before, after;   /* The value is there when the pass begins; when the pass has ended. */
+    bool before, after;   /* The value is there when the pass begins; after the pass has ended. */
 };
 
 struct graph_live {
@@ -23,12 +23,13 @@ struct graph_live {
     uint32_t count;
 };
 
-/* Of a pass' steps. `later`: of a backward pass' first half, the steps of the other; else NULL. */
+/* Lives of the values of a pass. `later`: the steps of the second half, if `steps` are the first
+ * half of a backward pass; else NULL. */
 void graph_live(const struct graph_sharded *sharded, const struct graph_kept *kept,
                 const struct graph_steps *steps, const struct graph_steps *later,
                 struct graph_live *ret_live);
 
-/* The life of a value, of several the last, or NULL: others take it. */
+/* The life of a value, the last one if it has several. NULL: the value is left out. */
 const struct graph_life *graph_life_of(const struct graph_live *live, struct graph_value value);
 
 /* Bytes that lie in memory during a step. */

@@ -35,7 +35,7 @@ enum op_axis {
 struct op_move {
     enum collective_kind kind;
     enum op_axis axis;
-    enum format format; /* Of its elements, which a reduction adds. */
+    enum format format; /* The format of its elements, in which a reduction adds them. */
     uint64_t bytes;
     bool before;  /* The collective comes before the op's compute. */
     bool carries; /* The collective makes results of inputs. Else it gathers or reduces all inputs
@@ -74,7 +74,7 @@ struct op_notation {
 struct op_kind {
     const char *name;
     const char *help;
-    const char *source; /* Of its counts. */
+    const char *source; /* The source of its counts. */
     struct op_notation notation;
 
     /* What a pass asks of a chip. Nothing at all: the pass has no such compute. NULL: no pass has

@@ -1,7 +1,8 @@
 /*
  * overlap.h: which products of a layer run while its collectives over tp travel, by what its steps
- * read and write. It knows no streams: of a block whose products couple, chunk by chunk, those that
- * read what is gathered, or give what is reduced; of another block those that stand between.
+ * read and write. It knows no streams. In a block whose products couple with collectives chunk by
+ * chunk, a product runs meanwhile if it reads what is gathered, or gives what is reduced. In any
+ * other block a product runs meanwhile if it stands between.
  */
 #ifndef SIM_GRAPH_OVERLAP_H
 #define SIM_GRAPH_OVERLAP_H
@@ -12,17 +13,17 @@
  * array join its last row, whatever their size: passes of inference have many sizes. */
 enum { GRAPH_OVERLAPS_MAX = 32, GRAPH_OVERLAPS_SIZES = 24 };
 
-/* Collectives of one array, in all passes in which it is as large; where there are too many sizes,
- * of several, as large as their mean. */
+/* Collectives of one array, in all passes in which it has one size. Where there are too many sizes,
+ * the row has collectives of several, and their mean size. */
 struct graph_overlap {
     struct graph_label label; /* "attention.In" */
     const struct block *block;
     tensor of;
-    bool gradient; /* Of that tensor. */
+    bool gradient; /* The gradient of the tensor is moved. */
     enum collective_kind kind;
     uint64_t count;
-    uint64_t bytes; /* Of one. */
-    double flop;    /* Of the matmuls that run meanwhile, of all these collectives together. */
+    uint64_t bytes; /* Bytes of one collective. */
+    double flop;    /* FLOP of the matmuls that run during all these collectives together. */
 };
 
 struct graph_overlaps {

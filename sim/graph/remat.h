@@ -11,15 +11,16 @@
 
 #include "sim/graph/backward.h"
 
-/* How much of a tensor. */
+/* How much of a tensor is read, or kept. */
 enum graph_part { GRAPH_NOTHING, GRAPH_OWN, GRAPH_GATHERED };
 
 struct graph_kept {
     enum graph_part read[GRAPH_TENSORS_MAX]; /* By gradients, and by what is repeated for them. */
     enum graph_part kept[GRAPH_TENSORS_MAX];
     bool again[GRAPH_OPS_MAX];
-    bool for_input[GRAPH_OPS_MAX]; /* An input's gradient waits for the repetition, or one of the
-                                      op that ends the block; else only gradients of weights do. */
+    bool for_input[GRAPH_OPS_MAX]; /* The gradient of an input, or a gradient of the op that ends
+                                      the block, waits for the repetition. Else only gradients of
+                                      weights wait for it. */
 };
 
 void graph_remat(const struct graph_sharded *sharded, const struct graph_backward *backward,

@@ -20,12 +20,12 @@ enum graph_half { GRAPH_WHOLE, GRAPH_INPUT_HALF, GRAPH_WEIGHT_HALF };
 
 struct graph_request {
     bool backward;
-    enum graph_half half; /* Of a backward pass. */
-    bool sums_partial;    /* Gradients of weights that lie in parts are summed after it. */
+    enum graph_half half; /* The part of a backward pass. */
+    bool sums_partial;    /* Gradients of weights that lie in parts are summed behind the pass. */
 };
 
-/* A tensor, or its gradient. Full: gathered for the ops that read it, or not reduced yet; else as
- * it lies between ops. */
+/* A tensor, or its gradient. A full one is gathered for the ops that read it, or not reduced yet.
+ * Any other lies as between ops. */
 struct graph_value {
     tensor of;
     bool gradient, full;
@@ -40,11 +40,11 @@ struct graph_step {
     bool is_compute;
     uint8_t op;          /* The op that the step belongs to. */
     enum op_pass pass;   /* The pass of the op. */
-    tensor of;           /* What is moved, or whose gradients are added up; GRAPH_NONE: the step is
-                            the op's own. */
-    uint8_t along;       /* Of a reduction: further results of the op that it moves, a bit each. */
-    struct work work;    /* Of a compute. */
-    struct op_move move; /* Of a collective. */
+    tensor of;           /* The tensor that is moved, or whose gradients are added up. GRAPH_NONE:
+                            the step is the op's own compute or collective. */
+    uint8_t along;       /* Further results of the op that a reduction moves, a bit each. */
+    struct work work;    /* The work of a compute. */
+    struct op_move move; /* The move of a collective. */
     struct graph_value read[GRAPH_VALUES_MAX], written[GRAPH_VALUES_MAX];
     uint8_t read_count, written_count;
 };
@@ -53,20 +53,20 @@ struct graph_steps {
     struct graph_request request;
     struct graph_step step[GRAPH_STEPS_MAX];
     uint32_t count;
-    uint32_t again, repeated; /* Steps that repeat the layer, under a remat that begins with it:
-                                 from `again` to before `repeated`. */
+    uint32_t again, repeated; /* Steps from `again` to before `repeated` repeat the layer, where
+                                 remat repeats it before all gradients. */
 };
 
 void graph_steps(const struct graph_sharded *sharded, const struct graph_backward *backward,
                  const struct graph_kept *kept, struct graph_request request,
                  struct graph_steps *ret_steps);
 
-/* The tensor whose value, or gradient, stands for another's: an op without compute and collective
- * hands on what it reads (values.c). */
+/* The tensor whose value, or gradient, stands for the value or gradient of `of`: an op without
+ * compute and collective hands on what it reads (values.c). */
 tensor graph_value_at(const struct graph_sharded *sharded, tensor of, bool gradient);
 
 bool graph_step_writes(const struct graph_step *step, struct graph_value value);
-/* The first value that a step reads of what another one writes; NULL: none. */
+/* The first value that `reader` reads and `writer` writes; NULL: none. */
 const struct graph_value *graph_step_met(const struct graph_step *reader,
                                          const struct graph_step *writer);
 
@@ -81,7 +81,7 @@ static inline bool graph_step_sums_weights(const struct graph *graph, const stru
            graph->tensor[step->of].role == GRAPH_WEIGHT;
 }
 
-/* What a step reads and writes, of which all else is set (values.c). */
+/* Fills in what a step reads and writes. All else of the step is set (values.c). */
 void graph_step_values(const struct graph_sharded *sharded, const struct graph_kept *kept,
                        struct graph_step *step);
 

@@ -7,7 +7,7 @@
  *   F   width of the MLP   T   keys of a sequence
  *
  *   Bc  tokens of the sequences that a rank has a part of
- *   Kc  KV heads, one at least for each rank of those that share a sequence
+ *   Kc  KV heads, at least one for each of the ranks that share a sequence
  *
  *   Cq  latent of Q         R   columns of K that are rotated by position
  *   Ckv latent of K and V   J   columns of a head's K and V from their latent
@@ -20,7 +20,7 @@
  *   2D  width of two arrays side by side
  *
  *   Sc  rows of the cache   Bh  tokens whose logits are wanted
- *   Sg  rows of prompts that a rank gathers from those that have parts of them
+ *   Sg  rows of prompts that a rank gathers from the ranks that have parts of them
  *   Bd  new tokens of sequences that answer, Bp of prompts, where both are in a pass
  *   Bb  tokens of the sequences whose rows a rank keeps and attends to
  *   Nb  heads that it attends with for them, Ns  for its part of every sequence
@@ -129,7 +129,7 @@ struct graph_share {
     uint64_t part, whole;
 };
 
-/* Of a plan, and with what follows from it, of a graph. */
+/* Formats of a plan's arrays, from which the formats of a graph's tensors follow. */
 struct graph_formats {
     enum format weights;
     enum format activations;
@@ -183,17 +183,17 @@ struct graph_terms {
     uint32_t axis_y;           /* The bit of tp, or 0. */
     uint32_t axis_w;           /* The bit of tp_d, or 0. */
     uint32_t axis_c;           /* The bit of ranks that turn parts of sequences into whole ones of
-                                  some heads, or 0. They are among those of X and Z. */
-    uint32_t ranks;            /* Of the whole mesh. */
-    uint32_t ranks_y;          /* Of tp. */
-    uint32_t ranks_w;          /* Of tp_d. */
-    uint32_t ranks_exchange;   /* Of ep. */
+                                  some heads, or 0. X and Z have these ranks, too. */
+    uint32_t ranks;            /* Ranks of the whole mesh. */
+    uint32_t ranks_y;          /* Ranks of tp. */
+    uint32_t ranks_w;          /* Ranks of tp_d. */
+    uint32_t ranks_exchange;   /* Ranks of ep. */
     uint64_t experts_held;     /* Experts of a rank. */
     uint64_t experts_asked;    /* Experts of a rank with rows: they alone are multiplied. */
     struct graph_share experts_read; /* Of the weights of a rank's experts, what is read. */
     struct graph_dimension dimension[GRAPH_DIMENSIONS_MAX]; /* Ended by a NULL name. */
     struct graph_sequence sequence;
-    bool borrows; /* Keys and values of the layer are those of an earlier one. */
+    bool borrows; /* The layer attends to keys and values of an earlier layer. */
     struct graph_cache cache;
     struct graph_formats formats;
     struct graph_policy policy;
@@ -212,8 +212,8 @@ struct graph_dimension *graph_dimension_set(struct graph_terms *terms, const cha
 struct graph_dimension *graph_dimension_pad(struct graph_terms *terms, const char *name,
                                             uint64_t padded);
 
-/* The dimension of a name, which is there; and that whose name a text of the notation begins with:
- * "N_Y, H]". */
+/* The dimension of a name; the dimension whose name a text of the notation begins with: "N_Y, H]".
+ * Both are there. */
 const struct graph_dimension *graph_dimension_of(const struct graph_terms *terms, const char *name);
 const struct graph_dimension *graph_dimension_at(const struct graph_terms *terms, const char *text);
 

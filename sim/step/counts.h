@@ -85,24 +85,24 @@ struct workload_spare {
     double padding; /* Heads, columns of MLPs and of the vocabulary that only make the shares of tp
                        equal; what is recomputed once. */
     double copies;  /* What several ranks of tp compute alike, each time. */
-    double uneven;  /* Rows of experts that not every rank has: all are charged those of the most
-                       loaded one, or of the capacity; with even routing rows of each expert are
-                       rounded up. */
+    double uneven;  /* Rows of experts that not every rank has. Every rank is charged the rows of
+                       the most loaded rank, or of the capacity. With even routing the rows of each
+                       expert are rounded up. */
 };
 
 /* Attention heads of all ranks of tp together. */
 struct workload_heads {
     double held;
     double kv_held;
-    double kv_padded; /* KV heads without those that several ranks hold, so K where tp divides it.
-                       */
+    double kv_padded;       /* KV heads, each counted once though several ranks hold it: K where tp
+                               divides it. */
     uint32_t spread_passes; /* Of inference: passes of prompts whose queries go to ranks with the
                                same heads, which have parts of the earlier tokens. */
 };
 
 /* Messages between two neighbours of a pipeline, a step, one way: [B_X, D_Y] each, at the pair that
- * has most. Not those of one model's copies, of a tied matrix, and of modules that lie between the
- * layers and their heads. */
+ * has most. Messages between copies of the model, of a tied matrix, and of modules that lie between
+ * the layers and their heads are not among them. */
 struct workload_messages {
     double bytes;
     double sent_bytes; /* Messages that one rank sends to all others, at the rank that sends most.
@@ -205,8 +205,8 @@ struct workload_counts {
 
     /* The whole machine, a step. */
     struct workload_rows rows;
-    double useful_attention_flop; /* FLOP of the dot products of attention, in addition to
-                                     those of matmuls. */
+    double useful_attention_flop; /* FLOP of the dot products of attention, which are not among
+                                     the useful FLOP of matmuls. */
 
     /* By mesh role, and the two kinds of neighbours. Roles of size 1 have no traffic. */
     struct workload_traffic role[MESH_ROLE_COUNT];

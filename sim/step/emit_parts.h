@@ -44,13 +44,13 @@ void emit_pass(struct lower *lower, struct lower_graph *of, const struct emit_en
                struct graph_request request);
 struct graph_request emit_backward_request(const struct lower *lower);
 
-/* Of an end (emit_ends.c): the gather of weights that a step, or one behind it, reads; what a step
- * does with weights and their gradients. */
+/* Weights of an end (emit_ends.c): emits the gather of weights that a step, or a step behind it,
+ * reads; then the needs, memory and reductions of the weights that a step uses. */
 void emit_end_gather(struct emit *emit, uint32_t at);
 void emit_end_weights(struct emit *emit, uint32_t at);
 
-/* Where a collective goes (emit_plans.c); whether its parts are coupled with those of a compute;
- * its plan. */
+/* Where a collective goes (emit_plans.c); whether its chunks are coupled with the chunks of a
+ * compute; its plan. */
 struct emit_route {
     enum lower_stream stream;
     const struct group *group;

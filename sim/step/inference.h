@@ -35,8 +35,9 @@ enum workload_kind {
 };
 extern const char *const workload_kind_names[]; /* By enum workload_kind, ended by NULL. */
 
-/* Ranks of tp and of tp_d: heads·batch·sequence of them. By heads the cache lies as keys and values
- * are computed; those with the same heads keep some sequences each, or a part of each, or all. */
+/* How the cache lies on the ranks of tp and tp_d, of which there are heads·batch·sequence. Ranks
+ * with different heads keep keys and values as they compute them. Ranks with equal heads keep
+ * different sequences (`batch`), parts of each sequence (`sequence`), or copies. */
 enum inference_sharding { INFERENCE_AUTO, INFERENCE_REPLICATED, INFERENCE_GIVEN };
 struct inference_ways {
     enum inference_sharding sharding;
@@ -56,16 +57,18 @@ struct inference_decodes {
 /* Sequences whose tokens are all there at once. */
 struct inference_prompts {
     uint64_t count;
-    struct lengths tokens; /* New ones of each. */
-    uint64_t cached;       /* Tokens before these whose keys and values are in the cache already. */
-    uint64_t chunk;        /* Tokens of each prompt in a pass, as long as there are some; 0: all. */
+    struct lengths tokens; /* New tokens of each prompt. */
+    uint64_t cached;       /* Earlier tokens of each prompt, whose keys and values are in the cache
+                              already. */
+    uint64_t chunk;        /* New tokens of each prompt in a pass, as long as there are some; 0: all
+                              of them. */
 };
 
 /* Where weights go that are read before the products that want them. */
 enum inference_prefetch { INFERENCE_PREFETCH_NONE, INFERENCE_PREFETCH_VMEM };
 
-/* Of a generation what is played: one behind the other, the prefill and the last step, which has
- * most in the cache; the prefill alone; a step alone. */
+/* The part of a generation that is played: the prefill, and behind it the last step, which has most
+ * in the cache; the prefill alone; a step alone. */
 enum inference_played { INFERENCE_ENDS, INFERENCE_PREFILL, INFERENCE_STEP };
 
 /* Prompts, and behind them steps in which each sequence gets one more token. */
@@ -85,8 +88,8 @@ struct inference_plan {
     struct inference_ways ways;
     enum inference_weights weights;
     uint32_t stages; /* Of the mesh, see inference_stages_set(). */
-    /* Of a batch's passes with prompts the first two and the last alone are lowered: what a chip
-     * holds in them is about the most that it ever holds. */
+    /* Of a batch's passes with prompts only the first two and the last are lowered. A chip holds
+     * about as much in them as it ever holds. */
     bool samples_passes;
     enum format cache; /* Format of keys and values that stay. */
     enum format head;  /* The format of the head's matrix. */
@@ -96,15 +99,15 @@ struct inference_plan {
     struct plan_chooser chooser;
 };
 
-/* Of some sequences, in a pass or in all passes of the step. */
+/* Sums over some sequences, in a pass or in all passes of the step. */
 struct inference_sum {
     uint64_t sequences;
-    uint64_t tokens;         /* New ones. */
-    uint64_t context_tokens; /* In the cache behind the pass. */
+    uint64_t tokens;         /* New tokens. */
+    uint64_t context_tokens; /* Tokens in the cache behind the pass. */
     uint64_t head_rows;      /* New tokens whose logits are wanted. */
 };
 
-/* Both kinds of a pass, in this order. */
+/* Both kinds of sequences of a pass, in this order. */
 enum inference_part { INFERENCE_DECODES, INFERENCE_PROMPTS, INFERENCE_PARTS };
 
 /* Which sequences a pass of the step has. */
@@ -115,7 +118,7 @@ struct inference_pass {
     bool has[INFERENCE_PARTS];
 };
 
-/* Of what a data rank may have most. */
+/* Amounts of work by which data ranks are compared. */
 enum inference_amount {
     INFERENCE_TOKENS,
     INFERENCE_SCORES,
@@ -134,26 +137,27 @@ struct inference_replicas {
 
 /* What a pass has on the rank with most work, which the other ranks wait for. */
 struct inference_ranks {
-    struct inference_replicas charged; /* The same for all passes. */
+    struct inference_replicas charged; /* Found once, for all passes. */
     struct inference_pass pass;
-    uint64_t sequences[INFERENCE_PARTS]; /* Of a data rank. */
-    uint64_t kept[INFERENCE_PARTS];      /* Of `sequences`, those whose rows a rank keeps. */
-    uint64_t kept_sequences; /* Of both kinds, all batches; a generation's are the same. */
+    uint64_t sequences[INFERENCE_PARTS]; /* Sequences of a data rank, by kind. */
+    uint64_t kept[INFERENCE_PARTS];      /* Sequences whose rows a rank keeps, by kind. */
+    uint64_t kept_sequences; /* Sequences whose rows a rank keeps, of all batches and both kinds. A
+                                generation's decodes are its prompts and count once. */
     uint32_t batch_ways, sequence_ways;               /* As struct graph_cache has them. */
     bool begins, own_rows, prompts_stay, kinds_apart; /* As struct graph_cache has them. */
-    bool prompts_in_parts;                            /* Of prompts each rank of cp has a part. */
+    bool prompts_in_parts;  /* Each rank of cp has a part of each prompt. */
     bool has_decodes;       /* Ranks of cp have some of the decodes each. */
-    enum graph_apart apart; /* Ranks of tp_d. */
-    uint64_t own_tokens;    /* Of the pass, without those that give ranks of tp_d equally many. */
-    uint64_t tokens;        /* Of the pass. */
-    uint64_t part_tokens[INFERENCE_PARTS]; /* Of `tokens`, those of each part. */
-    uint64_t prompt_tokens; /* Of prompts of a data rank, before they are cut into equal parts. */
-    uint64_t kept_tokens;   /* Of the sequences whose rows a rank keeps. */
-    uint64_t kept_part[INFERENCE_PARTS];            /* Of these, those of each part. */
+    enum graph_apart apart; /* What ranks of tp_d split. */
+    uint64_t own_tokens;    /* Tokens of the pass without padding that makes ranks of tp_d equal. */
+    uint64_t tokens;        /* Tokens of the pass. */
+    uint64_t part_tokens[INFERENCE_PARTS]; /* Tokens of the pass by kind. */
+    uint64_t prompt_tokens; /* Tokens of a data rank's prompts, before ranks get equal parts. */
+    uint64_t kept_tokens;   /* Tokens of the pass whose rows a rank keeps. */
+    uint64_t kept_part[INFERENCE_PARTS];            /* `kept_tokens` by kind. */
     uint64_t head_rows;                             /* Tokens whose logits are wanted. */
     struct graph_served served[INFERENCE_PARTS][2]; /* [part][windowed] */
-    uint64_t held_rows[2];                          /* [windowed] Of the cache, behind the step. */
-    struct inference_sum all;                       /* Sums of the pass, on all ranks. */
+    uint64_t held_rows[2];    /* [windowed] Rows of the cache behind the step. */
+    struct inference_sum all; /* Sums of the pass, on all ranks. */
 };
 
 /* Fills ranks->inference.charged, which stays. */
@@ -163,42 +167,44 @@ void inference_replicas_find(struct ranks *ranks);
  * on its data ranks. */
 void inference_build(struct ranks *ranks);
 
-/* Whether two passes give a part of the model the same work; of layers those that attend so. */
+/* Whether two passes give a part of the model equal work. `attends`: how a layer attends, by bits
+ * of ranks_layer_attends(). */
 bool inference_alike(const struct inference_ranks *one, const struct inference_ranks *other,
                      enum block_part part, uint8_t attends);
 
-/* Of a prompt's new tokens those of a rank: of cp each has equally many, the last ones padding. */
+/* New tokens of a prompt on one rank. Ranks of cp have equally many, the last ones with padding. */
 uint64_t inference_prompt_share(const struct ranks *ranks, uint64_t tokens);
 
 /* How the cache lies (inference_ways.c): fills apart and the ways of ranks->inference, whose
  * sequences are there. */
 void inference_ways_build(struct ranks *ranks);
-/* Ranks with the same heads, of tp and of tp_d: those that keep different sequences each; different
- * parts of each. */
+/* How many ranks of tp and tp_d with equal heads keep different sequences; how many keep different
+ * parts of each sequence. */
 uint32_t inference_keepers(const struct ranks *ranks);
 uint32_t inference_parts(const struct ranks *ranks);
-/* Of one kind, those of these ranks that attend to them: of prompts that stay where they are, ranks
- * of tp with the same heads each attend to all. */
+/* How many of these ranks attend to different sequences of a kind; to different parts of each.
+ * Prompts that stay where they are need no other rank: ranks of tp with equal heads each attend to
+ * all of them. */
 uint32_t inference_attending_keepers(const struct ranks *ranks, enum inference_part part);
 uint32_t inference_attending_parts(const struct ranks *ranks, enum inference_part part);
 
-/* Whether prompts of the pass attend to earlier tokens that ranks of tp with the same heads have
- * parts of. */
+/* Whether prompts of the pass attend to earlier tokens of which ranks of tp with equal heads keep a
+ * part each. */
 bool inference_prompts_spread(const struct ranks *ranks);
 
-/* Errors: a cache that lies otherwise than its ranks can have it. */
+/* Errors: `kv_sharding` that the ranks of tp and tp_d cannot have. */
 enum status inference_ways_check(const struct ranks *ranks, struct error *reterr);
 
 /* Bytes of the cache on a chip, of `count` layers from one on. */
 uint64_t inference_cache_bytes(const struct ranks *ranks, uint64_t layer_first, uint64_t count);
 
-/* A plan for a mesh with so many ranks of pp, as long as it is played there. Each of them works on
- * another batch, a part of the sequences: all of them where there are decodes, which is what a
- * rank does while its batch is with the others; as many as there are prompts in a prefill, which
- * begins with empty stages. */
+/* Sets the ranks of pp of the mesh that the plan is played on. Each rank works on a batch of its
+ * own, a part of the sequences. Decodes have as many batches as ranks, so that a rank works while
+ * its batch is on other ranks. A prefill begins with empty stages, and has at most as many batches
+ * as prompts. */
 void inference_stages_set(struct workload_plan *plan, uint32_t stages);
 uint32_t inference_batch_count(const struct inference_plan *plan);
-/* Decodes; of a generation its prompts, which go on as decodes. */
+/* The number of decodes. A generation's are its prompts, which go on as decodes. */
 static inline uint64_t inference_decode_count(const struct inference_plan *plan)
 {
     return plan->generation.output != 0 ? plan->prompts.count : plan->decodes.count;
@@ -221,32 +227,32 @@ static inline bool inference_follows(const struct inference_plan *plan)
     return plan->generation.output != 0 && plan->generation.played == INFERENCE_ENDS;
 }
 
-/* Passes of the step: of each batch, one after the other, several where prompts come in chunks, and
- * those of one batch. */
+/* Passes of one batch, several where prompts come in chunks; and passes of the step, batch after
+ * batch. */
 enum { INFERENCE_PASSES_MAX = 256 };
 uint32_t inference_batch_passes(const struct inference_plan *plan);
 uint32_t inference_pass_count(const struct workload_plan *plan);
 
-/* One that a batch does not need, as its prompts are shorter than those of others; one that
- * `samples_passes` leaves out. */
+/* Whether a pass has no work: its batch has shorter prompts than other batches, or `samples_passes`
+ * leaves the pass out. */
 bool inference_pass_is_empty(const struct workload_plan *plan, uint32_t pass);
 /* Passes of a batch that compute logits. */
 uint32_t inference_head_passes(const struct workload_plan *plan);
 
 struct inference_sum inference_pass_sum(const struct workload_plan *plan, uint32_t pass);
-/* Of the whole step: of sequences of one kind, of all. */
+/* Sums of the whole step: over sequences of one kind, over all sequences. */
 struct inference_sum inference_sum(const struct workload_plan *plan, enum inference_part part);
 struct inference_sum inference_sum_all(const struct workload_plan *plan);
-/* Of a head, in all layers together: keys that the queries of a pass see, of one kind of sequence.
- */
+/* Pairs of a query of a pass and a key that it sees, of one head in all layers together and of one
+ * kind of sequence. */
 units_wide inference_scores(const struct workload_plan *plan, uint32_t pass,
                             enum inference_part part);
 
-/* Of the cache of a layer with a window, the rows that stay of all sequences: those that some query
- * of a pass sees. */
+/* Rows of all sequences in the cache of a layer with a window. A row is there if some query of a
+ * pass sees it. */
 uint64_t inference_window_tokens(const struct workload_plan *plan, enum inference_part part);
 
-/* Tokens of the longest sequence of a kind, with those of the cache; of both kinds. */
+/* Tokens of the longest sequence of a kind, cached tokens included; of both kinds. */
 uint64_t inference_keys_most_of(const struct workload_plan *plan, enum inference_part part);
 uint64_t inference_keys_most(const struct workload_plan *plan);
 

@@ -9,13 +9,13 @@
 #include "sim/step/inference.h"
 
 struct inference_sequence {
-    uint64_t queries;   /* New tokens; 0: it is not in the pass. */
-    uint64_t keys;      /* In the cache behind the pass. */
+    uint64_t queries;   /* New tokens; 0: the sequence is not in the pass. */
+    uint64_t keys;      /* Tokens in the cache behind the pass. */
     uint64_t head_rows; /* New tokens whose logits are wanted. */
-    uint64_t times;     /* Sequences alike from here on. */
+    uint64_t times;     /* How many sequences from here on are alike. */
 };
 
-/* Sequences of one kind, from one to before another. */
+/* Sequences of one kind, from `first` to before `end`. */
 struct inference_span {
     enum inference_part part;
     uint64_t first, end;
@@ -35,28 +35,29 @@ struct inference_sum inference_span_sum(const struct inference_plan *plan,
                                         const struct inference_pass *pass,
                                         struct inference_span span);
 
-/* Of attention (inference_served.c), in layers with a window or, UINT64_MAX, without. Scores of a
+/* Attention (inference_served.c), in layers with a window, or with UINT64_MAX without. Scores of a
  * head in a layer: of one sequence, without a window; of all sequences of a pass. */
 units_wide inference_sequence_scores(const struct workload_plan *plan,
                                      struct inference_sequence of);
 units_wide inference_scores_all(const struct workload_plan *plan, uint32_t pass,
                                 enum inference_part part, uint64_t window);
-/* Rows of some sequences that stay behind the step: of an array with a window those that a pass of
- * a whole chunk sees, for which there has to be room, though the last pass may see fewer. */
+/* Rows of some sequences that stay behind the step. An array with a window has as many rows as a
+ * pass of a whole chunk sees: there has to be room for them, though the last pass may see fewer. */
 uint64_t inference_held(const struct inference_plan *plan, struct inference_span span,
                         uint64_t window);
 /* What a rank that keeps some sequences, or a part of each, attends to in the pass. */
 struct graph_served inference_served(const struct ranks *ranks, struct inference_span span,
                                      uint64_t window);
 
-/* --- What is asked of each of a million sequences, many times --- */
+/* --- One sequence: inline, as a plan may have a million of them --- */
 
 static inline uint64_t inference_length_at(const struct lengths *lengths, uint64_t sequence)
 {
     return lengths->tokens[lengths->count == 1 ? 0 : sequence];
 }
 
-/* A generation's decodes are its prompts with what was answered behind them. */
+/* Lengths of a kind of sequences. A generation's decodes are its prompts, longer by their answers.
+ */
 static inline const struct lengths *inference_lengths_of(const struct inference_plan *plan,
                                                          enum inference_part part)
 {
@@ -74,8 +75,8 @@ static inline struct inference_sequence inference_decode_of(const struct inferen
     return (struct inference_sequence){1, before + length, 1, times};
 }
 
-/* To go through a span: the next is `times` further. Logits are wanted of decodes, and of the last
- * token of a prompt. */
+/* The sequence at a place of a span; the next one that differs is `times` places further. Logits
+ * are wanted of decodes, and of the last token of a prompt. */
 static inline struct inference_sequence inference_sequence_at(const struct inference_plan *plan,
                                                               const struct inference_pass *pass,
                                                               struct inference_span span,

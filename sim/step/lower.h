@@ -181,7 +181,8 @@ struct lower {
                                          gradients, by the place of the block's last gradient. */
 };
 
-/* Takes it from the arena, with ranks of each pass. Errors: those of ranks. */
+/* Takes a struct lower from the arena, with ranks of each pass. Errors: what ranks_make() refuses.
+ */
 enum status lower_begin(struct arena *arena, const struct workload_plan *plan,
                         const struct machine *machine, const struct mesh *mesh,
                         struct program *program, struct lower **ret_lower, struct error *reterr);

@@ -16,13 +16,13 @@ enum { PADDINGS_MAX = 10 };
 struct padding {
     const char *what;      /* "attention heads" */
     const char *role;      /* The ranks: "tp". */
-    uint32_t ranks;        /* As many have equal shares. */
+    uint32_t ranks;        /* How many ranks have equal shares. */
     uint64_t size, padded; /* Elements of all ranks together, without and with padding. */
 };
 
 struct paddings {
     struct padding of[PADDINGS_MAX];
-    uint32_t count; /* Entries: what is padded; the rest divides. */
+    uint32_t count; /* Entries of `of`: what divides without padding has none. */
 };
 
 void padding_list(const struct ranks *ranks, struct paddings *ret_paddings);
@@ -30,8 +30,8 @@ void padding_list(const struct ranks *ranks, struct paddings *ret_paddings);
 /* Buckets of parameters, of experts or of all others, on one chip that has the whole model. */
 struct padding_sums {
     uint64_t buckets;
-    uint64_t elements; /* Elements of all ranks that share them. */
-    uint64_t padding;  /* Beyond these, where `ranks` have equal shares of each bucket. */
+    uint64_t elements; /* Elements of all buckets together, on all ranks that share them. */
+    uint64_t padding;  /* Elements that make the ranks' shares of each bucket equal. */
 };
 
 struct padding_sums padding_sums(const struct ranks *ranks, uint32_t rank_count, bool experts);

@@ -92,19 +92,19 @@ void pipeline_module_counts(const struct pipeline *pipeline, const struct stage 
  * the one behind `arrivals`, if that is not NULL. */
 void pipeline_modules_add(struct pipeline *pipeline, const struct stage *stage, enum lower_act act,
                           enum program_phase phase, uint32_t microbatch, uint32_t *arrivals);
-/* Gathers that are asked for, and reductions, before a pass. */
+/* Adds the gathers and reductions that the schedule has before a pass. */
 void pipeline_actions_add(struct pipeline *pipeline, uint32_t before);
 /* The gradients of stages to which no pass from here on adds go to the other copy's rank; gradients
  * that come from there, in this order, are added up. */
 void pipeline_replicas_send(struct pipeline *pipeline, uint32_t before);
 void pipeline_replicas_sum(struct pipeline *pipeline);
 
-/* Messages (pipeline_messages.c). Those of each rank are numbered in the order of its list. */
+/* Messages (pipeline_messages.c). The messages of a rank have numbers in the order of its list. */
 enum status pipeline_messages_number(struct pipeline *pipeline, struct error *reterr);
 struct pipeline_messages {
     enum pipeline_way receive, send;
     bool around;       /* Sent from the last rank to the first, or back. */
-    uint64_t arrivals; /* How many must have come. */
+    uint64_t arrivals; /* How many messages must have come. */
     uint32_t arrays;   /* Arrays that are sent: the model's, and one of each module before its head;
                           0: the tokens that are sampled. */
 };
@@ -113,13 +113,13 @@ struct pipeline_messages pipeline_messages_of(const struct pipeline *pipeline, u
 /* Where a request over the ranks of pp says how many ranks on its receiver is: along one axis an
  * offset, over two levels a shift, which carries from the inner one into the outer. */
 int32_t *pipeline_distance(struct plan_request *request);
-/* One rank's message of what a data rank's tokens are, sharded as it is between blocks; of no
- * arrays, of the tokens that it has sampled. */
+/* The message of one rank: `arrays` arrays of its tokens, sharded as between blocks; without arrays
+ * the tokens that it has sampled. */
 static const enum format PIPELINE_TOKEN_FORMAT = FORMAT_FP32; /* As wide as a whole number. */
 uint32_t pipeline_send_plan(struct pipeline *pipeline, enum pipeline_way way, bool around,
                             uint32_t arrays);
 
-/* Templates (pipeline_templates.c): the one of a variant, which is built where it is new. */
+/* The template of a variant, which is built where it is new (pipeline_templates.c). */
 uint16_t pipeline_template(struct pipeline *pipeline, const struct pipeline_variant *variant);
 /* The template of what is done with all gradients of a module, or PROGRAM_NONE: nothing is.
  * `place`: of a module without stages; else none. */
@@ -127,8 +127,8 @@ uint16_t pipeline_rest(struct pipeline *pipeline, enum lower_module module, enum
                        struct mtp_position place);
 /* Builds the templates of all modules and acts, in an order of their own. */
 void pipeline_rests_build(struct pipeline *pipeline);
-/* The ops from `first` on are of one pass, those from `second` on of another: they are mixed
- * (pipeline_pairs.c). */
+/* Mixes the ops of two passes (pipeline_pairs.c): of one from `first` on, of the other from
+ * `second` on. */
 void pipeline_ops_mix(struct lower *lower, uint32_t first, uint32_t second);
 
 /* Parameters, moments and accumulated gradients of the modules that a rank holds: there from the

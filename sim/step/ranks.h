@@ -303,13 +303,14 @@ static inline bool ranks_offloads_activations(const struct ranks *ranks)
            ranks->plan->offload == WORKLOAD_OFFLOAD_BOTH;
 }
 
-/* Which layers lie at the top, before the head. */
+/* The kind of the last layer, before the head. */
 static inline uint32_t ranks_last_kind(const struct ranks *ranks)
 {
     return ranks->layer[LAYER_MOE].count != 0 ? LAYER_MOE : LAYER_DENSE;
 }
 
-/* Layers of a kind, with those in modules that predict further tokens, which are as the last. */
+/* Layers of a kind, layers of modules that predict further tokens included. A module's layer is of
+ * the last layer's kind. */
 static inline uint64_t ranks_layer_count(const struct ranks *ranks, uint32_t kind)
 {
     bool const last = kind == ranks_last_kind(ranks);
@@ -319,15 +320,14 @@ static inline uint64_t ranks_layer_count(const struct ranks *ranks, uint32_t kin
 /* Ranks that the machine's axes have, of which an axis of the mesh lies on all or a part. */
 uint64_t ranks_room(const struct ranks *ranks, enum mesh_role role);
 
-/* Of some layers, one after the other, what weights those lack that have no K and V of their own.
- */
+/* Bytes of weights that layers without K and V lack, among `count` layers from `layer_first` on. */
 uint64_t ranks_lent_bytes(const struct ranks *ranks, uint64_t layer_first, uint64_t count);
 
 /* Refused (pipeline_check.c): what no pipeline can have, stages that the model cannot be split
  * into, a schedule that takes another number of microbatches: whatever the batch is. */
 enum status ranks_stages_check(const struct ranks *ranks, struct error *reterr);
 
-/* Ranks that hold the same weights as a rank. */
+/* The group of ranks that hold copies of a rank's weights, or of its experts. */
 static inline const struct replicas *ranks_replicas(const struct ranks *ranks, bool experts)
 {
     return experts ? &ranks->experts.replicas : &ranks->replicas;

@@ -1,6 +1,6 @@
 /*
- * routing_load.h: what ranks of ep have when a router prefers some experts: drawn token by token as
- * the ragged exchange draws it (ragged.h), so that the rows of the experts are those that travel.
+ * routing_load.h: what ranks of ep have when a router prefers some experts. Experts are drawn token
+ * by token as the ragged exchange draws them (ragged.h), so experts compute the rows that travel.
  */
 #ifndef SIM_STEP_ROUTING_LOAD_H
 #define SIM_STEP_ROUTING_LOAD_H
@@ -21,14 +21,14 @@ struct routing_load {
     uint64_t sent_most; /* Tokens of the rank that sends most, once for each rank that a token goes
                            to. */
     uint64_t sent;      /* Rows that all ranks send. */
-    /* Of a group on switches, what all ranks send on along a dimension. On a grid, where each copy
-     * goes its own way, as many as would have to cross the dimension's links if they went evenly to
-     * all ranks, those for the sender itself among them: of all dimensions the least, and no more
-     * than that many are sent. */
+    /* By dimension. Of a group on switches: the rows that all ranks send on along it. On a grid,
+     * where each copy goes its own way: as many rows as would cross its links if each rank sent
+     * evenly to all ranks, itself among them. There every dimension has the number of the dimension
+     * with the fewest, and at most as many rows as are sent. */
     uint64_t crossing[GROUP_DIMENSIONS_MAX];
 };
 
-/* What is drawn. */
+/* What a load is drawn for. */
 struct routing_request {
     const struct group *group; /* On switches only, or on a grid that is not twisted. */
     const struct plan_ragged *ragged;
@@ -37,7 +37,8 @@ struct routing_request {
     const struct cancel *watch;
 };
 
-/* What was drawn last, and for what: it takes a while, and several ask for the same. */
+/* The last load that was drawn, with its request. Drawing takes long, and several callers ask for
+ * one load. */
 struct routing_drawn {
     bool filled;
     struct group group;
@@ -46,8 +47,8 @@ struct routing_drawn {
     struct routing_load load;
 };
 
-/* STATUS_INTERRUPTED, or what cannot be drawn. `drawn`: looked at first, and filled; may be NULL.
- */
+/* Draws a load, unless `drawn` has it, and keeps it there; `drawn` may be NULL. Errors:
+ * STATUS_INTERRUPTED, or a request that cannot be drawn. */
 enum status routing_load_draw(const struct routing_request *request, struct routing_drawn *drawn,
                               struct routing_load *ret_load, struct error *reterr);
 

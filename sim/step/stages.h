@@ -29,8 +29,8 @@ struct stages {
 /*
  * Without a layout all stages have as many layers; or, if they cannot, the first and the last one
  * less than the others, the embedding and the head being taken for a layer each. In inference any
- * number of layers goes, as in vLLM (get_pp_indices() of vllm/distributed/utils.py): what is left
- * over even shares lies on the last stage but one and on those before it, a layer each.
+ * number of layers goes, as in vLLM (get_pp_indices() of vllm/distributed/utils.py): layers beyond
+ * even shares lie one each on the last stage but one and on the stages before it.
  *
  * A layout is Megatron's (--pipeline-model-parallel-layout): "E" the embedding, "t" a layer, "m" a
  * module that predicts a further token, "L" head and loss, "|" the border of two stages, "*3"
@@ -45,15 +45,17 @@ struct stages {
 enum status stages_build(struct arena *arena, const struct workload_plan *plan, uint32_t count,
                          uint64_t room, struct stages *ret_stages, struct error *reterr);
 
-/* The layout of a plan without one, on `ranks` of pp: "Et*8|(t*8|)*2t*8L". Errors: those of
- * workload_places() and stages_build(). */
+/* The layout of a plan without one, on `ranks` of pp: "Et*8|(t*8|)*2t*8L". Errors: what
+ * workload_places() and stages_build() refuse. */
 enum status stages_layout(struct arena *arena, const struct workload_plan *plan, uint32_t ranks,
                           const char **ret_layout, struct error *reterr);
 
-/* Whether a layout, which may be NULL, puts them on another stage than the head. */
+/* Whether a layout puts modules that predict further tokens on another stage than the head. A NULL
+ * layout does not. */
 bool stages_mtp_apart(const char *layout);
 
-/* How many layers of a stage are among the model's first `dense` ones; they come first in it. */
+/* How many layers of a stage are among the model's first `dense` layers. They come first in the
+ * stage. */
 uint32_t stages_dense_layers(const struct stage *stage, uint64_t dense);
 
 #endif

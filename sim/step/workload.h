@@ -192,21 +192,22 @@ enum workload_memory workload_memory(const struct workload_plan *plan, const str
 enum workload_protocols workload_protocols(const struct workload_plan *plan,
                                            const struct chip *chip);
 
-/* What `collective_cores` means on a machine: those of NCCL's channels where a stack of software
- * has NCCL's protocols. */
+/* What `collective_cores` means on a machine: the cores of NCCL's channels where a stack of
+ * software has NCCL's protocols. */
 enum workload_collective_cores workload_collective_cores(const struct workload_plan *plan,
                                                          const struct chip *chip);
 
-/* What is refused, and where: dimensions that do not divide, combinations that are not modelled. */
+/* Lowers a plan to a program. Errors: dimensions that do not divide, combinations that are not
+ * modelled, each with its place. */
 enum status workload_lower(struct arena *arena, const struct workload_plan *plan,
                            const struct machine *machine, const struct mesh *mesh,
                            struct program *ret_program, struct error *reterr);
 
-/* As the plan has it, or the default. */
+/* The name of the plan's schedule, or of the default. */
 const char *workload_schedule_name(const struct workload_plan *plan);
 
-/* Where that schedule lays the stages, on `ranks` of pp; unless it comes from a file, it has no
- * passes. Errors: of no batch. */
+/* The schedule with the places of its stages on `ranks` of pp. It has no passes unless it comes
+ * from a file. Errors are of the stages alone, whatever the batch is. */
 enum status workload_places(struct arena *arena, const struct workload_plan *plan, uint32_t ranks,
                             struct schedule *ret_schedule, struct error *reterr);
 
@@ -216,8 +217,8 @@ enum status workload_schedule(struct arena *arena, const struct workload_plan *p
                               const struct machine *machine, const struct mesh *mesh,
                               struct schedule *ret_schedule, struct error *reterr);
 
-/* Whether that schedule lays the first and the last stage, of either copy, on the same one of so
- * many ranks. */
+/* Whether the plan's schedule lays the first and the last stage, of either copy, on one rank where
+ * pp has `ranks`. */
 bool workload_ends_meet(const struct workload_plan *plan, uint32_t ranks);
 
 /* Borders between stages on different ranks of pp, of all copies of the model: each microbatch of a
@@ -228,7 +229,7 @@ struct workload_borders {
     uint32_t way;  /* All messages, each once for each pair of neighbours on its way: at most. */
 };
 
-/* Over `ranks` of pp; all 0: there is one. */
+/* Borders over `ranks` of pp; all 0: there is one rank. */
 struct workload_borders workload_borders(const struct workload_plan *plan, uint32_t ranks);
 
 /* What the lists of a schedule say, at least: an order that is built for times is not known here.
@@ -245,7 +246,7 @@ enum status workload_lists_read(const struct workload_plan *plan, const struct m
                                 const struct mesh *mesh, struct workload_lists *ret_lists,
                                 struct error *reterr);
 
-/* Copies of the model that its schedule lays over `ranks` of pp: 1, or 2. */
+/* Copies of the model that the plan's schedule lays over `ranks` of pp: 1, or 2. */
 uint32_t workload_model_replicas(const struct workload_plan *plan, uint32_t ranks);
 
 struct strbuf;

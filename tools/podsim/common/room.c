@@ -33,7 +33,7 @@ static bool watch(void *owner, const struct replay_progress *progress)
     return !search->exceeds && !search->is_long && !worker_stops(search->worker);
 }
 
-/* A step ends as soon as it holds too much. */
+/* A step ends as soon as it holds too much. What others behind it hold counts in no run. */
 static enum status peak_find(struct room_search *search, struct session *part,
                              struct batch_held *held, struct error *reterr)
 {
@@ -41,6 +41,7 @@ static enum status peak_find(struct room_search *search, struct session *part,
         .watch_memory = true, .watch = watch, .watch_owner = search};
     struct session_source const folded = {.full = false};
     search->exceeds = search->is_long = false;
+    part->scenario.run.steps = 1;
     enum status const status = session_replay(part, &folded, &options, reterr);
     held->is_peak = !search->exceeds;
     if (status == STATUS_OK) held->bytes = (double)part->trace.memory.peak_bytes;

@@ -12,7 +12,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$2" || exit 1
 
-# A line a step: machine, mesh, workload without batch and braces, chunk by chunk or not, batches.
+# A line a step: machine, mesh, workload without batch and braces, chunk by chunk or not, batches;
+# multiples of the last number are batches that no rank refuses.
 awk -v steps=120 '
 function drawn(from, to) {
     seed = (seed * 16807) % 2147483647
@@ -40,7 +41,10 @@ BEGIN {
         if (kind == "generate") work = work ",\"output\":50,\"page\":50"
         if (kind == "prefill" && drawn(0, 1)) work = work ",\"chunk\":512"
         if (drawn(0, 1)) work = work ",\"formats\":{\"weights\":\"int8\"}"
-        print machine, mesh, work, drawn(0, 1) ? "true" : "false", drawn(1, 9), drawn(10, 99)
+        apart = drawn(0, 2) == 0 && mesh ~ /"tp"/ && kind != "mixed" ? 16 : 1
+        if (apart > 1) work = work ",\"activations\":\"tokens\""
+        print machine, mesh, work, drawn(0, 1) ? "true" : "false", apart * drawn(1, 9), \
+            apart * drawn(10, 99), apart
     }
 }' > "$work/steps"
 
@@ -69,7 +73,7 @@ fits() {
 }
 
 found=0 failures=0 count=0
-while read -r machine mesh workload chunks low high; do
+while read -r machine mesh workload chunks low high every_batch; do
     count=$((count + 1))
     [ $((count % every)) -eq 0 ] || continue
     one=$(said "$low" | paste -sd' ' -)
@@ -86,7 +90,14 @@ while read -r machine mesh workload chunks low high; do
     for reading in "$1 false" "$3 true"; do
         most=${reading% *}
         fit="$(fits "$most" "${reading#* }") $(fits $((most + 1)) "${reading#* }")"
-        case $fit in "fits full" | "fits refused") continue ;; esac
+        case $fit in
+            "fits full") continue ;;
+            "fits refused")
+                next=$((most / every_batch * every_batch + every_batch))
+                [ "$(fits "$next" "${reading#* }")" != fits ] && continue
+                fit="$fit, but $next fits"
+                ;;
+        esac
         echo "$step: hbm_gib ${reading#* }, largest batch $most: it and the next $fit"
         failures=$((failures + 1))
     done

@@ -9,6 +9,7 @@
 enum {
     PLAYED_EVENTS_MAX = 1000000,
     SAMPLED_PART = 128, /* Of a batch that is an estimate: fewer sequences are none. */
+    DRAWN_APART = 8,    /* Of so many times tp batches none suits tp ranks once in e^8 times. */
 };
 
 struct room_search {
@@ -22,6 +23,7 @@ struct room_search {
     double peak_bytes;    /* Of the step that is played, up to now. */
     bool exceeds, is_long;
     bool is_estimate; /* Some step was too long, so that its peak is not known. */
+    uint64_t apart; /* Of as many batches, one after the other, some are not refused, if any is. */
 };
 
 static bool watch(void *owner, const struct replay_progress *progress)
@@ -77,10 +79,32 @@ enum status room_holds(struct session *built, double hbm_bytes, uint64_t events_
     return STATUS_OK;
 }
 
+static bool ends_search(enum status status)
+{
+    return status == STATUS_NO_MEMORY || status == STATUS_INTERRUPTED;
+}
+
+/* Goes down to a batch that is not refused, and returns it by `ret_batch`. The part is to be closed
+ * whatever is returned. */
+static enum status below_build(const struct room_search *search, uint64_t batch, bool plays,
+                               struct session *part, uint64_t *ret_batch, struct error *reterr)
+{
+    uint64_t const end = batch > search->apart ? batch - search->apart : 0;
+    for (*ret_batch = batch;; --*ret_batch) {
+        enum status const status =
+            session_batch_build(&search->session, *ret_batch, plays, part, reterr);
+        if (status == STATUS_OK || ends_search(status) || *ret_batch <= end + 1) return status;
+        session_close(part);
+    }
+}
+
+/* A batch that ranks do not divide counts as what the next one below holds: memory then never
+ * shrinks as the batch grows. */
 static enum status batch_take(struct room_search *search, bool plays, struct session *part,
                               struct batch_held *held, struct error *reterr)
 {
-    STATUS_TRY(session_batch_build(&search->session, held->batch, plays, part, reterr));
+    uint64_t ignored_batch = 0;
+    STATUS_TRY(below_build(search, held->batch, plays, part, &ignored_batch, reterr));
     return built_take(search, plays, part, held, reterr);
 }
 
@@ -93,7 +117,7 @@ static enum status held_find(void *owner, double hbm_bytes, bool plays, struct b
     enum status const status = batch_take(search, plays, &part, held, reterr);
     session_close(&part);
     STATUS_TRY(worker_check(search->worker, reterr));
-    if (status == STATUS_NO_MEMORY || status == STATUS_INTERRUPTED) return status;
+    if (ends_search(status)) return status;
     if (status != STATUS_OK) held->bytes = INFINITY; /* It cannot be. */
     return STATUS_OK;
 }
@@ -115,6 +139,52 @@ static bool is_sampled(const struct workload_plan *plan)
     return plan->inference.prompts.tokens.of.mean != 0 && plan->inference.prompts.chunk != 0;
 }
 
+static bool splits_tokens(const struct session *session)
+{
+    return session->scenario.workload.activations == WORKLOAD_ACTIVATIONS_TOKENS &&
+           session->mesh.axis[MESH_TP].size > 1;
+}
+
+/* Each number of sequences has other tokens in all, which ranks divide or not. */
+static bool draws_tokens(const struct workload_plan *plan)
+{
+    return inference_batch_part(&plan->inference) == INFERENCE_PROMPTS &&
+           plan->inference.prompts.tokens.of.mean != 0;
+}
+
+/* A step whose tokens of a data rank, one of cp too, the ranks of tp do not divide is refused. Of
+ * lengths that are equal, a batch in flight that has tp sequences more on each of them is as good
+ * as before; of lengths that are drawn about each tp-th number of sequences is good. */
+static uint64_t apart_of(const struct session *session)
+{
+    const struct mesh_axis *axis = session->mesh.axis;
+    uint64_t const often = draws_tokens(&session->scenario.workload) ? DRAWN_APART : 1;
+    if (!splits_tokens(session)) return 1;
+    return often * axis[MESH_DP].size * axis[MESH_FSDP].size * axis[MESH_EP].size *
+           axis[MESH_CP].size * axis[MESH_PP].size * axis[MESH_TP].size;
+}
+
+/* The batch that stands for others, which are refused. */
+static enum status taken_of(const struct room_search *search, uint64_t *batch, struct error *reterr)
+{
+    struct session part;
+    uint64_t taken = 0;
+    if (search->apart == 1 || *batch == 0) return STATUS_OK;
+    enum status const status = below_build(search, *batch, false, &part, &taken, reterr);
+    session_close(&part);
+    if (status == STATUS_OK) *batch = taken;
+    return status;
+}
+
+/* As largest_batch_find(), of a batch that is not refused. */
+static enum status search_for(struct room_search *owner, struct largest_batch *search,
+                              double hbm_bytes, uint64_t first, uint64_t *ret_batch,
+                              struct error *reterr)
+{
+    STATUS_TRY(largest_batch_find(search, hbm_bytes, first, ret_batch, reterr));
+    return taken_of(owner, ret_batch, reterr);
+}
+
 /* To be closed whatever is returned. */
 static enum status search_begin(struct room_search *owner, const struct session *session,
                                 struct largest_batch *ret_search, struct error *reterr)
@@ -130,7 +200,9 @@ static enum status search_begin(struct room_search *owner, const struct session 
     plan->decodes.context.drawn = &owner->contexts;
     plan->prompts.tokens.drawn = &owner->prompts;
     plan->samples_passes = sampled;
-    owner->is_estimate = sampled;
+    owner->is_estimate =
+        sampled || (splits_tokens(session) && draws_tokens(&session->scenario.workload));
+    owner->apart = apart_of(session);
     *ret_search = (struct largest_batch){.step = held->batches * held->keepers,
                                          .part = sampled ? SAMPLED_PART : 0,
                                          .held_find = held_find,
@@ -152,7 +224,7 @@ static enum status search_room(struct room_search *owner, const struct session *
     uint64_t batch = 0;
     STATUS_TRY(search_begin(owner, session, &search, reterr));
     largest_batch_add(&search, &own);
-    enum status const status = largest_batch_find(&search, hbm_bytes, room->most, &batch, reterr);
+    enum status const status = search_for(owner, &search, hbm_bytes, room->most, &batch, reterr);
     if (owner->is_estimate) return STATUS_OK;
     STATUS_TRY(status);
     *room = (struct inference_room){.least = batch, .most = batch};
@@ -191,10 +263,10 @@ static enum status largest_search(struct room_search *owner, const struct sessio
     for (uint32_t i = 0; i < known->count; i++) largest_batch_add(&search, &known->held[i]);
     if (is_sampled(plan)) first.batch = of_the_mean(plan, first.batch);
     STATUS_TRY(
-        largest_batch_find(&search, (double)hbm_bytes, first.batch, &ret_largest->batch, reterr));
+        search_for(owner, &search, (double)hbm_bytes, first.batch, &ret_largest->batch, reterr));
     if (known->expected.is)
-        STATUS_TRY(largest_batch_find(&search, (double)chip_gib_bytes(hbm_bytes),
-                                      first.batch_of_gib, &ret_largest->batch_of_gib, reterr));
+        STATUS_TRY(search_for(owner, &search, (double)chip_gib_bytes(hbm_bytes), first.batch_of_gib,
+                              &ret_largest->batch_of_gib, reterr));
     ret_largest->is = true;
     ret_largest->is_estimate = owner->is_estimate;
     return STATUS_OK;

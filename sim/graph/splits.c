@@ -56,31 +56,87 @@ static struct splits_shares share_alike(const struct splits_request *of)
     uint32_t const splits = splits_count(of);
     uint64_t const parts = of->units * splits;
     uint64_t const rounds = units_ceil_divide(parts, of->cores);
-    units_wide const mean = (units_wide)rounds * of->keys; /* Times parts. */
-    units_wide const longest = (units_wide)of->longest * of->units;
+    units_wide const all = (units_wide)of->keys + of->besides_keys;
+    units_wide const mean = rounds * all; /* Times parts. */
+    units_wide const longest = (units_wide)of->longest * of->units + of->besides_keys;
     units_wide const busiest = mean > longest ? mean : longest;
     return (struct splits_shares){
         .merged = splits == 1 ? 0 : parts,
-        .idle_ppm = idle_ppm((units_wide)of->keys * parts, busiest, of->cores),
+        .idle_ppm = idle_ppm(all * parts, busiest, of->cores),
     };
+}
+
+/* One way to share units of different lengths. */
+struct way {
+    units_wide all, busiest; /* Of all cores, of the busiest one; in 1/FINE of a key. */
+    uint64_t merged;         /* Parts. */
+};
+
+enum { FINE = 1 << 20 };
+
+static units_wide fine_of(units_wide keys, uint64_t divisor)
+{
+    return (keys * FINE + divisor - 1) / divisor;
+}
+
+/* Of all units, with so many parts that are merged. */
+static units_wide work_of(const struct splits_request *of, uint64_t keys, uint64_t merged)
+{
+    return (units_wide)keys + of->besides_keys + (units_wide)merged * of->part_keys;
+}
+
+/* Rounds of mean units, or the longest one. */
+static struct way way_whole(const struct splits_request *of)
+{
+    units_wide const all = work_of(of, of->keys, 0);
+    uint64_t const rounds = units_ceil_divide(of->units, of->cores);
+    units_wide const mean = fine_of(all * rounds, of->units);
+    units_wide const longest =
+        (units_wide)of->longest * FINE + fine_of(of->besides_keys, of->units);
+    return (struct way){all * FINE, mean > longest ? mean : longest, 0};
+}
+
+/* Each unit split as the longest is, and on each core as many parts as if all were as long. */
+static struct way way_of_longest(const struct splits_request *of)
+{
+    struct splits_request raised = *of;
+    raised.keys = of->units * of->longest;
+    uint32_t const splits = splits_count(&raised);
+    uint64_t const parts = of->units * splits, merged = splits == 1 ? 0 : parts;
+    uint64_t const rounds = units_ceil_divide(parts, of->cores);
+    return (struct way){work_of(of, of->keys, merged) * FINE,
+                        fine_of(work_of(of, raised.keys, merged) * rounds, parts), merged};
 }
 
 /* Where one core's share ends and the next one's begins a unit is split: into two parts, or one
  * more if it was split before. */
-static struct splits_shares share_evenly(const struct splits_request *of)
+static struct way way_evenly(const struct splits_request *of)
 {
-    uint64_t const blocks = units_ceil_divide(of->keys, SPLITS_TILE_KEYS);
+    uint64_t const blocks =
+        (uint64_t)((work_of(of, of->keys, 0) + SPLITS_TILE_KEYS - 1) / SPLITS_TILE_KEYS);
     uint64_t const share = units_ceil_divide(blocks, of->cores);
     uint64_t const cuts = units_ceil_divide(blocks, share) - 1;
+    uint64_t const merged = cuts + (of->units < cuts ? of->units : cuts);
+    return (struct way){work_of(of, of->keys, merged) * FINE,
+                        (units_wide)share * SPLITS_TILE_KEYS * FINE +
+                            fine_of((units_wide)merged * of->part_keys, of->cores),
+                        merged};
+}
+
+static struct splits_shares share_unlike(const struct splits_request *of)
+{
+    struct way best = way_whole(of);
+    struct way const others[] = {way_of_longest(of), way_evenly(of)};
+    for (uint32_t i = 0; i < 2 && of->most > 1; i++)
+        if (others[i].busiest < best.busiest) best = others[i];
     return (struct splits_shares){
-        .merged = cuts + (of->units < cuts ? of->units : cuts),
-        .idle_ppm = idle_ppm(of->keys, (units_wide)share * SPLITS_TILE_KEYS, of->cores),
+        .merged = best.merged,
+        .idle_ppm = idle_ppm(best.all, best.busiest, of->cores),
     };
 }
 
 struct splits_shares splits_share(const struct splits_request *of)
 {
     if (of->units == 0 || of->keys == 0) return (struct splits_shares){0, 0};
-    bool const whole = of->most == 1;
-    return whole || are_alike(of) ? share_alike(of) : share_evenly(of);
+    return are_alike(of) ? share_alike(of) : share_unlike(of);
 }

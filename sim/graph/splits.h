@@ -4,9 +4,12 @@
  * unit may be split among cores (flash decoding); what the parts have found is merged.
  *
  * Units of one length are all split alike, where they are fewer than cores. Units of different
- * lengths lie end to end, and each core takes a share of equal size, in whole blocks of keys
+ * lengths are shared in the way of three that keeps the busiest core busy for the shortest time:
+ * - end to end, each core with a share of equal size, in whole blocks of keys
  * (deepseek-ai/FlashMLA, get_mla_metadata; flash-attention 3 divides as its
- * prepare_varlen_num_blocks says, hopper/flash_prepare_scheduler.cu).
+ * prepare_varlen_num_blocks says, hopper/flash_prepare_scheduler.cu);
+ * - whole, as many on each core;
+ * - split as if all were as long as the longest one. So units never take longer than these would.
  */
 #ifndef SIM_GRAPH_SPLITS_H
 #define SIM_GRAPH_SPLITS_H
@@ -21,6 +24,9 @@ struct splits_request {
     uint64_t longest; /* Keys of the longest unit. */
     uint32_t cores;
     uint32_t most; /* Parts of a unit; 1: units stay whole. */
+    /* What takes as long as so many keys: what all units read and write besides their keys, what is
+     * merged of one part. Of units of one length neither matters. */
+    uint64_t besides_keys, part_keys;
 };
 
 struct splits_shares {

@@ -121,10 +121,125 @@ static void a_ragged_batch_takes_its_cache_and_a_block_on_each_core(void **state
     }
 }
 
+/* Lengths of a batch, most of them short. */
+struct batch {
+    uint32_t model, chip, count;
+    uint64_t tokens[BATCH_MOST];
+    uint32_t prompt; /* 0: no prompt is in the pass. */
+    bool splits;
+};
+
+static struct batch batch_draw(uint64_t *state)
+{
+    struct batch batch = {.model = below(state, MODELS)};
+    batch.chip = below(state, CHIPS);
+    batch.count = 2 + below(state, BATCH_MOST - 2);
+    uint32_t const octaves = 1 + below(state, 12);
+    uint32_t const most = 1 + below(state, 4);
+    for (uint32_t i = 0; i < batch.count; i++) {
+        bool const is_long = below(state, most) == 0;
+        uint32_t const octave = UINT32_C(1) << below(state, is_long ? octaves : 2);
+        batch.tokens[i] = octave + below(state, octave);
+    }
+    bool const is_mixed = below(state, 2) == 1;
+    if (is_mixed) batch.prompt = 1 + below(state, 32);
+    batch.splits = below(state, 4) != 0;
+    return batch;
+}
+
+/* Of all layers. */
+struct spare {
+    double tile_s;  /* HBM's first tile, which fewer bytes may not hide. */
+    double block_s; /* A block of keys on each core, through L2. */
+    double merge_s; /* Parts: no more than twice the cores. */
+};
+
+static struct spare spare_of(const struct batch *batch, const struct chip *chip)
+{
+    double const layers = models[batch->model].layers, width = models[batch->model].width;
+    double const heads = models[batch->model].heads / models[batch->model].kv_heads;
+    double const cores = chip->core.count, l2 = (double)chip->vmem_bytes_per_s;
+    double const rows = heads + (batch->prompt > 0 ? 64 : 0); /* Of a unit, in the mean. */
+    double const tile_bytes = (double)chip->vmem_capacity_bytes / TILES;
+    return (struct spare){
+        .tile_s = layers * tile_bytes / (double)chip->hbm_bytes_per_s,
+        .block_s = layers * BLOCK_KEYS * cores * 2 * 2 * width / l2,
+        .merge_s = layers * 2 * cores * rows * 2 * 4 * (width + 2) / l2,
+    };
+}
+
+static double batch_attention_s(const struct batch *batch, char text[TEXT_BYTES],
+                                struct spare *ret_spare)
+{
+    char lengths[BATCH_MOST * 8] = "", prompt[40] = "";
+    size_t used = 0;
+    struct play play;
+    for (uint32_t i = 0; i < batch->count; i++)
+        used += (size_t)snprintf(lengths + used, sizeof lengths - used, "%s%llu", i == 0 ? "" : ",",
+                                 (unsigned long long)batch->tokens[i]);
+    if (batch->prompt != 0)
+        (void)snprintf(prompt, sizeof prompt, "\"prompt\": %u, ", batch->prompt);
+    case_text(text, TEXT_BYTES,
+              "{\"podsim\": 1, \"machine\": {\"chip\": \"%s\", \"gpus\": %u}, \"mesh\": {\"tp\": "
+              "[\"gpu\"]}, \"workload\": {\"kind\": \"%s\", \"model\": \"%s\", \"batch\": %u, "
+              "%s\"context\": [%s], \"allow_oversubscription\": true}, \"run\": "
+              "{\"split_attention\": %s}}",
+              chips[batch->chip], models[batch->model].tp, batch->prompt != 0 ? "mixed" : "decode",
+              models[batch->model].name, batch->count, prompt, lengths,
+              batch->splits ? "true" : "false");
+    play_run(&play, text, NULL);
+    double const time_s = attention_s(&play);
+    *ret_spare = spare_of(batch, &play.machine.chip);
+    play_close(&play);
+    return time_s;
+}
+
+/* Shares are in millionths of the cores, and what parts cost in whole keys. */
+static void at_most(double time_s, double most_s, const char *what, const char *text)
+{
+    if (time_s > most_s * (1 + 2e-3))
+        fail_msg("%g s of attention, %g s %s\nin %s", time_s, most_s, what, text);
+}
+
+static void all_are(struct batch *batch, uint64_t tokens)
+{
+    for (uint32_t i = 0; i < batch->count; i++) batch->tokens[i] = tokens;
+}
+
+/* Raising every sequence to the longest one makes no pass faster; and had all the mean length, the
+ * pass would be faster by what shares are rounded up by, and by the merge of parts. Sequences that
+ * stay whole wait for the longest, so that only the former holds. */
+static void a_ragged_pass_lies_between_its_mean_and_its_longest(void **state)
+{
+    static char text[TEXT_BYTES], other[TEXT_BYTES];
+    uint32_t walked = 0;
+    (void)state;
+    for (uint32_t n = 0; n < 2 * CASES; n++) {
+        uint64_t random = n + 1, longest = 0, sum = 0;
+        struct batch batch = batch_draw(&random);
+        struct spare spare;
+        if (sampling_skips(&walked)) continue;
+        for (uint32_t i = 0; i < batch.count; i++) sum += batch.tokens[i];
+        batch.tokens[0] += (batch.count - sum % batch.count) % batch.count;
+        uint64_t const mean = units_ceil_divide(sum, batch.count);
+        for (uint32_t i = 0; i < batch.count; i++)
+            longest = batch.tokens[i] > longest ? batch.tokens[i] : longest;
+        double const time_s = batch_attention_s(&batch, text, &spare);
+        all_are(&batch, longest);
+        at_most(time_s, batch_attention_s(&batch, other, &spare) + spare.tile_s, "of the longest",
+                text);
+        all_are(&batch, mean);
+        double const mean_s = batch_attention_s(&batch, other, &spare) + spare.tile_s;
+        if (batch.splits)
+            at_most(time_s, mean_s + spare.block_s + spare.merge_s, "of the mean", text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_ragged_batch_takes_its_cache_and_a_block_on_each_core),
+        cmocka_unit_test(a_ragged_pass_lies_between_its_mean_and_its_longest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,8 @@
 
 static struct splits_request alike(uint64_t units, uint64_t keys, uint32_t cores)
 {
-    return (struct splits_request){units, units * keys, keys, cores, SPLITS_MAX};
+    return (struct splits_request){
+        .units = units, .keys = units * keys, .longest = keys, .cores = cores, .most = SPLITS_MAX};
 }
 
 /* As num_splits_heuristic() of flash-attention 2 and 3 answers, worked by hand. */
@@ -59,10 +60,21 @@ static void idle_cores_are_what_the_busiest_waits_for_not(void **state)
     assert_in_range(idle_ppm(alike(133, 1000, 132)), PPM_ONE - 133 * (PPM_ONE / 264) - 300,
                     PPM_ONE - 133 * (PPM_ONE / 264));
     /* 32 units of 100 keys in the mean, one with 1,700: the others are done long before. */
-    of = (struct splits_request){32, 3200, 1700, 32, 1};
+    of =
+        (struct splits_request){.units = 32, .keys = 3200, .longest = 1700, .cores = 32, .most = 1};
     assert_int_equal(idle_ppm(of), PPM_ONE - 3200 * (uint64_t)PPM_ONE / (1700 * 32));
-    of = (struct splits_request){0, 0, 0, 132, 1};
+    of = (struct splits_request){.cores = 132, .most = 1};
     assert_int_equal(idle_ppm(of), 0);
+}
+
+/* All keys over those of all cores, had each as many as the busiest. */
+static void shares_are(const struct splits_request *of, uint64_t busiest, uint64_t merged)
+{
+    struct splits_shares const shares = splits_share(of);
+    uint64_t const all = busiest * of->cores;
+    uint64_t const busy_ppm = all == 0 ? PPM_ONE : of->keys * PPM_ONE / all;
+    assert_int_equal(shares.idle_ppm, PPM_ONE - busy_ppm);
+    assert_int_equal(shares.merged, merged);
 }
 
 /* As get_mla_metadata of FlashMLA gives each core a share, but for the blocks that it counts for
@@ -76,26 +88,53 @@ static void unlike_sequences_are_cut_into_equal_shares(void **state)
          * that was cut before. */
         {128, 128 * 8200, 20000, 63, 130 + 128},
         {500, 500 * 8200, 20000, 243, 131 + 131}, /* All cores; some units stay whole. */
-        {1024, 1024 * 100, 300, 7, 114 + 114},    /* 800 blocks are 115 shares of 7. */
-        {4, 500, 300, 1, 3 + 3},                  /* No share is less than a block. */
         {2, 131072, 131000, 8, 127 + 2},
         {1, 0, 0, 0, 0},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct splits_request const of = {rows[i].units, rows[i].keys, rows[i].longest, 132,
-                                          SPLITS_MAX};
-        struct splits_shares const shares = splits_share(&of);
-        uint64_t const all = rows[i].share * SPLITS_TILE_KEYS * 132;
-        uint64_t const busy_ppm = all == 0 ? PPM_ONE : rows[i].keys * PPM_ONE / all;
-        assert_int_equal(shares.idle_ppm, PPM_ONE - busy_ppm);
-        assert_int_equal(shares.merged, rows[i].merged);
+        struct splits_request const of = {.units = rows[i].units,
+                                          .keys = rows[i].keys,
+                                          .longest = rows[i].longest,
+                                          .cores = 132,
+                                          .most = SPLITS_MAX};
+        shares_are(&of, rows[i].share * SPLITS_TILE_KEYS, rows[i].merged);
     }
     struct splits_request const lone = alike(8, 131072, 132);
     assert_int_equal(splits_share(&lone).merged, 8 * 14); /* As flash-attention has it. */
     /* Parts of equal sequences on two ranks, each rounded up. */
-    struct splits_request const halves = {4, 16386, 4097, 132, SPLITS_MAX};
+    struct splits_request const halves = {
+        .units = 4, .keys = 16386, .longest = 4097, .cores = 132, .most = SPLITS_MAX};
     assert_int_equal(splits_share(&halves).merged, 4 * splits_count(&halves));
+}
+
+/* Shares are whole blocks, which short sequences do not fill: then these stay whole, or are split
+ * as the longest is. */
+static void short_unlike_sequences_fill_no_blocks(void **state)
+{
+    (void)state;
+    /* A share would be 7 blocks, 896 keys; 8 rounds of 100. */
+    struct splits_request of = {
+        .units = 1024, .keys = 102400, .longest = 300, .cores = 132, .most = SPLITS_MAX};
+    shares_are(&of, 800, 0);
+    /* One of 64 keys in each head, and 63 of one: four rounds of 2 keys are less than 64. */
+    of = (struct splits_request){
+        .units = 512, .keys = 8 * 127, .longest = 64, .cores = 132, .most = SPLITS_MAX};
+    shares_are(&of, 64, 0);
+    /* Three parts each, of up to 100 keys: less than a block. */
+    of = (struct splits_request){
+        .units = 4, .keys = 500, .longest = 300, .cores = 132, .most = SPLITS_MAX};
+    shares_are(&of, 100, 12);
+    /* Whole, if to merge parts costs more. */
+    of.part_keys = 6000;
+    shares_are(&of, 300, 0);
+    /* What units have besides is not idle: 4 keys each, with the longest 104, and two rounds
+     * of 5.4 in the mean. */
+    of = (struct splits_request){
+        .units = 264, .keys = 264 + 99, .longest = 100, .cores = 132, .most = 1};
+    of.besides_keys = 4 * of.units;
+    assert_int_equal(splits_share(&of).idle_ppm,
+                     PPM_ONE - (5 * 264 + 99) * (uint64_t)PPM_ONE / (104 * 132));
 }
 
 static double attention_s(const char *machine, const char *mesh, const char *workload, bool splits,
@@ -225,6 +264,7 @@ int main(void)
         cmocka_unit_test(parts_are_those_of_flash_attention),
         cmocka_unit_test(idle_cores_are_what_the_busiest_waits_for_not),
         cmocka_unit_test(unlike_sequences_are_cut_into_equal_shares),
+        cmocka_unit_test(short_unlike_sequences_fill_no_blocks),
         cmocka_unit_test(a_long_sequence_alone_takes_all_cores_where_it_is_split),
         cmocka_unit_test(ragged_sequences_wait_for_the_longest_unless_they_are_split),
         cmocka_unit_test(tpus_have_no_cores_apart),

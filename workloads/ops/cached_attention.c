@@ -138,23 +138,36 @@ static bool prompts_add(const struct graph_served *served, const struct heads *h
     return true;
 }
 
+/* As many keys as are as many bytes of L2, which cores wait for longer than for vector units. */
+static uint64_t as_keys(uint64_t bytes, uint64_t keys, uint64_t key_bytes)
+{
+    return (uint64_t)(((units_wide)bytes * keys + key_bytes - 1) / key_bytes);
+}
+
 /* How cores share the sequences of a pass, and what the parts of a sequence's keys leave to be
  * merged: values, a maximum and a sum of each row in fp32, which lie in VMEM. The tiles of prompts
  * fill the cores, unless there are fewer: then they are shared as decodes are. */
 static void cores_share(const struct graph *graph, const struct graph_op *op,
-                        const struct heads *heads, struct work *work)
+                        const struct heads *heads, uint64_t besides_bytes, struct work *work)
 {
     const struct graph_cache *cache = &graph->terms->cache;
     struct units units = {.request = {.cores = cache->cores, .most = cache->splits_most}};
+    struct splits_request *request = &units.request;
     if (cache->cores == 1 || !prompts_add(prompts_of(graph, op), heads, &units)) return;
     decodes_add(decodes_of(graph, op), heads, &units);
-    if (units.request.units == 0) return;
-    struct splits_shares const shares = splits_share(&units.request);
+    if (request->units == 0) return;
+    uint64_t const row_flop = 2 * heads->value_width + ATTENTION_STATISTICS;
+    uint64_t const row_bytes =
+        2 * format_bytes(FORMAT_FP32, heads->value_width + ATTENTION_STATISTICS);
+    uint64_t const part_bytes = units_ceil_divide(units.rows, request->units) * row_bytes;
+    uint64_t const key_bytes = work->hbm_read_bytes + work->hbm_write_bytes - besides_bytes;
+    request->besides_keys = as_keys(besides_bytes, request->keys, key_bytes);
+    request->part_keys = as_keys(part_bytes, request->keys, key_bytes);
+    struct splits_shares const shares = splits_share(request);
     work->idle_core_ppm = shares.idle_ppm;
-    uint64_t const parts = (uint64_t)((units_wide)shares.merged * units.rows / units.request.units);
-    work->vector_flop += parts * (2 * heads->value_width + ATTENTION_STATISTICS);
-    work->vmem_read_bytes +=
-        2 * format_bytes(FORMAT_FP32, parts * (heads->value_width + ATTENTION_STATISTICS));
+    uint64_t const parts = (uint64_t)((units_wide)shares.merged * units.rows / request->units);
+    work->vector_flop += parts * row_flop;
+    work->vmem_read_bytes += parts * row_bytes;
 }
 
 static uint64_t useful_flop(const struct graph *graph, const struct graph_op *op,
@@ -217,15 +230,16 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
     (void)pass;
     products_add(decodes_of(graph, op), &heads, &work);
     products_add(prompts_of(graph, op), &heads, &work);
-    cores_share(graph, op, &heads, &work);
     attended_set(graph, op, &heads, &work);
     work.useful_flop = useful_flop(graph, op, &heads);
     work.vector_flop += op_rotated_flop(graph, op);
     /* Queries of those that it finds something for. */
     work.hbm_read_bytes =
         format_bytes(formats->activations, found / heads.value_width * heads.key_width);
-    rows_read(graph, op, &work);
     work.hbm_write_bytes = format_bytes(formats->activations, found);
+    uint64_t const besides_bytes = work.hbm_read_bytes + work.hbm_write_bytes;
+    rows_read(graph, op, &work);
+    cores_share(graph, op, &heads, besides_bytes, &work);
     *ret_work = work;
 }
 

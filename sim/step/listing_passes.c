@@ -4,7 +4,6 @@
  * others, is alike for all blocks.
  */
 #include "sim/base/counted.h"
-#include "sim/base/name.h"
 #include "sim/base/quantity.h"
 #include "sim/graph/list.h"
 #include "sim/step/graph_terms.h"
@@ -140,17 +139,26 @@ struct module_pass {
     struct graph_request request;
 };
 
-/* Notes that an end's weight is gathered for a pass, or its gradient reduced. */
-static void weight_moved(struct part *end, const char *array, bool gradient, bool backward)
+/* The number that collectives of an op's weights have (program_op.weights). */
+static uint8_t weights_of(const struct ranks *ranks, const struct graph *graph,
+                          const struct graph_op *op)
 {
-    struct graph_list_weights *weights = &end->list.weights;
+    static const enum block_part parts[BLOCK_PLACE_COUNT] = {[BLOCK_LOOKS_UP] = BLOCK_EMBEDDING,
+                                                             [BLOCK_GIVES_LOSS] = BLOCK_HEAD,
+                                                             [BLOCK_JOINS_EMBEDDING] = BLOCK_MTP};
+    return ranks->end[parts[graph->block[op->block].block->place]].read.end;
+}
+
+/* Notes that an end's matrix is gathered for a pass, or its gradient reduced. */
+static void weight_moved(const struct ranks *ranks, struct part *end, uint8_t weights,
+                         bool gradient, bool backward)
+{
+    struct graph_list_weights *list = &end->list.weights;
     const struct graph *graph = &end->derived.graph;
-    for (tensor of = 0; of < graph->tensor_count; of++) {
-        if (graph->tensor[of].role != GRAPH_WEIGHT) continue;
-        struct graph_label const label =
-            graph_label(graph, NULL, graph->tensor[of].at.name, gradient);
-        if (name_same(label.text, array))
-            *(gradient ? &weights->reduces : &weights->gathers[backward]) |= 1ULL << of;
+    for (uint8_t i = 0; i < graph->op_count; i++) {
+        const struct graph_op *op = &graph->op[i];
+        if (op->kind->weights_apart && weights_of(ranks, graph, op) == weights)
+            *(gradient ? &list->reduces : &list->gathers[backward]) |= 1ULL << op->weight[0];
     }
 }
 
@@ -165,7 +173,7 @@ static void weights_read(const struct listing *listing, const struct module_pass
         uint8_t const urgency = listing->program->stream[op->stream].urgency;
         if (op->kind != PROGRAM_OP_COLLECTIVE || urgency == LOWER_URGENCY_ACTIVATIONS) continue;
         for (uint32_t e = 0; e < END_COUNT; e++)
-            weight_moved(&end[e], op->array, urgency == LOWER_URGENCY_GRADIENTS,
+            weight_moved(listing->ranks, &end[e], op->weights, urgency == LOWER_URGENCY_GRADIENTS,
                          pass->request.backward);
     }
 }

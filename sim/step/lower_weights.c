@@ -48,6 +48,16 @@ static uint32_t bucket_plan(struct lower *lower, const struct group *group,
     return lower_plan_bytes(lower, &request, bucket->format);
 }
 
+/* A collective of the unit's weights, or of their gradients. */
+static uint32_t bucket_collective(struct lower *lower, enum lower_stream stream,
+                                  const struct bucket *bucket, const char *what, const char *group,
+                                  uint32_t plan)
+{
+    uint32_t const op = lower_collective(lower, stream, what, group, plan);
+    if (op != LOWER_NONE) lower->build.op[op].weights = bucket->end;
+    return op;
+}
+
 /* The gather of weights of which each rank has updated its part; LOWER_NONE: none is needed. */
 static uint32_t updated_gather(struct lower *lower, const struct bucket *bucket)
 {
@@ -55,7 +65,7 @@ static uint32_t updated_gather(struct lower *lower, const struct bucket *bucket)
     enum lower_stream const stream = bucket->experts ? LOWER_GATHER_EXPERTS : LOWER_GATHER_DP;
     if (replicas->count == 1) return LOWER_NONE;
     uint32_t const plan = bucket_plan(lower, &replicas->group, bucket);
-    return lower_collective(lower, stream, bucket->name, replicas->name, plan);
+    return bucket_collective(lower, stream, bucket, bucket->name, replicas->name, plan);
 }
 
 /* In the order of their first uses. */
@@ -83,8 +93,8 @@ void lower_buckets_gather(struct lower *lower, const struct bucket *buckets, uin
         if (bucket->elements == 0) continue;
         uint64_t const bytes = bucket_bytes(bucket);
         uint32_t const plan = bucket_plan(lower, role_group(lower, ranks->shard_role), bucket);
-        uint32_t const op = lower_collective(lower, LOWER_GATHER_WEIGHTS, bucket->name,
-                                             mesh_role_name(ranks->shard_role), plan);
+        uint32_t const op = bucket_collective(lower, LOWER_GATHER_WEIGHTS, bucket, bucket->name,
+                                              mesh_role_name(ranks->shard_role), plan);
         lower_prefetch_need(lower, op);
         lower_take(lower, op, PROGRAM_MEMORY_GATHERED, bytes);
         uint64_t const copied = overheads_gathered_bytes(ranks, bucket->elements);
@@ -203,8 +213,8 @@ void lower_bucket_reduce(struct lower *lower, const struct bucket *bucket, uint3
         uint32_t const plan =
             lower_plan(lower, COLLECTIVE_REDUCE_SCATTER, role_group(lower, ranks->shard_role),
                        bucket->elements, format);
-        reduced = lower_collective(lower, LOWER_REDUCE_WEIGHTS, what,
-                                   mesh_role_name(ranks->shard_role), plan);
+        reduced = bucket_collective(lower, LOWER_REDUCE_WEIGHTS, bucket, what,
+                                    mesh_role_name(ranks->shard_role), plan);
     }
     if (reduced != LOWER_NONE) {
         reduction_need(lower, reduced, after);
@@ -219,7 +229,7 @@ void lower_bucket_reduce(struct lower *lower, const struct bucket *bucket, uint3
         uint32_t const plan = lower_plan(
             lower, sum ? COLLECTIVE_ALL_REDUCE : COLLECTIVE_REDUCE_SCATTER, &replicas->group,
             units_ceil_divide(bucket->elements, ranks->shards), format);
-        uint32_t const op = lower_collective(lower, stream, what, replicas->name, plan);
+        uint32_t const op = bucket_collective(lower, stream, bucket, what, replicas->name, plan);
         if (reduced != LOWER_NONE)
             lower_need_done(lower, op, reduced, what);
         else

@@ -35,6 +35,7 @@ struct bucket {
     uint64_t elements; /* Whole over X, on one rank of tp, and of ep where they are experts. */
     enum format format;
     bool experts;
+    uint8_t end; /* 1 + enum block_part of the end whose weights they are; 0: of layers. */
 };
 
 static inline uint64_t bucket_bytes(const struct bucket *bucket)

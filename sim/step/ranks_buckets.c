@@ -162,11 +162,14 @@ uint64_t ranks_lent_bytes(const struct ranks *ranks, uint64_t layer_first, uint6
 
 /* --- Ends --- */
 
-/* The weights of a part's last block. */
-static struct ranks_end end_build(const struct ranks *ranks, const struct graph *graph)
+/* The weights of a part's last block. A tied head has the embedding's. */
+static struct ranks_end end_build(const struct ranks *ranks, const struct graph *graph,
+                                  enum block_part part)
 {
+    enum block_part const of = part == BLOCK_HEAD && ranks->tie.here ? BLOCK_EMBEDDING : part;
     const struct block *last = graph->block[graph->block_count - 1].block;
     struct ranks_end end = {.read = bucket_of(last->bucket, ranks->plan->formats.weights)};
+    end.read.end = (uint8_t)(1 + of);
     for (uint8_t i = 0; i < graph->op_count; i++) {
         const struct graph_op *op = &graph->op[i];
         for (uint8_t w = 0; op->block + 1 == graph->block_count && w < op->weight_count; w++) {
@@ -218,7 +221,7 @@ enum status ranks_buckets_build(struct ranks *ranks, struct error *reterr)
         graph_derive(&terms, model, which, part[i].layer, &derived);
         STATUS_TRY(limits_part_check(ranks, &derived, part[i].count, &bytes, reterr));
         if (which != BLOCK_LAYER)
-            ranks->end[which] = end_build(ranks, &derived.graph);
+            ranks->end[which] = end_build(ranks, &derived.graph, which);
         else if (layer->bucket_count == 0)
             layer_build(ranks, &derived, layer);
         else if ((part[i].attends & ATTENDS_TO_BORROWED) != 0)

@@ -2,8 +2,8 @@
  * Sequences of a pass on ranks that each have as many of each kind, one after the other; the last
  * rank may have fewer. All ranks step together, so each is charged the rows of the one that has
  * most. Where stages have batches of their own and nothing couples the replicas of the model, none
- * waits for another before the step's end: then all batches are those of one replica, which has
- * most in all of them together.
+ * waits for another before the step's end: then all batches are those of one replica, the slowest
+ * (replicas.c).
  *
  * Ranks of tp_d have partial sums of the same queries, keys and values. Where each attends with
  * some of the sequences they are made to have equally many tokens, as frameworks pad a batch.
@@ -61,10 +61,10 @@ static struct inference_span span_of(const struct ranks *ranks, enum inference_p
 }
 
 /* Whether a data rank is one that may have most. */
-static bool is_charged(const struct ranks *ranks, enum inference_amount amount, uint64_t data)
+static bool is_charged(const struct ranks *ranks, uint64_t data)
 {
     const struct inference_replicas *replicas = &ranks->inference.charged;
-    return !replicas->apart || replicas->fullest[amount] == data;
+    return !replicas->apart || replicas->replica == data;
 }
 
 static uint64_t tokens_of(const struct ranks *ranks, struct inference_span span)
@@ -102,7 +102,7 @@ most_of(const struct ranks *ranks, const uint64_t kept[INFERENCE_PARTS], uint32_
     struct most most = {0};
     for (uint64_t n = 0; n < sharers_of(ranks) * ways; n++) {
         uint64_t all = 0;
-        if (!is_charged(ranks, INFERENCE_TOKENS, n / ways)) continue;
+        if (!is_charged(ranks, n / ways)) continue;
         for (uint32_t p = 0; p < INFERENCE_PARTS; p++) {
             struct inference_span const batch = span_of(ranks, (enum inference_part)p);
             bool const whole = in_parts && p == INFERENCE_PROMPTS;
@@ -156,17 +156,15 @@ static void fullest_find(struct ranks *ranks, bool windowed, uint64_t window)
     for (uint64_t n = 0; n < sharers_of(ranks) * keepers; n++) {
         struct graph_served served[INFERENCE_PARTS];
         units_wide scores = 0;
-        bool const attends = is_charged(ranks, INFERENCE_SCORES, n / keepers);
-        bool const reads = is_charged(ranks, INFERENCE_ROWS_READ, n / keepers);
-        for (uint32_t p = 0; p < INFERENCE_PARTS && (attends || reads); p++) {
+        if (!is_charged(ranks, n / keepers)) continue;
+        for (uint32_t p = 0; p < INFERENCE_PARTS; p++) {
             served[p] = served_at(ranks, (enum inference_part)p, n, window);
             scores += (units_wide)served[p].rows * served[p].columns;
         }
-        if (attends && scores > scores_most) {
+        if (scores > scores_most) {
             memcpy(most, served, sizeof most);
             scores_most = scores;
         }
-        if (!reads) continue;
         uint64_t const rows = served[INFERENCE_DECODES].read + served[INFERENCE_PROMPTS].read;
         bool const reads_most = rows > read[INFERENCE_DECODES] + read[INFERENCE_PROMPTS];
         for (uint32_t p = 0; p < INFERENCE_PARTS && reads_most; p++) read[p] = served[p].read;
@@ -265,18 +263,37 @@ static bool are_coupled(const struct ranks *ranks)
     return ranks->mesh->axis[MESH_EP].size > 1 || ranks->shards > 1;
 }
 
-/* Of a data rank in a batch. False where it lacks a kind of sequence that others have. */
-static bool amounts_add(const struct ranks *ranks, uint64_t data, uint32_t batch,
-                        units_wide amounts[INFERENCE_AMOUNTS])
+/* Of a data rank in a batch. */
+static struct inference_span own_at(const struct ranks *ranks, enum inference_part part,
+                                    uint32_t batch, uint64_t data)
+{
+    struct inference_span const all = inference_span_of(plan_of(ranks), part, batch);
+    return span_at(ranks, all, data, data_share(ranks, all), 0);
+}
+
+bool inference_replica_has_all(const struct ranks *ranks, uint64_t replica)
+{
+    const struct inference_plan *plan = plan_of(ranks);
+    for (uint32_t i = 0; i < INFERENCE_PARTS * inference_batch_count(plan); i++) {
+        enum inference_part const part = (enum inference_part)(i % INFERENCE_PARTS);
+        uint32_t const batch = i / INFERENCE_PARTS;
+        struct inference_pass const pass = inference_pass_at(plan, batch);
+        struct inference_span const all = inference_span_of(plan, part, batch),
+                                    own = own_at(ranks, part, batch, replica);
+        if (pass.has[part] && all.end > all.first && own.end == own.first) return false;
+    }
+    return true;
+}
+
+static void amounts_of(const struct ranks *ranks, uint64_t data, uint32_t batch,
+                       units_wide amounts[INFERENCE_AMOUNTS])
 {
     const struct inference_plan *plan = plan_of(ranks);
     struct inference_pass const pass = inference_pass_at(plan, batch);
-    bool has = true;
+    for (uint32_t a = 0; a < INFERENCE_AMOUNTS; a++) amounts[a] = 0;
     for (uint32_t p = 0; p < INFERENCE_PARTS; p++) {
-        struct inference_span const all = inference_span_of(plan, (enum inference_part)p, batch);
-        struct inference_span const own = span_at(ranks, all, data, data_share(ranks, all), 0);
+        struct inference_span const own = own_at(ranks, (enum inference_part)p, batch, data);
         struct inference_sequence of;
-        has = has && (!pass.has[p] || all.end == all.first || own.end > own.first);
         for (uint64_t i = own.first; pass.has[p] && i < own.end; i += of.times) {
             of = inference_sequence_at(plan, &pass, own, i);
             amounts[INFERENCE_TOKENS] += (units_wide)of.queries * of.times;
@@ -284,30 +301,49 @@ static bool amounts_add(const struct ranks *ranks, uint64_t data, uint32_t batch
             amounts[INFERENCE_ROWS_READ] += (units_wide)of.keys * of.times;
         }
     }
-    return has;
+}
+
+/* Of all batches together, and behind these of the fullest one. */
+static void fullest_of(const struct ranks *ranks, uint64_t data,
+                       units_wide ret_fullest[INFERENCE_FULLEST])
+{
+    for (uint32_t i = 0; i < INFERENCE_FULLEST; i++) ret_fullest[i] = 0;
+    for (uint32_t b = 0; b < inference_batch_count(plan_of(ranks)); b++) {
+        units_wide amounts[INFERENCE_AMOUNTS];
+        amounts_of(ranks, data, b, amounts);
+        for (uint32_t a = 0; a < INFERENCE_AMOUNTS; a++) {
+            units_wide *const most = &ret_fullest[INFERENCE_AMOUNTS + a];
+            ret_fullest[a] += amounts[a];
+            if (amounts[a] > *most) *most = amounts[a];
+        }
+    }
+}
+
+static bool is_ragged(const struct inference_plan *plan)
+{
+    return plan->decodes.context.count > 1 || plan->prompts.tokens.count > 1;
 }
 
 void inference_replicas_find(struct ranks *ranks)
 {
     const struct inference_plan *plan = plan_of(ranks);
-    uint32_t const batches = inference_batch_count(plan);
-    struct inference_replicas found = {.apart = batches > 1 && sharers_of(ranks) > 1 &&
-                                                inference_batch_passes(plan) == 1 &&
-                                                !are_coupled(ranks)};
-    units_wide most[INFERENCE_AMOUNTS] = {0};
-    bool has_all[INFERENCE_AMOUNTS] = {false};
+    struct inference_replicas found = {
+        .apart = inference_batch_count(plan) > 1 && sharers_of(ranks) > 1 &&
+                 inference_batch_passes(plan) == 1 && !are_coupled(ranks),
+        .ragged = is_ragged(plan)};
+    units_wide most[INFERENCE_FULLEST] = {0};
     for (uint64_t data = 0; found.apart && data < sharers_of(ranks); data++) {
-        units_wide amounts[INFERENCE_AMOUNTS] = {0};
-        bool has = true;
-        for (uint32_t b = 0; b < batches; b++) has = amounts_add(ranks, data, b, amounts) && has;
-        for (uint32_t a = 0; a < INFERENCE_AMOUNTS; a++) {
-            if (amounts[a] <= most[a]) continue;
-            most[a] = amounts[a];
-            found.fullest[a] = data;
-            has_all[a] = has;
+        units_wide fullest[INFERENCE_FULLEST];
+        fullest_of(ranks, data, fullest);
+        for (uint32_t i = 0; i < INFERENCE_FULLEST; i++) {
+            if (fullest[i] <= most[i]) continue;
+            most[i] = fullest[i];
+            found.fullest[i] = data;
         }
     }
-    for (uint32_t a = 0; a < INFERENCE_AMOUNTS; a++) found.apart = found.apart && has_all[a];
+    found.replica = found.fullest[INFERENCE_ROWS_READ];
+    for (uint32_t a = 0; a < INFERENCE_AMOUNTS; a++)
+        found.apart = found.apart && inference_replica_has_all(ranks, found.fullest[a]);
     ranks->inference.charged = found;
 }
 

@@ -118,21 +118,24 @@ struct inference_pass {
     bool has[INFERENCE_PARTS];
 };
 
-/* Amounts of work by which data ranks are compared. */
+/* Amounts of work by which data ranks are compared: in the whole step, and in one of its batches.
+ */
 enum inference_amount {
     INFERENCE_TOKENS,
     INFERENCE_SCORES,
     INFERENCE_ROWS_READ,
-    INFERENCE_AMOUNTS
+    INFERENCE_AMOUNTS,
+    INFERENCE_FULLEST = 2 * INFERENCE_AMOUNTS
 };
 
-/* The data ranks that a step waits for, as data ranks have different sequences. */
+/* The data rank whose sequences a step is charged, as data ranks have different ones. */
 struct inference_replicas {
-    bool apart; /* Data ranks wait for one another at the end of the step alone, so every pass has
-                   the sequences of the rank with most work in the whole step. Else they wait in
-                   every pass, so each pass has the sequences of the rank with most in that pass. */
-    uint64_t fullest[INFERENCE_AMOUNTS]; /* Where `apart` is set: by amount, the data rank that has
-                                            most of it in all passes. */
+    bool apart;       /* Data ranks wait for one another at the end of the step alone, so all passes
+                         have the sequences of the rank that is the slowest by itself. Else they wait
+                         in every pass, and each has those of the rank with most in that pass. */
+    bool ragged;      /* Data ranks have sequences of unlike lengths. */
+    uint64_t replica; /* Where `apart` is set: that rank. */
+    uint64_t fullest[INFERENCE_FULLEST]; /* By amount: data ranks that have most. */
 };
 
 /* What a pass has on the rank with most work, which the other ranks wait for. */
@@ -160,8 +163,10 @@ struct inference_ranks {
     struct inference_sum all; /* Sums of the pass, on all ranks. */
 };
 
-/* Fills ranks->inference.charged, which stays. */
+/* Fills ranks->inference.charged, which stays: the data rank with most rows in all batches. */
 void inference_replicas_find(struct ranks *ranks);
+/* Whether a data rank has each kind of sequence in each batch that has it. */
+bool inference_replica_has_all(const struct ranks *ranks, uint64_t replica);
 
 /* Fills ranks->inference for the pass ranks->pass: the sequences of a plan that is not of training,
  * on its data ranks. */

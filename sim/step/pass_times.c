@@ -48,6 +48,14 @@ static bool is_waited_for(const struct ranks *ranks, const struct graph_step *st
     return step->move.axis == OP_AXIS_TP && pass != WEIGHT && !ranks->plan->collective_matmul;
 }
 
+/* Of a collective. */
+static units_wide moved_bytes(const struct ranks *ranks, const struct graph_step *step,
+                              enum pass pass)
+{
+    uint32_t const ways = step->move.kind == COLLECTIVE_ALL_REDUCE ? 2 : 1;
+    return is_waited_for(ranks, step, pass) ? (units_wide)ways * step->move.bytes : 0;
+}
+
 static struct effort part_effort(const struct ranks *ranks, const struct step_part *part)
 {
     static const struct graph_request requests[PASSES] = {
@@ -65,11 +73,10 @@ static struct effort part_effort(const struct ranks *ranks, const struct step_pa
         graph_steps(&derived.sharded, &derived.backward, &derived.kept, requests[pass], &steps);
         for (uint32_t i = 0; i < steps.count; i++) {
             const struct graph_step *step = &steps.step[i];
-            uint32_t const ways = step->move.kind == COLLECTIVE_ALL_REDUCE ? 2 : 1;
             if (step->is_compute)
                 effort.flop[pass] += at_linear_rate(ranks, &step->work);
-            else if (is_waited_for(ranks, step, pass))
-                effort.moved[pass] += (units_wide)ways * step->move.bytes;
+            else
+                effort.moved[pass] += moved_bytes(ranks, step, pass);
         }
     }
     return effort;
@@ -175,6 +182,51 @@ static struct schedule_times rank_times(const struct ranks *ranks, const struct 
     }
     return (struct schedule_times){
         .forward = pass_ps[FORWARD], .input = pass_ps[INPUT], .weight = pass_ps[WEIGHT]};
+}
+
+static int64_t longer_ps(int64_t one_ps, int64_t other_ps)
+{
+    return one_ps > other_ps ? one_ps : other_ps;
+}
+
+/* No amount takes no time, whatever the rate. */
+static int64_t demand_ps(uint64_t amount, uint64_t rate)
+{
+    return amount == 0 || rate == 0 ? 0 : units_duration_ps(amount, rate);
+}
+
+static int64_t work_ps(const struct chip *chip, const struct work *work)
+{
+    uint64_t const flop = work_padded_flop(work, step_units(chip).edges);
+    uint64_t const bytes = work->hbm_read_bytes + work->hbm_write_bytes;
+    uint32_t const busy_ppm = PPM_ONE - (uint32_t)work->idle_core_ppm;
+    uint64_t const math = units_scale_ppm(chip->math_flop_per_s[work->math_format], busy_ppm),
+                   vector = units_scale_ppm(chip->vector_flop_per_s, busy_ppm);
+    int64_t const math_ps = longer_ps(demand_ps(flop, math), demand_ps(work->vector_flop, vector));
+    return longer_ps(math_ps, demand_ps(bytes, chip->hbm_bytes_per_s)) + chip->launch.op_ps;
+}
+
+int64_t pass_part_ps(const struct ranks *ranks, const struct step_part *part)
+{
+    static const struct graph_request forward = {.backward = false};
+    const struct mesh_axis *tp = &ranks->mesh->axis[MESH_TP];
+    struct graph_terms terms;
+    struct graph_derived derived;
+    struct graph_steps steps;
+    int64_t sum_ps = 0;
+    units_wide moved = 0;
+    graph_terms_of_part(ranks, part, &terms);
+    graph_derive(&terms, &ranks->plan->model, part->part, part->layer, &derived);
+    graph_steps(&derived.sharded, &derived.backward, &derived.kept, forward, &steps);
+    for (uint32_t i = 0; i < steps.count; i++) {
+        const struct graph_step *step = &steps.step[i];
+        if (step->is_compute)
+            sum_ps += work_ps(&ranks->machine->chip, &step->work);
+        else
+            moved += moved_bytes(ranks, step, FORWARD);
+    }
+    moved = moved / tp->size * (tp->size - 1);
+    return sum_ps + demand_ps(amount_of(moved), tp_bytes_per_s(ranks->machine, tp));
 }
 
 enum status pass_times_estimate(struct arena *arena, const struct workload_plan *plan,

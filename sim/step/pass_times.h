@@ -9,12 +9,18 @@
 #include "sim/step/workload.h"
 
 struct arena;
+struct ranks;
+struct step_part;
 
 /* In picoseconds, for stages of one chunk a rank: a pass of each, and the longest hop between
  * neighbours. Errors: as ranks_make() and stages_build(). */
 enum status pass_times_estimate(struct arena *arena, const struct workload_plan *plan,
                                 const struct machine *machine, const struct mesh *mesh,
                                 struct schedule_times *ret_times, struct error *reterr);
+
+/* A part of the model in the pass of `ranks`, a pass of inference on one chip, in picoseconds: of
+ * each op the longer of its math and its bytes of HBM, and what compute waits for over tp. */
+int64_t pass_part_ps(const struct ranks *ranks, const struct step_part *part);
 
 /* What input gradients leave to weight gradients, in millionths of what the forward pass saves: of
  * each stage, and of the model as a whole. Errors: as workload_lower(). */

@@ -309,6 +309,7 @@ enum status ranks_make(const struct workload_plan *plan, const struct machine *m
     if (model_has_experts(&plan->model)) STATUS_TRY(routing_build(&ranks, reterr));
     STATUS_TRY(limits_sizes_check(&ranks, reterr));
     STATUS_TRY(ranks_buckets_build(&ranks, reterr));
+    if (ranks_serves(&ranks)) STATUS_TRY(ranks_replica_choose(&ranks, reterr));
     *ret_ranks = ranks;
     return STATUS_OK;
 }

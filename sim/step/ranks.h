@@ -182,6 +182,10 @@ static inline bool ranks_gathers_next(const struct ranks *ranks)
 enum status ranks_replicas_find(const struct mesh *mesh, const struct machine *machine,
                                 bool experts, struct replicas *ret_replicas, struct error *reterr);
 
+/* Charges a step of inference the slowest replica (replicas.c), where these are apart: of ranks
+ * that have all else. Errors: as ranks_pass_set(). */
+enum status ranks_replica_choose(struct ranks *ranks, struct error *reterr);
+
 /* How sequences lie on ranks (sequences.c): what cp has to divide, whatever the batch; and all. */
 enum status ranks_context_check(const struct ranks *ranks, struct error *reterr);
 enum status ranks_sequences_build(struct ranks *ranks, struct error *reterr);

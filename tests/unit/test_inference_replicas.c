@@ -4,6 +4,7 @@
  * what it has. Where weights are gathered, or tokens go to other ranks' experts, all wait for the
  * fullest replica in each batch.
  */
+#include "sim/base/strbuf.h"
 #include "tests/support/case.h"
 #include "tests/support/play.h"
 
@@ -70,6 +71,61 @@ static void replicas_of_a_dense_model_wait_for_nobody(void **state)
     }
 }
 
+/* Batches of a replica follow one another, so that the slowest is not the one with most in all. */
+static const struct {
+    const char *workload, *both, *slowest;
+} uneven[] = {
+    {DECODE DENSE,
+     "\"batch\": 8, \"context\": [100000, 100000, 55000, 55000, 10, 10, 55000, 55000]",
+     "\"batch\": 4, \"context\": [100000, 100000, 10, 10]"},
+    {DECODE DENSE,
+     "\"batch\": 8, \"context\": [55000, 55000, 100, 10, 55000, 55000, 100000, 100000]",
+     "\"batch\": 4, \"context\": [100, 10, 100000, 100000]"},
+    {PREFILL DENSE, "\"batch\": 4, \"prompt\": [9000, 5000, 10, 5000]",
+     "\"batch\": 2, \"prompt\": [9000, 10]"},
+    {PREFILL WINDOWS, "\"batch\": 4, \"prompt\": [4000, 2000, 500, 4000]",
+     "\"batch\": 2, \"prompt\": [2000, 4000]"},
+};
+
+static void a_replica_with_uneven_batches_is_waited_for(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof uneven / sizeof *uneven; i++) {
+        struct step const both = step_of("4", "\"dp\": [\"gpu:2\"], \"pp\": [\"gpu:2\"]",
+                                         uneven[i].workload, uneven[i].both);
+        struct step const slowest =
+            step_of("2", "\"pp\": [\"gpu\"]", uneven[i].workload, uneven[i].slowest);
+        case_near(both.read_bytes, slowest.read_bytes, 1e-9);
+        assert_int_equal(both.time_ps, slowest.time_ps);
+    }
+}
+
+/* Of more replicas than are all looked at: 18 of 20 have short sequences, one a long one in one
+ * batch, and one a shorter one in each. */
+static void the_slowest_of_many_replicas_is_found(void **state)
+{
+    enum { REPLICAS = 20, EVEN = 7, UNEVEN = 11 };
+    struct strbuf contexts = {0};
+    (void)state;
+    strbuf_add(&contexts, "\"batch\": %d, \"context\": [", 2 * REPLICAS);
+    for (uint32_t i = 0; i < 2 * REPLICAS; i++) {
+        uint32_t const replica = i % REPLICAS;
+        bool const is_long = i == UNEVEN, is_shorter = replica == EVEN;
+        strbuf_add(&contexts, "%s%d", i == 0 ? "" : ", ",
+                   is_long      ? 120000
+                   : is_shorter ? 90000
+                                : 100);
+    }
+    strbuf_add(&contexts, "]");
+    struct step const all =
+        step_of("8, \"nodes\": 5", "\"dp\": [\"node\", \"gpu:4\"], \"pp\": [\"gpu:2\"]",
+                DECODE DENSE, contexts.bytes);
+    struct step const slowest =
+        step_of("2", "\"pp\": [\"gpu\"]", DECODE DENSE, "\"batch\": 2, \"context\": [120000, 100]");
+    assert_int_equal(all.time_ps, slowest.time_ps);
+    strbuf_free(&contexts);
+}
+
 static void replicas_that_share_weights_or_experts_wait_in_each_batch(void **state)
 {
     static const struct {
@@ -96,6 +152,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(replicas_of_a_dense_model_wait_for_nobody),
+        cmocka_unit_test(a_replica_with_uneven_batches_is_waited_for),
+        cmocka_unit_test(the_slowest_of_many_replicas_is_found),
         cmocka_unit_test(replicas_that_share_weights_or_experts_wait_in_each_batch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

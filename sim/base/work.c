@@ -42,6 +42,15 @@ uint64_t work_padded_flop(const struct work *work, struct work_edges edges)
     return saturate(flop);
 }
 
+const char *work_cast_name(enum work_cast cast)
+{
+    static const char *const names[WORK_CAST_COUNT] = {
+        [WORK_CAST_WITHIN] = "within", [WORK_CAST_TENSOR] = "tensor", [WORK_CAST_BLOCK] = "block",
+        [WORK_CAST_ROW] = "row",       [WORK_CAST_MX] = "mx",
+    };
+    return names[cast];
+}
+
 const char *chain_name(enum chain chain)
 {
     return chain_names[chain];

@@ -13,14 +13,15 @@ enum { WORK_MATMULS_MAX = 5 }; /* The backward of flash attention has five. */
 
 /* Functions between matmuls, with their words. */
 #define CHAIN_TABLE(X)                                                                             \
-    X(REST, "rest")         /* None of the others: lookups, casts, copies of rows. */              \
+    X(REST, "rest")         /* None of the others: lookups, copies of rows. */                     \
     X(NORM, "norm")         /* RMSNorm, LayerNorm. */                                              \
     X(SUM, "sum")           /* The residual stream and what a block adds to it. */                 \
     X(GATE, "gate")         /* silu(Gate) * Up */                                                  \
     X(FUNCTION, "function") /* GELU, ReLU: a function of one array. */                             \
     X(TURN, "turn")         /* Columns of Q and K that are rotated by position (rope). */          \
     X(LOSS, "loss")         /* Softmax and cross-entropy of logits, with their gradient. */        \
-    X(UPDATE, "update")     /* The optimizer: norm of the gradients, clipping, Adam. */
+    X(UPDATE, "update")     /* The optimizer: norm of the gradients, clipping, Adam. */            \
+    X(CAST, "cast")         /* Numbers that products multiply, brought to a narrower format. */
 
 enum chain {
 #define X(name, text) CHAIN_##name,
@@ -30,6 +31,19 @@ enum chain {
 };
 /* "norm" */
 const char *chain_name(enum chain chain);
+
+/* How the operands of a product come to its format: whose kernels cast them, and how many numbers
+ * share a scale there. */
+enum work_cast {
+    WORK_CAST_WITHIN, /* The product's own, if any. */
+    WORK_CAST_TENSOR, /* Kernels beside it; an array has one scale. */
+    WORK_CAST_BLOCK,  /* Kernels beside it; 128 numbers have one, of weights 128 x 128. */
+    WORK_CAST_ROW,    /* Kernels beside it; a row or column has one. */
+    WORK_CAST_MX,     /* Kernels beside it; 32 numbers have one, a power of two. */
+    WORK_CAST_COUNT,
+};
+/* "tensor" */
+const char *work_cast_name(enum work_cast cast);
 
 /* Which measured kernels a work is made of, with their words: none, so that its tiles decide; or
  * kernels that its matmuls are, as the comments say. */
@@ -94,12 +108,13 @@ struct work {
     uint64_t kernel;          /* enum work_kernel */
     uint64_t kernel_count;    /* Of a function between matmuls: kernels one after the other. */
     uint64_t result;          /* enum format of the gradients of weights that products give. */
+    uint64_t cast;            /* enum work_cast of products. */
     struct work_attended attended[WORK_ATTENDED_MAX]; /* Where `kernel` is one of attention. */
 };
 
 /* Works are compared as bytes, so none of these may be padding. */
 _Static_assert(sizeof(struct work) == WORK_MATMULS_MAX * sizeof(struct work_matmul) +
-                                          12 * sizeof(uint64_t) +
+                                          13 * sizeof(uint64_t) +
                                           WORK_ATTENDED_MAX * sizeof(struct work_attended),
                "struct work has no padding");
 

@@ -35,7 +35,7 @@
 
 enum {
     GRAPH_TENSORS_MAX = 64,
-    GRAPH_OPS_MAX = 40,
+    GRAPH_OPS_MAX = 56,
     GRAPH_ARRAYS_MAX = 6, /* Inputs of an op, its weights, its outputs. */
     GRAPH_BLOCKS_MAX = 2,
 };
@@ -144,6 +144,10 @@ struct graph_spread {
     bool over_sequence; /* Over ranks that share sequences. */
 };
 
+struct graph_quantise {
+    enum recipe_array array; /* What is cast. */
+};
+
 struct graph_sort {
     bool sums; /* Rows are added up. Else each is copied to where it is wanted. */
 };
@@ -175,6 +179,7 @@ struct graph_op {
         struct graph_exchange exchange;
         struct graph_spread spread;
         struct graph_sort sort;
+        struct graph_quantise quantise;
     } as;
 
     struct graph_gradients gradients;

@@ -23,10 +23,17 @@ const char *op_axis_name(enum op_axis axis)
 const char *op_pass_name(enum op_pass pass)
 {
     static const char *const names[] = {
-        [OP_FORWARD] = "forward",           [OP_AGAIN] = "again",
-        [OP_AGAIN_ALONE] = "again, alone",  [OP_INPUT_GRADIENT] = "d inputs",
-        [OP_WEIGHT_GRADIENT] = "d weights", [OP_BOTH_GRADIENTS] = "d inputs, d weights",
-        [OP_LEFT_GRADIENT] = "d left",      [OP_RIGHT_GRADIENT] = "d right",
+        [OP_FORWARD] = "forward",
+        [OP_AGAIN] = "again",
+        [OP_AGAIN_ALONE] = "again, alone",
+        [OP_INPUT_GRADIENT] = "d inputs",
+        [OP_WEIGHT_GRADIENT] = "d weights",
+        [OP_BOTH_GRADIENTS] = "d inputs, d weights",
+        [OP_LEFT_GRADIENT] = "d left",
+        [OP_RIGHT_GRADIENT] = "d right",
+        [OP_CAST] = "d results in fp8",
+        [OP_CAST_SECOND] = "second arrays",
+        [OP_CAST_WEIGHTS] = "weights in fp8",
     };
     return names[pass];
 }

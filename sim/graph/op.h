@@ -21,6 +21,9 @@ enum op_pass {
     OP_BOTH_GRADIENTS, /* In one kernel. */
     OP_LEFT_GRADIENT,  /* The gradient of the first of two inputs alone. */
     OP_RIGHT_GRADIENT, /* The gradient of the second of two inputs alone. */
+    OP_CAST,           /* The gradients of results come to the format of the products (casts.h). */
+    OP_CAST_SECOND,    /* Second arrays are made of what tp has gathered (casts.h). */
+    OP_CAST_WEIGHTS,   /* Weights come to that format, forward or backward (casts.h). */
 };
 
 /* Ranks that a collective is over. */
@@ -136,9 +139,15 @@ static inline bool op_is_forward(enum op_pass pass)
     return pass <= OP_AGAIN_ALONE;
 }
 
+/* Whether a pass of a product is kernels beside it. */
+static inline bool op_casts(enum op_pass pass)
+{
+    return pass >= OP_CAST;
+}
+
 static inline bool op_gives_input(enum op_pass pass)
 {
-    return !op_is_forward(pass) && pass != OP_WEIGHT_GRADIENT;
+    return !op_is_forward(pass) && pass != OP_WEIGHT_GRADIENT && !op_casts(pass);
 }
 
 static inline bool op_gives_weight(enum op_pass pass)
@@ -150,7 +159,7 @@ static inline bool op_gives_weight(enum op_pass pass)
  * the inputs' gradients. */
 static inline bool op_gives_weights(const struct graph_op *op, enum op_pass pass)
 {
-    return !op->kind->weights_apart || op_gives_weight(pass);
+    return (!op->kind->weights_apart && !op_casts(pass)) || op_gives_weight(pass);
 }
 
 /* What a pass of an op asks of a chip, and reads, whether its kind states it or not. */

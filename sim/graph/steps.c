@@ -1,5 +1,7 @@
 #include "sim/graph/steps.h"
 
+#include "sim/graph/casts.h"
+
 struct writer {
     const struct graph_sharded *sharded;
     const struct graph_backward *backward;
@@ -46,7 +48,10 @@ static struct graph_step moved_step(const struct writer *writer, uint8_t index, 
     uint32_t const gathered = kind == COLLECTIVE_ALL_REDUCE ? 0 : axis;
     uint64_t const elements =
         graph_elements(graph, gradient ? &at->gradient_at : &at->at, gathered);
-    enum format const format = gradient ? at->gradient : at->format;
+    enum format const format = kind == COLLECTIVE_ALL_GATHER
+                                   ? graph_cast_format(graph, &graph->op[index], of, gradient)
+                               : gradient ? at->gradient
+                                          : at->format;
     bool const by_width = axis == graph->terms->axis_w;
     SIM_ASSERT(by_width || (axis & graph->terms->axis_w) == 0);
     struct op_move const move = {.kind = kind,
@@ -74,6 +79,21 @@ static void own_moves_add(struct writer *writer, uint8_t index, enum op_pass pas
         step_add(writer,
                  (struct graph_step){.of = GRAPH_NONE, .op = index, .pass = pass, .move = move[i]});
     }
+}
+
+/* The kernels beside products that multiply in fp8. Those that no product waits for stand behind
+ * it: their place changes no time, and there they part no product from what is gathered or
+ * scattered beside it chunk by chunk. */
+static void casts_add(struct writer *writer, uint8_t index, enum op_pass pass, bool backward)
+{
+    const struct graph *graph = graph_of(writer);
+    const struct graph_op *op = &graph->op[index];
+    struct graph_step step = {.is_compute = true, .of = GRAPH_NONE, .op = index, .pass = pass};
+    if (!graph_casts(graph, op)) return;
+    if (pass == OP_CAST) step.work = graph_cast_gradients(writer->sharded, op);
+    if (pass == OP_CAST_SECOND) step.work = graph_cast_seconds(writer->sharded, op);
+    if (pass == OP_CAST_WEIGHTS) step.work = graph_cast_by_pass(graph, op, backward);
+    if (op_has_work(&step.work)) step_add(writer, step);
 }
 
 /* --- Forward, and again --- */
@@ -133,6 +153,7 @@ static void forward_add(struct writer *writer, uint8_t index, enum op_pass pass)
     sums_add(writer, index, pass, COLLECTIVE_ALL_REDUCE);
     own_moves_add(writer, index, pass, false);
     for (uint8_t i = 0; i < op->out_count; i++) gather_add(writer, index, pass, op->out[i]);
+    casts_add(writer, index, OP_CAST_WEIGHTS, /* backward= */ false);
 }
 
 static void again_add(struct writer *writer, uint8_t index)
@@ -162,8 +183,8 @@ static bool pass_of(const struct writer *writer, enum op_pass pass, enum op_pass
            (op_gives_weight(*ret_pass) && has_weight(writer));
 }
 
-/* What has to come before an op's gradients: the sum of its result's, if several ops read that, and
- * what the forward pass has scattered. */
+/* What has to come before an op's gradients: the sum of its result's, if several ops read that;
+ * that in the format of the products; and what the forward pass has scattered. */
 static void results_add(struct writer *writer, uint8_t index)
 {
     const struct graph *graph = graph_of(writer);
@@ -180,6 +201,7 @@ static void results_add(struct writer *writer, uint8_t index)
                                          .op = index,
                                          .pass = pass,
                                          .work = graph_gradient_sum(writer->sharded, op->out[i])});
+        if (i == 0) casts_add(writer, index, OP_CAST, /* backward= */ true);
         if (scatter != 0) tp_add(writer, index, pass, op->out[i], COLLECTIVE_ALL_GATHER, scatter);
     }
 }
@@ -234,6 +256,10 @@ static void gradient_add(struct writer *writer)
         partial_add(writer, gradient);
         if (op_gives_input(pass) && !apart) inputs_add(writer, gradient->op);
     }
+    if (last && has_weight(writer))
+        casts_add(writer, gradient->op, OP_CAST_SECOND, /* backward= */ true);
+    if (last && has_input(writer))
+        casts_add(writer, gradient->op, OP_CAST_WEIGHTS, /* backward= */ true);
     /* What ops of a side branch give is read by the sum of gradients alone, which comes last. */
     if (last && apart && has_input(writer)) inputs_add(writer, gradient->op);
 }

@@ -37,6 +37,7 @@
 #include "sim/base/format.h"
 #include "sim/base/units.h"
 #include "sim/kernels/fusion.h"
+#include "sim/kernels/recipe.h"
 #include "sim/mesh/sharding.h"
 
 enum { GRAPH_DIMENSIONS_MAX = 48 };
@@ -157,6 +158,14 @@ enum graph_remat {
 /* By policy, ended by NULL: "none". */
 extern const char *const graph_remat_names[];
 
+/* How what products multiply comes to fp8. */
+struct graph_casting {
+    const struct recipe *recipe;  /* NULL: no kernels of their own do it. */
+    const struct recipe_way *way; /* The recipe as the stack's library plays it. */
+    bool norms_belong;            /* Norms are kernels of that library. */
+    bool two;                     /* The gradient of weights multiplies a second array. */
+};
+
 struct graph_policy {
     enum graph_remat remat;
     bool by_tokens;   /* Between blocks tp splits tokens, not D. */
@@ -171,6 +180,7 @@ struct graph_policy {
                                 remat is. */
     bool names_kernels;      /* Works say which measured kernels they are made of. */
     const struct fusion *fusion; /* Kernels between matmuls; NULL: the fewest. */
+    struct graph_casting casts;  /* Of linear layers in fp8. */
     bool adds;                   /* Gradients of weights are added to an accumulator. */
     bool adds_of_experts;        /* Gradients of experts' weights are added to an accumulator. */
     bool used_before; /* Of the embedding, or of the head: another use of the matrix has left its

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/graph/casts.h"
 #include "sim/graph/op.h"
 
 enum { TEXT_BYTES = 96 };
@@ -178,6 +179,33 @@ void graph_set_behind(struct graph *graph, uint8_t first, uint8_t end, uint8_t b
     for (uint8_t i = first; i < end; i++) graph->op[i].gradients.behind = behind;
 }
 
+tensor graph_cast(struct graph *graph, tensor in, enum recipe_array array, const char *name)
+{
+    const struct graph_casting *casts = &graph->terms->policy.casts;
+    bool const normed = array == RECIPE_NORMED && casts->norms_belong;
+    if (casts->recipe == NULL) return in;
+    if (normed && casts->way->norms_write) {
+        uint32_t const tp = graph->terms->axis_y | graph->terms->axis_w;
+        bool const travels = (sharding_axes(&graph->tensor[in].at) & tp) != 0;
+        graph->tensor[in].format = FORMAT_FP8;
+        if (graph_cast_of(graph, array, travels).kernels == 0) return in;
+    }
+    struct graph_op *op = graph_op(graph, &op_kind_quantise, name, 1, &in);
+    op->as.quantise.array = array;
+    tensor const out = graph_result(graph, "In");
+    const struct graph_tensor *from = &graph->tensor[in];
+    struct graph_tensor *to = &graph->tensor[out];
+    *to = *from;
+    to->role = GRAPH_ACTIVATION;
+    to->format = FORMAT_FP8;
+    to->framework = (struct graph_framework_array){.kept = GRAPH_REMAT_NEVER};
+    to->made_by = graph_index(graph, op);
+    size_t const length = strlen(from->at.name);
+    if (length + 1 < sizeof to->at.name) (void)memcpy(to->at.name + length, "8", 2);
+    (void)snprintf(to->gradient_at.name, sizeof to->gradient_at.name, "%s", to->at.name);
+    return out;
+}
+
 struct graph_op *graph_norm(struct graph *graph, const char *name)
 {
     struct graph_op *op = graph_op(graph, &op_kind_norm, name, 0, NULL);
@@ -222,7 +250,8 @@ tensor graph_lookup(struct graph *graph, const char *table, const char *by_posit
 struct graph_op *graph_matmul(struct graph *graph, const char *name)
 {
     struct graph_op *op = graph_op(graph, &op_kind_matmul, name, 0, NULL);
-    op->as.matmul.math = graph->terms->formats.matmuls;
+    op->as.matmul.math =
+        graph->terms->policy.casts.recipe != NULL ? FORMAT_FP8 : graph->terms->formats.matmuls;
     return op;
 }
 

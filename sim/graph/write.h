@@ -36,6 +36,10 @@ struct graph_op *graph_norm(struct graph *graph, const char *name);
 tensor graph_normed(struct graph *graph, tensor in, const char *text);
 tensor graph_normed_by(struct graph *graph, tensor in, const char *weight, const char *text);
 
+/* What a linear layer multiplies, as its products read it: in fp8 where the step has a recipe of
+ * it, by an op of the name; else the array itself. */
+tensor graph_cast(struct graph *graph, tensor in, enum recipe_array array, const char *name);
+
 /* Rows of tables: of tokens, and by position, which are added. They are kept. */
 tensor graph_lookup(struct graph *graph, const char *table, const char *by_position,
                     const char *text);

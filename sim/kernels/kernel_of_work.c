@@ -17,6 +17,7 @@ static struct work_call product_call(const struct work *work, uint32_t index)
     struct work_call call = {.family = KERNEL_MATMUL,
                              .layout = KERNEL_TN,
                              .result = FORMAT_BF16,
+                             .cast = (enum work_cast)work->cast,
                              .side = {of->rows, of->columns, of->inner},
                              .count = of->count};
     if (work->kernel == WORK_KERNEL_INPUT || (gradients && is_first_half)) {
@@ -66,7 +67,7 @@ static const struct kernel_table *table_of(const struct kernel_stack *stack, enu
                                            const struct work_call *call)
 {
     if (call->family == KERNEL_MATMUL)
-        return kernel_table_of(stack, format, call->layout, call->result);
+        return kernel_table_of(stack, format, call->layout, call->result, call->cast);
     return kernel_attention_of(stack, call->family, format,
                                call->family == KERNEL_ATTENTION ||
                                        call->family == KERNEL_ATTENTION_BACKWARD
@@ -131,6 +132,7 @@ struct work_kernels kernel_of_work(const struct kernel_stack *stack, uint32_t co
         kernels.is_of_other_layout = kernels.is_of_other_layout || table->layout != call->layout;
         kernels.is_derived = kernels.is_derived || table->derived != NULL;
         kernels.is_of_other_mask = kernels.is_of_other_mask || call->is_of_other_mask;
+        kernels.is_of_other_scales = kernels.is_of_other_scales || table->cast != call->cast;
     }
     if (all_ps != 0) kernels.share_ppm = (uint32_t)(roofline_ps * PPM_ONE / all_ps);
     if (kernels.share_ppm == 0) kernels.share_ppm = 1;

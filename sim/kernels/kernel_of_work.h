@@ -14,6 +14,7 @@ struct work_kernels {
     bool is_of_other_layout;          /* A product's layout has no table; TN's was taken. */
     bool is_derived;                  /* A table was made from others. */
     bool is_of_other_mask;            /* A causal sequence stands for what is none. */
+    bool is_of_other_scales;          /* Operands with one scale an array stand for others. */
 };
 
 /* One kernel of an op, or more that are alike. */
@@ -22,6 +23,7 @@ struct work_call {
     enum kernel_layout layout; /* Of a product. */
     enum format stored;        /* Of keys and values of attention. */
     enum format result;        /* Of a product. */
+    enum work_cast cast;       /* Of a product. */
     uint64_t side[KERNEL_SIDES_MAX];
     uint64_t count;
     bool is_of_other_mask;

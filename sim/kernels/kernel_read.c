@@ -117,6 +117,21 @@ static bool reads_cache(enum kernel_family family)
     return family == KERNEL_DECODE || family == KERNEL_LATENT_DECODE;
 }
 
+/* Who has cast the operands before; nobody where it is left out. */
+static enum status cast_read(struct json *object, struct kernel_table *table, struct error *reterr)
+{
+    const char *names[WORK_CAST_COUNT] = {NULL};
+    struct json *value = json_take(object, "cast");
+    uint32_t index = 0;
+    table->cast = WORK_CAST_WITHIN;
+    if (value == NULL) return STATUS_OK;
+    for (uint32_t i = WORK_CAST_WITHIN + 1; i < WORK_CAST_COUNT; i++)
+        names[i - 1] = work_cast_name((enum work_cast)i);
+    STATUS_TRY(json_choice(value, names, &index, reterr));
+    table->cast = (enum work_cast)(WORK_CAST_WITHIN + 1 + index);
+    return STATUS_OK;
+}
+
 /* What tells a table from others of its family. */
 static enum status kind_read(struct json *object, struct kernel_table *table, struct error *reterr)
 {
@@ -130,6 +145,7 @@ static enum status kind_read(struct json *object, struct kernel_table *table, st
     STATUS_TRY(layout_read(object, &table->layout, reterr));
     if (json_take(object, "result") != NULL)
         STATUS_TRY(format_read(object, "result", &table->result, reterr));
+    STATUS_TRY(cast_read(object, table, reterr));
     value = json_take(object, "quantises");
     return value == NULL ? STATUS_OK : json_as_boolean(value, &table->quantises, reterr);
 }
@@ -173,9 +189,10 @@ static enum status base_find(struct kernel_reading *reading, struct json *of,
     if (json_take(of, "layout") != NULL) STATUS_TRY(layout_read(of, &layout, reterr));
     STATUS_TRY(json_end(of, keys, reterr));
     STATUS_TRY(kernel_reading_stack(reading, name, true, json_where(of), &stack, reterr));
-    *ret_base = family == KERNEL_MATMUL ? kernel_table_of(stack, table->format, layout, FORMAT_BF16)
-                                        : kernel_attention_of(stack, (enum kernel_family)family,
-                                                              table->format, table->stored);
+    *ret_base =
+        family == KERNEL_MATMUL
+            ? kernel_table_of(stack, table->format, layout, FORMAT_BF16, table->cast)
+            : kernel_attention_of(stack, (enum kernel_family)family, table->format, table->stored);
     bool const has_sides = *ret_base != NULL && kernel_side_count((*ret_base)->family) ==
                                                     kernel_side_count(table->family);
     if (has_sides && (family != KERNEL_MATMUL || (*ret_base)->layout == layout)) return STATUS_OK;
@@ -226,6 +243,7 @@ static enum status reference_read(struct kernel_reading *reading, struct json *o
     table->layout = kind.layout;
     table->result = kind.result;
     table->stored = kind.stored;
+    table->cast = kind.cast;
     if (base->of == NULL) STATUS_TRY(text_read(of, "stack", &table->of, reterr));
     if (factor == NULL) {
         if (base->family == kind.family && base->layout == kind.layout) return STATUS_OK;
@@ -242,12 +260,13 @@ static enum status reference_read(struct kernel_reading *reading, struct json *o
 static enum status keys_end(struct json *object, enum kernel_family family, bool is_reference,
                             struct error *reterr)
 {
-    const char *keys[4] = {NULL};
+    const char *keys[5] = {NULL};
     uint32_t count = 0;
     if (is_reference) keys[count++] = "factor";
     if (family == KERNEL_MATMUL) {
         keys[count++] = "result";
         keys[count++] = "quantises";
+        keys[count++] = "cast";
     }
     return json_end(object, keys, reterr);
 }

@@ -12,18 +12,29 @@ struct place {
     uint64_t part;
 };
 
-const struct kernel_table *kernel_table_of(const struct kernel_stack *stack, enum format format,
-                                           enum kernel_layout layout, enum format result)
+static const struct kernel_table *table_cast_so(const struct kernel_stack *stack,
+                                                enum format format, enum kernel_layout layout,
+                                                enum format result, enum work_cast cast)
 {
     const struct kernel_table *like = NULL;
     for (uint32_t i = 0; i < stack->table_count; i++) {
         const struct kernel_table *table = &stack->table[i];
         if (table->family != KERNEL_MATMUL || table->format != format) continue;
+        if (table->cast != cast) continue;
         if (table->layout == layout && table->result == result) return table;
         bool const is_nearer = like == NULL || like->layout != layout;
         if (table->layout == layout || (table->layout == KERNEL_TN && is_nearer)) like = table;
     }
     return like;
+}
+
+const struct kernel_table *kernel_table_of(const struct kernel_stack *stack, enum format format,
+                                           enum kernel_layout layout, enum format result,
+                                           enum work_cast cast)
+{
+    const struct kernel_table *table = table_cast_so(stack, format, layout, result, cast);
+    if (table != NULL || cast == WORK_CAST_WITHIN) return table;
+    return table_cast_so(stack, format, layout, result, WORK_CAST_TENSOR);
 }
 
 const struct kernel_table *kernel_attention_of(const struct kernel_stack *stack,

@@ -26,7 +26,7 @@ static bool is_same_kind(const struct kernel_table *one, const struct kernel_tab
 {
     return one->family == other->family && one->format == other->format &&
            one->layout == other->layout && one->stored == other->stored &&
-           one->result == other->result;
+           one->result == other->result && one->cast == other->cast;
 }
 
 static bool has_kind(const struct kernel_stack *stack, const struct kernel_table *table)
@@ -62,7 +62,8 @@ static enum status tables_read(struct kernel_reading *reading, struct json *list
     return STATUS_OK;
 }
 
-/* A share of HBM's rate for each kind of kernel. */
+/* A share of HBM's rate for each kind of kernel. Casts reach as much as the rest where a file says
+ * nothing of them. */
 static enum status shares_read(struct json *object, struct kernel_between *between,
                                struct error *reterr)
 {
@@ -72,7 +73,9 @@ static enum status shares_read(struct json *object, struct kernel_between *betwe
         struct json *value = NULL;
         int64_t ppm = 0;
         keys[i] = chain_name((enum chain)i);
-        STATUS_TRY(json_need(object, keys[i], &value, reterr));
+        between->share_ppm[i] = between->share_ppm[CHAIN_REST];
+        if (i == CHAIN_CAST && (value = json_take(object, keys[i])) == NULL) continue;
+        if (value == NULL) STATUS_TRY(json_need(object, keys[i], &value, reterr));
         STATUS_TRY(json_as_integer(value, 1, PPM_ONE, &ppm, reterr));
         between->share_ppm[i] = (uint32_t)ppm;
     }

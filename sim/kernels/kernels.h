@@ -11,6 +11,7 @@
 
 #include "sim/base/format.h"
 #include "sim/base/status.h"
+#include "sim/base/work.h"
 #include "sim/kernels/fusion.h"
 
 struct arena;
@@ -52,6 +53,7 @@ struct kernel_table {
     enum format stored;        /* Of a decode: of keys and values. Else `format`. */
     enum format result;        /* Of a matmul. */
     bool quantises;            /* The time of its casts to `format` is in a matmul's. */
+    enum work_cast cast;       /* Of a matmul: WITHIN, or who has cast its operands before. */
     const char *source;
     const char *of;      /* The stack whose table it is, or was made from; NULL: its own. */
     const char *derived; /* How it was made from that; NULL: it was measured. */
@@ -109,10 +111,13 @@ struct kernel_share {
     bool is_outside; /* A side lies outside the grid. */
 };
 
-/* The table of matmuls in a format: that of the layout and result, or of the layout alone, or TN's
- * where the stack has none of that layout; NULL where it has none of the format. */
+/* The table of matmuls in a format whose operands are cast as `cast` says: that of the layout and
+ * result, or of the layout alone, or TN's where the stack has none of that layout. Operands that
+ * come with other scales than any table's have the table of one scale an array. NULL: the stack has
+ * none of the format. */
 const struct kernel_table *kernel_table_of(const struct kernel_stack *stack, enum format format,
-                                           enum kernel_layout layout, enum format result);
+                                           enum kernel_layout layout, enum format result,
+                                           enum work_cast cast);
 
 /* The table of a family of attention whose keys and values are stored in a format, or NULL. */
 const struct kernel_table *kernel_attention_of(const struct kernel_stack *stack,

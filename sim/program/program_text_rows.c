@@ -59,6 +59,9 @@ static const char *const kernels[] = {
     WORK_KERNEL_TABLE(X) CHAIN_TABLE(X) NULL
 #undef X
 };
+/* By enum work_cast. */
+static const char *const casts[] = {"within", "tensor", "block", "row", "mx", NULL};
+_Static_assert(sizeof casts / sizeof *casts == WORK_CAST_COUNT + 1, "each cast has a word");
 static const char *const ways[] = {"chip", "host", NULL};
 
 /* Where a key means something. */
@@ -81,6 +84,11 @@ static bool gives_weights(const void *line)
 {
     uint64_t const kernel = ((const struct work *)line)->kernel;
     return kernel == WORK_KERNEL_WEIGHT || kernel == WORK_KERNEL_GRADIENTS;
+}
+
+static bool is_cast_apart(const void *line)
+{
+    return ((const struct work *)line)->cast != WORK_CAST_WITHIN;
 }
 
 static bool is_chain(const void *line)
@@ -179,6 +187,7 @@ static const struct text_row work_rows[] = {
     {WORD("kernel", work, kernel, kernels), .means = has_kernel},
     {WORD("result", work, result, formats), .means = gives_weights},
     {NUMBER("kernel_count", work, kernel_count, UINT16_MAX), .means = is_chain},
+    {WORD("cast", work, cast, casts), .means = is_cast_apart},
 };
 
 static const struct text_row matmul_rows[] = {

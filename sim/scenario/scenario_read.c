@@ -87,6 +87,7 @@ static enum status chip_defaults(struct arena *arena, struct scenario *scenario,
         plan->software.memory = workload_memory(plan, &chip);
         plan->software.protocols = workload_protocols(plan, &chip);
         plan->software.collective_cores = workload_collective_cores(plan, &chip);
+        plan->software.fp8_recipe = workload_recipe(plan, &chip);
     }
     if (status != STATUS_NO_MEMORY) return STATUS_OK;
     *reterr = unknown;

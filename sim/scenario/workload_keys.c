@@ -18,6 +18,11 @@ const char *const scenario_kind_choice[][2] = {
 };
 
 /* In the order of the enums of workload.h. */
+static const char *const recipe_names[] = {"none",
+#define RECIPE(name) #name,
+#include "workloads/recipes.def"
+#undef RECIPE
+                                           NULL};
 static const char *const tp_inputs_names[] = {"shards", "whole", NULL};
 static const char *const memory_names[] = {"book", "framework", NULL};
 const char *const scenario_attention_names[] = {"full", "causal", NULL};
@@ -253,6 +258,11 @@ const struct key workload_train_step_keys[] = {
         .help =
             "number format of each kind of tensor: [below](#formats). `optimizer` is that of each "
             "of Adam's two moments"),
+    ROW("fp8_recipe", key_choice, software.fp8_recipe, .choices = recipe_names,
+        .least = WORKLOAD_RECIPE_NONE, .preset = WORKLOAD_RECIPE_DEFAULT, .quiet = true,
+        .preset_text = "what the library of the `stack` does where `matmuls` are fp8, else `none`",
+        .help = "how what products multiply comes to fp8, and by which "
+                "[kernels](kernels.md#recipes-of-fp8); `none`: within the products"),
     ROW("gather", key_choice, gather, .choices = gather_names,
         .help = "the weights that one gather brings; a layer of the bare MLP is one block"),
     ROW("backward_order", key_choice, backward_order, .choices = backward_names,

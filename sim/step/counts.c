@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "sim/base/units.h"
+#include "sim/graph/casts.h"
 #include "sim/graph/count.h"
 #include "sim/graph/derive.h"
 #include "sim/graph/op.h"
@@ -203,6 +204,21 @@ static void read_add(const struct graph *graph, const struct part *part,
     ret_counts->activation_bytes += times * (products_bytes(&part->graph) - weights - rows);
 }
 
+/* Once a step, where weights stay in the format of the products until the next update. */
+static void weights_cast_add(const struct part *part, const struct graph *graph,
+                             struct workload_counts *counts)
+{
+    const struct graph_casting *casts = &graph->terms->policy.casts;
+    if (casts->recipe == NULL || !casts->way->weights_stay) return;
+    struct work const work = graph_cast_weights(graph);
+    double const bytes = (double)work.hbm_read_bytes + (double)work.hbm_write_bytes;
+    counts->hbm_bytes += (double)part->count * bytes;
+    counts->scarce.vmem_bytes += (double)part->count * bytes;
+    counts->scarce.vmem_longer_bytes += (double)part->count * bytes;
+    counts->ops.count += (double)part->count;
+    counts->ops.measured += (double)part->count;
+}
+
 static void part_add(const struct ranks *ranks, const struct step_part *which,
                      struct workload_counts *counts)
 {
@@ -219,6 +235,7 @@ static void part_add(const struct ranks *ranks, const struct step_part *which,
         move_add(&part, &part.graph.move[i], counts);
     if (ranks_serves(ranks)) read_add(&derived.graph, &part, &counts->inference);
     if (which->part == BLOCK_LAYER) {
+        weights_cast_add(&part, &derived.graph, counts);
         overlaps_add(&part, &derived, counts);
         blocks_add(&part, &derived.graph, counts);
     }

@@ -1,6 +1,7 @@
 #include "sim/step/emit.h"
 
 #include "sim/base/arena.h"
+#include "sim/graph/casts.h"
 #include "sim/step/emit_parts.h"
 
 /* --- Graphs --- */
@@ -358,6 +359,23 @@ void emit_sums(struct lower *lower)
         lower->parts_sum[of->place[pass->steps.step[at].op]] = emit.op[at];
         lower_need_before(lower, emit.op[at], LOWER_COMPUTE, lower_weight_gradient);
     }
+}
+
+void emit_weights_cast(struct lower *lower, enum lower_module module)
+{
+    const struct ranks *ranks = lower->ranks;
+    struct graph_casting const casts = workload_casts(ranks->plan, &ranks->machine->chip);
+    bool const has_layer =
+        module == MODULE_LAYER || module == MODULE_EXPERTS || module == MODULE_MTP;
+    if (!has_layer || casts.recipe == NULL || !casts.way->weights_stay) return;
+    const struct ranks_layer *layer = lower_layer_of(ranks, module);
+    struct step_part const part = {.part = BLOCK_LAYER,
+                                   .layer = layer->experts ? ranks->plan->model.layers - 1 : 0,
+                                   .kind = (uint32_t)(layer - ranks->layer)};
+    const struct lower_graph *of = emit_graph(lower, &part);
+    if (of == NULL) return;
+    struct work const work = graph_cast_weights(&of->derived.graph);
+    (void)lower_compute(lower, layer->experts ? "cast experts" : "cast layer", &work, 1);
 }
 
 /* Of one pass of inference; in training there is one. */

@@ -54,6 +54,10 @@ void emit_backward(struct lower *lower);
  * passes. */
 void emit_sums(struct lower *lower);
 
+/* Weights of a layer's products come to the products' format, where they stay so until the next
+ * update. */
+void emit_weights_cast(struct lower *lower, enum lower_module module);
+
 /* The streams on which collectives of the model's graphs lie. */
 void emit_streams(struct lower *lower, bool ret_used[LOWER_STREAM_COUNT]);
 

@@ -144,6 +144,7 @@ static struct graph_policy policy_of(const struct ranks *ranks)
     return (struct graph_policy){
         .names_kernels = ranks->machine->chip.kernels.stack != NULL,
         .fusion = ranks_fusion(ranks),
+        .casts = workload_casts(plan, &ranks->machine->chip),
         .remat = plan->remat,
         .by_tokens = plan->activations == WORKLOAD_ACTIVATIONS_TOKENS,
         .replicated = plan->activations == WORKLOAD_ACTIVATIONS_REPLICATED,
@@ -177,6 +178,8 @@ void graph_terms_of_part(const struct ranks *ranks, const struct step_part *part
         .formats = *formats,
         .policy = policy_of(ranks),
     };
+    /* Casts are kernels of their own then, and all else writes the format of activations. */
+    if (ret_terms->policy.casts.recipe != NULL) ret_terms->formats.matmuls = formats->activations;
     ret_terms->formats.head = formats->weights;
     ret_terms->formats.cache = formats->activations;
     ret_terms->policy.used_before = part->used_before;

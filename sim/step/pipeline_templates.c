@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "sim/step/emit.h"
 #include "sim/step/pipeline.h"
 
 /* Equal variants are equal byte by byte. */
@@ -124,6 +125,7 @@ static void update_add(struct pipeline *pipeline, enum lower_module module,
     };
     if (update.slots != 0) update.backward = reducing_template(pipeline, module, place);
     lower_update(lower, &update);
+    emit_weights_cast(lower, module);
 }
 
 static void reductions_add(struct lower *lower, enum lower_module module)

@@ -453,5 +453,6 @@ enum status refusals_check(const struct ranks *ranks, struct error *reterr)
     STATUS_TRY(axes_check(ranks, reterr));
     STATUS_TRY(shards_check(ranks, reterr));
     STATUS_TRY(attention_check(ranks, reterr));
+    STATUS_TRY(refusals_casts(ranks, reterr));
     return stages_check(ranks, reterr);
 }

@@ -73,11 +73,15 @@ enum workload_collective_cores {
     WORKLOAD_COLLECTIVE_CORES_NONE,
     WORKLOAD_COLLECTIVE_CORES_NCCL,
 };
+/* Casts of fp8: by the stack, none, or the place in the list of recipes (sim/kernels/recipe.h). */
+enum { WORKLOAD_RECIPE_DEFAULT, WORKLOAD_RECIPE_NONE, WORKLOAD_RECIPE_FIRST };
+
 /* What real software adds to what the book counts. */
 struct workload_software {
     enum workload_memory memory;
     enum workload_protocols protocols;
     enum workload_collective_cores collective_cores;
+    uint32_t fp8_recipe; /* WORKLOAD_RECIPE_... */
 };
 /* What is kept in the host's memory. */
 enum workload_offload {
@@ -196,6 +200,14 @@ enum workload_protocols workload_protocols(const struct workload_plan *plan,
  * software has NCCL's protocols. */
 enum workload_collective_cores workload_collective_cores(const struct workload_plan *plan,
                                                          const struct chip *chip);
+
+/* What `fp8_recipe` means on a machine: what was asked for, or what the stack's library does by
+ * itself. */
+uint32_t workload_recipe(const struct workload_plan *plan, const struct chip *chip);
+
+/* That recipe, as the stack's library plays it, whose casts are kernels of the step. `recipe` NULL:
+ * products have their casts within. */
+struct graph_casting workload_casts(const struct workload_plan *plan, const struct chip *chip);
 
 /* Lowers a plan to a program. Errors: dimensions that do not divide, combinations that are not
  * modelled, each with its place. */

@@ -189,9 +189,10 @@ print_schema() {
 
 # The catalogues, and an entry or two of each: a checksum of what is said.
 print_lists() {
-    for list in chips shapes collectives models blocks ops presets schedules scenarios \
-        'chips gb200-nvl72' 'chips tpu-v5p' 'shapes v5p-8192' 'collectives all_reduce_double_tree' \
-        'models deepseek-v3' 'models llama-3-70b' 'blocks experts' 'ops attention' \
+    for list in chips shapes collectives models blocks ops recipes presets schedules \
+        scenarios 'recipes current' 'chips gb200-nvl72' 'chips tpu-v5p' 'shapes v5p-8192' \
+        'collectives all_reduce_double_tree' 'models deepseek-v3' 'models llama-3-70b' \
+        'blocks experts' 'ops attention' \
         'kernels h100-sxm.trtllm' 'presets megatron' 'schedules zb-v' 'schedules dualpipe'; do
         # shellcheck disable=SC2086 # A catalogue, or with an entry.
         echo "$list $("$podsim" list $list | cksum)"

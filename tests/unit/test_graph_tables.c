@@ -112,6 +112,19 @@ static void stacks_mark(void)
     }
 }
 
+/* What a stack's library casts to fp8. */
+static void casts_mark(void)
+{
+    const char *const parts[MESH_ROLE_COUNT] = {[MESH_DP] = "gpu"};
+    struct machine_plan const plan = {
+        .chip = "h100-sxm", .profile = "measured", .stack = "te", .wrap = {-1, -1, -1}};
+    struct workload_case made;
+    assert_int_equal(case_build_on(&made, &case_llama_70b, &plan, parts), STATUS_OK);
+    made.plan.formats.matmuls = FORMAT_FP8;
+    parts_mark(&made);
+    case_free(&made);
+}
+
 static void each_is_written_for_some_model(void **state)
 {
     (void)state;
@@ -119,6 +132,7 @@ static void each_is_written_for_some_model(void **state)
     models_mark();
     steps_mark();
     stacks_mark();
+    casts_mark();
     inference_mark();
     for (uint32_t k = 0; k < op_kind_count; k++)
         if (!kind_written[k]) fail_msg("no block writes the op %s", op_kind_table[k]->name);

@@ -207,7 +207,8 @@ static void shipped_tables_have_what_was_measured(void **state)
     };
     struct kernel_stack stack;
     case_ok(kernel_stack_find(case_arena, "trtllm", "h100-sxm", "", &stack, &case_error));
-    const struct kernel_table *table = kernel_table_of(&stack, FORMAT_BF16, KERNEL_TN, FORMAT_BF16);
+    const struct kernel_table *table =
+        kernel_table_of(&stack, FORMAT_BF16, KERNEL_TN, FORMAT_BF16, WORK_CAST_WITHIN);
     assert_non_null(table);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         uint32_t const ppm = kernel_table_share(table, rows[i].side, CORES).ppm;

@@ -42,8 +42,10 @@ static void a_factor_makes_a_table_of_another(void **state)
                    "[500000, 250000]}, \"derived\": \"a case\", \"source\": \"x\", \"rows\": 3, "
                    "\"error_median_ppm\": 1, \"error_ninetieth_ppm\": 2}]",
                    &mine));
-    const struct kernel_table *table = kernel_table_of(&mine, FORMAT_BF16, KERNEL_NT, FORMAT_FP32);
-    const struct kernel_table *of = kernel_table_of(&sglang, FORMAT_BF16, KERNEL_TN, FORMAT_BF16);
+    const struct kernel_table *table =
+        kernel_table_of(&mine, FORMAT_BF16, KERNEL_NT, FORMAT_FP32, WORK_CAST_WITHIN);
+    const struct kernel_table *of =
+        kernel_table_of(&sglang, FORMAT_BF16, KERNEL_TN, FORMAT_BF16, WORK_CAST_WITHIN);
     assert_non_null(table);
     assert_string_equal(table->of, "h100-sxm.sglang");
     assert_string_equal(table->derived, "a case");
@@ -59,8 +61,9 @@ static void a_factor_makes_a_table_of_another(void **state)
         assert_in_range(kernel_table_share(table, side, CORES).ppm, wanted - 2, wanted + 2);
     }
     /* The layout is nearer than TN, whatever its result, and there is no other. */
-    assert_ptr_equal(kernel_table_of(&mine, FORMAT_BF16, KERNEL_NT, FORMAT_BF16), table);
-    assert_null(kernel_table_of(&mine, FORMAT_BF16, KERNEL_NN, FORMAT_BF16));
+    assert_ptr_equal(kernel_table_of(&mine, FORMAT_BF16, KERNEL_NT, FORMAT_BF16, WORK_CAST_WITHIN),
+                     table);
+    assert_null(kernel_table_of(&mine, FORMAT_BF16, KERNEL_NN, FORMAT_BF16, WORK_CAST_WITHIN));
 }
 
 static void no_factor_lifts_a_share_above_one(void **state)
@@ -92,15 +95,18 @@ static void all_tables_of_another_stack_are_taken_but_those_of_its_own(void **st
                        "\"error_median_ppm\": 0, \"error_ninetieth_ppm\": 0}]",
                        &mine));
     assert_int_equal(mine.table_count, te.table_count);
-    assert_string_equal(kernel_table_of(&mine, FORMAT_BF16, KERNEL_NN, FORMAT_BF16)->of,
-                        "h100-sxm.trtllm");
+    assert_string_equal(
+        kernel_table_of(&mine, FORMAT_BF16, KERNEL_NN, FORMAT_BF16, WORK_CAST_WITHIN)->of,
+        "h100-sxm.trtllm");
     const struct kernel_table *products =
-        kernel_table_of(&mine, FORMAT_BF16, KERNEL_TN, FORMAT_BF16);
+        kernel_table_of(&mine, FORMAT_BF16, KERNEL_TN, FORMAT_BF16, WORK_CAST_WITHIN);
     assert_string_equal(products->of, "h100-sxm.sglang");
     assert_null(products->derived);
-    assert_true(kernel_table_of(&mine, FORMAT_FP8, KERNEL_TN, FORMAT_BF16)->quantises);
-    assert_string_equal(kernel_table_of(&eager, FORMAT_BF16, KERNEL_TN, FORMAT_BF16)->derived,
-                        "shares of another chip");
+    assert_true(
+        kernel_table_of(&mine, FORMAT_FP8, KERNEL_TN, FORMAT_BF16, WORK_CAST_WITHIN)->quantises);
+    assert_string_equal(
+        kernel_table_of(&eager, FORMAT_BF16, KERNEL_TN, FORMAT_BF16, WORK_CAST_WITHIN)->derived,
+        "shares of another chip");
 }
 
 /* A stack that takes the tables of its own chip has their clock, unless it has one; of another chip
@@ -192,7 +198,8 @@ static void shipped_training_tables_have_what_was_measured(void **state)
         struct kernel_stack const te = shipped(rows[i].chip, "te");
         const struct kernel_table *table =
             rows[i].family == KERNEL_MATMUL
-                ? kernel_table_of(&te, FORMAT_BF16, rows[i].layout, rows[i].result)
+                ? kernel_table_of(&te, FORMAT_BF16, rows[i].layout, rows[i].result,
+                                  WORK_CAST_WITHIN)
                 : kernel_attention_of(&te, rows[i].family, FORMAT_BF16, FORMAT_BF16);
         double const share = kernel_table_share(table, rows[i].side, 108).ppm / 1e6;
         case_near(share, rows[i].share, rows[i].within);

@@ -10,6 +10,7 @@ or more. A launch is the least that a residual sum takes on few tokens.
     Vidur        microsoft/vidur at 7d475133, MIT: vLLM's kernels on A100 and H100
     NeuSight     sitar-lab/NeuSight at 6945927d, MIT: PyTorch's kernels on A100 PCIe
     SimuMax      MooreThreads/SimuMax at 4dcaae51, Apache-2.0: fits of Transformer Engine's kernels
+    TensorRT-LLM ai-dynamo/aiconfigurator at 095f58a5, Apache-2.0: casts to fp8, of 2 bytes to 1
 
 A kind that nobody measured on a chip has the share of the chip before it; the source says so.
 """
@@ -28,6 +29,8 @@ LARGE_BYTES = 100e6
 MODELS = {"Llama-2-7b": (4096, 11008, 32, 32), "Llama-2-70b": (8192, 28672, 64, 8)}
 HEAD = 128
 VIDUR = {"a100-sxm": ("a100_sxm", 2.039e12), "h100-sxm": ("h100_sxm", 3.35e12)}
+CASTS = {"h100-sxm": ("h100_sxm", 3.35e12), "h200-sxm": ("h200_sxm", 4.8e12), "b200": ("b200_sxm", 8e12),
+         "gb200-nvl72": ("gb200", 8e12)}
 VIDUR_OPS = {"norm": "input_layernorm", "sum": "add", "gate": "mlp_act", "turn": "attn_rope"}
 NEUSIGHT = {"function": "gelu", "loss": "softmax", "norm": "ln"}
 NEUSIGHT_HBM = {"a100_pcie_40gb": 1.555e12, "a100_pcie_80gb": 1.935e12}
@@ -56,6 +59,17 @@ def vidur_shares(folder, chip):
         if op == "sum":
             launch_us = statistics.median(us for moved, us in times if moved < LARGE_BYTES / 50)
     return shares, launch_us
+
+
+def cast_share(folder, chip):
+    """Of casts to fp8; None of a chip without."""
+    if chip not in CASTS:
+        return None
+    with open(os.path.join(folder, f"{CASTS[chip][0]}.quantize_scale_matrix.trtllm-1.3.0rc20.csv")) as text:
+        rows = [(3 * int(row["m"]) * int(row["k"]), float(row["latency_us"]))
+                for row in csv.DictReader(text)]
+    return statistics.median(moved / us * 1e6 / CASTS[chip][1] for moved, us in rows
+                             if moved >= LARGE_BYTES)
 
 
 def neusight_shares(folder):
@@ -94,9 +108,12 @@ def between_of(folder, chip, stack):
         shares["loss"] = fits["ce"]
         sources.append("sum, function, loss, update, rest: SimuMax's B200")
     shares["update"] = shares["rest"] = shares["function"]
-    order = ["rest", "norm", "sum", "gate", "function", "turn", "loss", "update"]
+    shares["cast"] = None if stack in SERVED else cast_share(folder, chip)
+    if shares["cast"] is not None:
+        sources.append("cast: TensorRT-LLM's")
+    order = ["rest", "norm", "sum", "gate", "function", "turn", "loss", "update", "cast"]
     return {"fusion": FUSIONS[stack], "source": "; ".join(sources), "launch": f"{launch_us:g}us",
-            "share_ppm": {op: min(1000000, round(shares[op] * 1e6)) for op in order}}
+            "share_ppm": {op: min(1000000, round(shares[op] * 1e6)) for op in order if shares[op] is not None}}
 
 
 def main():

@@ -5,12 +5,24 @@ FLOP/s and of the bytes of both operands and the result over the data sheet's HB
 the powers of two. A point is the median of the shares of the rows at it and at its neighbours in m
 within 2 %, so that a spike of one row does not become a table's. A point that nobody measured has the
 share of the nearest m of its n and k, or of the nearest k.
+
+Rows in fp8 multiply x that lies in bf16: their time has the largest number of x, from which its scale
+follows, and the cast of x; in blocks, one kernel for both. quantize_computescale and
+quantize_scale_matrix have these two alone. A table whose `cast` is "tensor" is of the rows less both;
+one whose `cast` is "block" is of the rows in blocks less the cast, which moves as many bytes there.
 """
 import itertools
 
 import tables
 
-FORMATS = {"bfloat16": "bf16", "fp8": "fp8"}  # Of a table; what is not here is left out.
+# Tables by the publisher's format: format, `cast`, and the kernels whose time is left out. What is not
+# here is left out.
+SCALE, CAST = "quantize_computescale", "quantize_scale_matrix"
+TABLES = {"bfloat16": [("bf16", None, ())],
+          "fp8": [("fp8", None, ()), ("fp8", "tensor", (SCALE, CAST))],
+          "fp8_block": [("fp8", "block", (CAST,))]}
+LESS = {None: "", "tensor": "; fp8 less the scale and the cast of x, measured alone",
+        "block": "; fp8_block less a cast of x, measured alone"}
 
 
 def roofline_us(shape, element_bytes, flop_per_s, bytes_per_s):
@@ -19,19 +31,35 @@ def roofline_us(shape, element_bytes, flop_per_s, bytes_per_s):
     return max(2 * m * n * k / flop_per_s, moved / bytes_per_s) * 1e6
 
 
+def casts_of(folder, source):
+    """Times of the kernels that cast x, by kernel and sides of x."""
+    chip, _, stack, version = source
+    times = {}
+    for family in (SCALE, CAST):
+        try:
+            for row in tables.rows_of_file(folder, chip, family, stack, version):
+                times[(family, int(row["m"]), int(row["k"]))] = float(row["latency_us"])
+        except FileNotFoundError:  # A chip without fp8, or a stack without such rows.
+            return {}
+    return times
+
+
 def shares_of(folder, source):
-    """Shares by format and shape."""
+    """Shares by format and cast, and shape."""
     chip, family, stack, version = source
     rates, bytes_per_s = tables.rates_of(tables.CHIPS[chip])
-    shares = {}
+    casts, shares = casts_of(folder, source), {}
     for row in tables.rows_of_file(folder, chip, family, stack, version):
-        name = FORMATS.get(row.get("gemm_dtype", "bfloat16"))
-        if name is None:
-            continue
         shape = (int(row["m"]), int(row["n"]), int(row["k"]))
-        least = roofline_us(shape, tables.ELEMENT_BYTES[name], tables.amount(rates[name]),
-                            tables.amount(bytes_per_s))
-        shares.setdefault(name, {})[shape] = least / float(row["latency_us"])
+        for name, cast, without in TABLES.get(row.get("gemm_dtype", "bfloat16"), []):
+            left_out = [casts.get((kernel, shape[0], shape[2])) for kernel in without]
+            if None in left_out:
+                continue
+            least = roofline_us(shape, tables.ELEMENT_BYTES[name], tables.amount(rates[name]),
+                                tables.amount(bytes_per_s))
+            alone = float(row["latency_us"]) - sum(left_out)
+            if alone >= least or cast is None:  # Noise of a difference is not faster than the chip.
+                shares.setdefault((name, cast), {})[shape] = least / alone
     return shares
 
 
@@ -57,17 +85,20 @@ def made(folder, source):
     chip, family, stack, version = source
     rates, bytes_per_s = tables.rates_of(tables.CHIPS[chip])
     result = []
-    for name, shares in sorted(shares_of(folder, source).items()):
+    of_shares = shares_of(folder, source)
+    for name, cast in sorted(of_shares, key=lambda kind: (kind[0], kind[1] or "")):
+        shares = of_shares[(name, cast)]
         axes, grid = grid_of(shares)
         # Rows in fp8 have the cast of x in their time.
         head = {
             "format": name,
             "layout": "TN",
-        } | ({"quantises": True} if name == "fp8" else {}) | {
-            "source": tables.source_of(chip, family.split("_")[0], stack, version),
+        } | ({"quantises": True} if name == "fp8" and cast is None else {}) | (
+            {"cast": cast} if cast is not None else {}) | {
+            "source": tables.source_of(chip, family.split("_")[0], stack, version) + LESS[cast],
             "flop_rate": rates[name],
             "hbm_rate": bytes_per_s,
         }
-        result.append(tables.table_of(f"{chip} {stack} {name}", head, ("m", "n", "k"), axes, grid,
-                                      shares.items()))
+        result.append(tables.table_of(f"{chip} {stack} {name} {cast or ''}", head, ("m", "n", "k"),
+                                      axes, grid, shares.items()))
     return result

@@ -292,7 +292,7 @@ def framework_of(row, ranks, facts, assumed):
     facts["precision"] = "fp8" if "fp8" in precision or "float8" in precision else "bf16"
     if re.search(r"(?i)mxfp8", precision):
         facts["recipe"] = "mxfp8"
-    elif "tensorwise" in precision or "rowwise" in precision:
+    elif re.search("tensorwise|rowwise|-cs$", precision):
         facts["recipe"] = precision.split("-")[1]
     if "PURE" in row["precision"]:
         facts["gradients"] = "bf16"

@@ -240,11 +240,12 @@ static void write(struct graph *g, const struct model *model)
     graph_norm(g, "norm");
     tensor const in = graph_normed(g, x, "In");
     graph_set_linear(g, in);
+    tensor const cast = graph_cast(g, in, RECIPE_NORMED, "Cast In");
 
     graph_matmul(g, g->terms->borrows ? "Q" : "QKV")->joined = true;
     graph_set_names(g, "dIn", "dW_QKV");
-    struct attention_heads const heads = attention_products(g, model, in);
-    tensor const a = attention_between(g, model, heads);
+    struct attention_heads const heads = attention_products(g, model, cast);
+    tensor const a = graph_cast(g, attention_between(g, model, heads), RECIPE_FOUND, "Cast A");
 
     graph_matmul(g, "O");
     graph_set_names(g, "dA", "dW_O");

@@ -45,16 +45,17 @@ struct mla_latents mla_down(struct graph *g, const struct model *model, bool apa
     graph_norm(g, "norm");
     tensor const in = graph_normed(g, x, "In");
     graph_set_linear(g, in);
+    tensor const cast = graph_cast(g, in, RECIPE_NORMED, "Cast In");
 
     struct graph_op *down = graph_matmul(g, direct ? "Q,Down" : "Down");
     down->joined = true;
     graph_set_names(g, "dIn", direct ? "dW_Q,down" : "dW_down");
     if (direct)
-        query_write(g, in, apart, &of);
+        query_write(g, cast, apart, &of);
     else
-        cq = graph_product(g, in, "W_DQ[D_WX, Cq]", "CQ[B_ZXW, Cq]");
-    tensor const ckv = graph_product(g, in, "W_DKV[D_WX, Ckv]", "CKV[B_ZXW, Ckv]");
-    of.kr = graph_product(g, in, "W_KR[D_WX, R]", "KR[B_ZXW, R]");
+        cq = graph_product(g, cast, "W_DQ[D_WX, Cq]", "CQ[B_ZXW, Cq]");
+    tensor const ckv = graph_product(g, cast, "W_DKV[D_WX, Ckv]", "CKV[B_ZXW, Ckv]");
+    of.kr = graph_product(g, cast, "W_KR[D_WX, R]", "KR[B_ZXW, R]");
     graph_set_columns_of_previous(g, down->weight[down->weight_count - 1]); /* W_DKV has both. */
 
     graph_norm(g, "LatentNorm");
@@ -113,12 +114,14 @@ static void write(struct graph *g, const struct model *model)
     tensor latents[] = {of.lkv, of.kr};
     if (gathers) cached_rows_gather(g, 2, (const tensor[]){of.lkv, of.kr}, texts, latents);
 
+    tensor const lq = direct ? of.lq : graph_cast(g, of.lq, RECIPE_NORMED, "Cast LQ");
+    tensor const lkv = graph_cast(g, latents[0], RECIPE_NORMED, "Cast LKV");
     /* They are many times as large as the latents, and come again from them. */
     graph_matmul(g, "Up");
     graph_set_names(g, "dLatent", "dW_up");
     tensor const q =
-        direct ? of.q : graph_product(g, of.lq, "W_UQ[Cq_X, N_YW, H]", "Q[B_ZXW, N_YW, H]");
-    tensor const kv = graph_product(g, latents[0], "W_UKV[Ckv_X, N_YW, J]",
+        direct ? of.q : graph_product(g, lq, "W_UQ[Cq_X, N_YW, H]", "Q[B_ZXW, N_YW, H]");
+    tensor const kv = graph_product(g, lkv, "W_UKV[Ckv_X, N_YW, J]",
                                     gathers ? "KV[Sg_ZX, N_YW, J]" : "KV[B_ZXW, N_YW, J]");
     tensor const r =
         graph_copied(g, latents[1], gathers ? "R[Sg_ZX, N_YW, R]" : "R[B_ZXW, N_YW, R]");
@@ -126,7 +129,9 @@ static void write(struct graph *g, const struct model *model)
     graph_set_kept(g, kv, GRAPH_REMAT_NONE, GRAPH_REMAT_NONE);
 
     tensor const heads[] = {q, kv, r};
-    tensor const a = (g->terms->cache.is_there ? prompts_write : flash_write)(g, model, &of, heads);
+    tensor const found =
+        (g->terms->cache.is_there ? prompts_write : flash_write)(g, model, &of, heads);
+    tensor const a = graph_cast(g, found, RECIPE_FOUND, "Cast A");
 
     graph_matmul(g, "O");
     graph_set_names(g, "dA", "dW_O");

@@ -3,6 +3,7 @@
  * computed on the way, from its own inputs, and so is its gradient.
  */
 #include "sim/base/units.h"
+#include "sim/graph/casts.h"
 #include "sim/graph/op.h"
 
 /* A product on one chip. A dimension of the weight that left has is summed over, unless the result
@@ -248,6 +249,8 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
                  struct work *ret_work)
 {
     struct work work = products(sharded, op, pass == OP_FORWARD || !op_is_forward(pass));
+    if (graph_casts(sharded->graph, op))
+        work.cast = sharded->graph->terms->policy.casts.recipe->cast;
     if (sharded->graph->terms->policy.names_kernels) {
         work.kernel = kernel_of(pass);
         if (op_gives_weight(pass) && op->weight_count > 0)

@@ -91,6 +91,10 @@ static const char *bound_text(const struct compute_time *time)
       WHERE(kernels.table != NULL, FLAG(kernels.is_of_other_layout)), HIDDEN)                      \
     X(OTHER_MASK, "other_mask", WHERE(kernels.table != NULL, FLAG(kernels.is_of_other_mask)),      \
       HIDDEN)                                                                                      \
+    X(CAST, "cast",                                                                                \
+      WHERE(is_product &&call.cast != WORK_CAST_WITHIN, WORDS(work_cast_name(call.cast))), HIDDEN) \
+    X(OTHER_SCALES, "other_scales",                                                                \
+      WHERE(is_product &&call.cast != WORK_CAST_WITHIN, FLAG(kernels.is_of_other_scales)), HIDDEN) \
     X(REMARK, NULL, WHERE(remark[0] != '\0', WORDS(remark)), SHOWN(NULL, "", -24, column_words))
 
 enum { OPS(COLUMN_NAME) OPS_TOTAL };
@@ -103,6 +107,7 @@ static const char *remark_of(const struct work_kernels *kernels)
     return kernels->is_outside           ? "outside the grid"
            : kernels->is_of_other_layout ? "derived: other layout"
            : kernels->is_of_other_mask   ? "derived: other mask"
+           : kernels->is_of_other_scales ? "derived: other scales"
            : kernels->is_derived         ? "derived"
                                          : "";
 }

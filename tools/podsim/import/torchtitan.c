@@ -88,7 +88,7 @@ static const struct import_row plain[] = {
     {NULL, IMPORT_NOTHING, 0, NULL, NULL},
 };
 
-#define SCALES "how scales of fp8 are found; podsim casts without a kernel of its own"
+#define SCALES "how scales of fp8 are found: \"fp8_recipe\" says it, on a machine with a \"stack\""
 #define STAGES "which layers a stage has; podsim takes as many on each, or one less at the ends"
 
 static const struct import_row lacks[] = {

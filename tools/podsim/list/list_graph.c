@@ -1,7 +1,8 @@
-/* list_graph.c: kinds of ops, and blocks of models. */
+/* list_graph.c: kinds of ops, blocks of models, recipes of fp8. */
 #include "sim/base/strbuf.h"
 #include "sim/graph/block.h"
 #include "sim/graph/op.h"
+#include "sim/kernels/recipe.h"
 #include "sim/model/model_read.h"
 #include "tools/podsim/list/list_text.h"
 
@@ -14,6 +15,16 @@ static bool op_at(uint32_t index, struct list_entry *ret_entry)
 }
 
 const struct list_entries list_ops = {"op", 0, op_at, NULL};
+
+static bool recipe_entry_at(uint32_t index, struct list_entry *ret_entry)
+{
+    const struct recipe *recipe = recipe_at(index);
+    if (recipe == NULL) return false;
+    *ret_entry = (struct list_entry){recipe->name, recipe->help, recipe->source, NULL};
+    return true;
+}
+
+const struct list_entries list_recipes = {"recipe", 0, recipe_entry_at, NULL};
 
 static bool block_at(uint32_t index, struct list_entry *ret_entry)
 {

@@ -106,9 +106,11 @@ static void head_add(const struct kernel_table *table, struct strbuf *text)
 {
     strbuf_add(text, "\n%s in %s", kernel_family_name(table->family), format_name(table->format));
     if (table->family == KERNEL_MATMUL)
-        strbuf_add(text, ", layout %s%s%s", kernel_layout_name(table->layout),
+        strbuf_add(text, ", layout %s%s%s%s%s", kernel_layout_name(table->layout),
                    table->result == FORMAT_FP32 ? ", into fp32" : "",
-                   table->quantises ? ", casts included" : "");
+                   table->quantises ? ", casts included" : "",
+                   table->cast == WORK_CAST_WITHIN ? "" : ", without casts, scales by ",
+                   table->cast == WORK_CAST_WITHIN ? "" : work_cast_name(table->cast));
     if (table->family == KERNEL_DECODE || table->family == KERNEL_LATENT_DECODE)
         strbuf_add(text, ", keys and values in %s", format_name(table->stored));
     strbuf_add(text, ": shares of %s and %s\n", table_flop_rate((double)table->flop_per_s).text,

@@ -38,7 +38,7 @@ struct list_entries {
                              struct error *reterr);
 };
 
-extern const struct list_entries list_primitives, list_forms, list_ops, list_blocks;
+extern const struct list_entries list_primitives, list_forms, list_ops, list_blocks, list_recipes;
 
 /* A line for each: its name and help. */
 void list_entries_add(const struct list_entries *entries, struct strbuf *text);

@@ -208,7 +208,10 @@ static enum status row_prepare(struct validate *validate, const struct published
     if (row->kind == PUBLISHED_COLLECTIVE) return STATUS_OK;
     stack_find(validate->arena, row, result);
     struct session_source source = source_of(row, result);
-    source.settings[source.setting_count++].text = "/machine/stack=none"; /* Read where it plays. */
+    /* The stack is read where the row plays, and with it how the stack casts. */
+    source.settings[source.setting_count++].text = "/machine/stack=none";
+    if (row->kind == PUBLISHED_STEP && row->policy.recipe != NULL)
+        source.settings[source.setting_count++].text = "/workload/fp8_recipe=none";
     enum status status = session_build(&session, &source, SESSION_MESH, reterr);
     if (status == STATUS_OK) status = useful_find(&session, row, result, reterr);
     session_close(&session);

@@ -142,11 +142,30 @@ static enum status mesh_set(const struct writing *writing, const struct placing 
     return STATUS_OK;
 }
 
+/* Recipes of fp8 by the words of publications. A row that says none has what its stack's library
+ * does by itself. */
+static enum status recipe_set(const struct writing *writing, const struct published_policy *policy,
+                              struct error *reterr)
+{
+    static const char *const words[][2] = {{"tensorwise", "current"}, /* torchao's. */
+                                           {"cs", "current"},         /* Megatron-Bridge's. */
+                                           {"rowwise", "rowwise"},
+                                           {"mxfp8", "mxfp8"}};
+    if (policy->recipe == NULL) return STATUS_OK;
+    for (uint32_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (name_same(policy->recipe, words[i][0]))
+            return set(writing, reterr, "/workload/fp8_recipe=%s", words[i][1]);
+    return error_set(reterr, STATUS_NOT_FOUND, "recipe",
+                     "podsim has no recipe of fp8 for \"%.40s\"; \"cs\" is one that it has",
+                     policy->recipe);
+}
+
 static enum status formats_set(const struct writing *writing, const struct published_policy *policy,
                                struct error *reterr)
 {
     if (name_same(policy->precision, "fp8"))
         STATUS_TRY(set(writing, reterr, "/workload/formats/matmuls=fp8"));
+    STATUS_TRY(recipe_set(writing, policy, reterr));
     if (policy->gradients == NULL) return STATUS_OK;
     return set(writing, reterr, "/workload/formats/gradients=%s", policy->gradients);
 }

@@ -82,17 +82,30 @@ static enum status shares_read(struct json *object, struct kernel_between *betwe
     return json_end(object, keys, reterr);
 }
 
-static enum status clock_read(struct json *object, struct kernel_stack *stack, struct error *reterr)
+/* Members of "clock", and of "fp8" in it. */
+static enum status share_read(struct json *object, uint32_t *ret_ppm, const char **ret_source,
+                              struct error *reterr)
 {
-    static const char *const keys[] = {"ppm", "source", NULL};
     struct json *value = NULL;
     int64_t ppm = 0;
     STATUS_TRY(json_as_object(object, reterr));
     STATUS_TRY(json_need(object, "ppm", &value, reterr));
     STATUS_TRY(json_as_integer(value, KERNEL_CLOCK_LEAST_PPM, PPM_ONE, &ppm, reterr));
-    stack->clock_ppm = (uint32_t)ppm;
+    *ret_ppm = (uint32_t)ppm;
     STATUS_TRY(json_need(object, "source", &value, reterr));
-    STATUS_TRY(json_as_string(value, &stack->clock_source, reterr));
+    return json_as_string(value, ret_source, reterr);
+}
+
+static enum status clock_read(struct json *object, struct kernel_stack *stack, struct error *reterr)
+{
+    static const char *const keys[] = {"ppm", "source", "fp8", NULL};
+    static const char *const fp8_keys[] = {"ppm", "source", NULL};
+    STATUS_TRY(share_read(object, &stack->clock_ppm, &stack->clock_source, reterr));
+    struct json *fp8 = json_take(object, "fp8");
+    if (fp8 != NULL) {
+        STATUS_TRY(share_read(fp8, &stack->clock_fp8_ppm, &stack->clock_fp8_source, reterr));
+        STATUS_TRY(json_end(fp8, fp8_keys, reterr));
+    }
     return json_end(object, keys, reterr);
 }
 
@@ -133,6 +146,8 @@ static enum status others_take(struct kernel_reading *reading, struct json *valu
     if (is_here && stack->clock_ppm == 0) {
         stack->clock_ppm = other->clock_ppm;
         stack->clock_source = other->clock_source;
+        stack->clock_fp8_ppm = other->clock_fp8_ppm;
+        stack->clock_fp8_source = other->clock_fp8_source;
     }
     for (uint32_t i = 0; i < other->table_count; i++) {
         struct kernel_table *table = &stack->table[stack->table_count];

@@ -82,6 +82,8 @@ struct kernel_stack {
      * that ran alone and cool; 0: the tables have the clock of a step. */
     uint32_t clock_ppm;
     const char *clock_source;
+    uint32_t clock_fp8_ppm; /* The same of products in fp8; 0: they have the clock of the others. */
+    const char *clock_fp8_source;
     struct kernel_table table[KERNEL_TABLES_MAX];
     uint32_t table_count;
     struct kernel_between between;

@@ -82,11 +82,21 @@ uint32_t machine_clock_ppm(const struct machine_plan *plan, const struct chip *c
     return stack != NULL && stack->clock_ppm != 0 ? stack->clock_ppm : PPM_ONE;
 }
 
+uint32_t machine_clock_fp8_ppm(const struct machine_plan *plan, const struct chip *chip)
+{
+    const struct kernel_stack *stack = chip->kernels.stack;
+    if (plan->clock_fp8_ppm != 0) return plan->clock_fp8_ppm;
+    if (plan->clock_ppm == 0 && stack != NULL && stack->clock_fp8_ppm != 0)
+        return stack->clock_fp8_ppm;
+    return machine_clock_ppm(plan, chip);
+}
+
 /* Only what computes follows the clock that a power limit sets: HBM and links have their own. */
-static void apply_clock(uint32_t clock_ppm, struct chip *chip)
+static void apply_clock(uint32_t clock_ppm, uint32_t fp8_ppm, struct chip *chip)
 {
     for (uint32_t i = 0; i < FORMAT_COUNT; i++)
-        chip->math_flop_per_s[i] = units_scale_ppm(chip->math_flop_per_s[i], clock_ppm);
+        chip->math_flop_per_s[i] =
+            units_scale_ppm(chip->math_flop_per_s[i], i == FORMAT_FP8 ? fp8_ppm : clock_ppm);
     chip->vector_flop_per_s = units_scale_ppm(chip->vector_flop_per_s, clock_ppm);
 }
 
@@ -187,7 +197,7 @@ enum status machine_chip(struct arena *arena, const struct machine_plan *plan,
     else
         STATUS_TRY(named_chip(arena, plan, ret_chip, ret_units, reterr));
     STATUS_TRY(apply_stack(arena, plan, ret_chip, reterr));
-    apply_clock(machine_clock_ppm(plan, ret_chip), ret_chip);
+    apply_clock(machine_clock_ppm(plan, ret_chip), machine_clock_fp8_ppm(plan, ret_chip), ret_chip);
     STATUS_TRY(apply_gib(plan, ret_chip, reterr));
     STATUS_TRY(apply_launches(plan, ret_chip, reterr));
     return apply_nics(plan, ret_chip, reterr);

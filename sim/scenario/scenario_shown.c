@@ -44,6 +44,7 @@ static void machine_fill(const struct machine *machine, struct machine_plan *pla
 {
     bool const is_gpu = machine->chip.kind == CHIP_GPU;
     uint32_t const near = is_gpu ? 1 : machine->grid_axis_count;
+    plan->clock_fp8_ppm = machine_clock_fp8_ppm(plan, &machine->chip);
     plan->clock_ppm = machine_clock_ppm(plan, &machine->chip);
     if (is_gpu && plan->gpus == 0) plan->gpus = machine->shape[0];
     if (!is_gpu && plan->slices == 0) plan->slices = 1;

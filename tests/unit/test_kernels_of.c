@@ -7,7 +7,7 @@
 #include "sim/kernels/kernels.h"
 #include "tests/support/case.h"
 
-enum { CORES = 132 };
+enum { CORES = 132, FP8_PPM = 780000 };
 
 static enum status stack_read(const char *rest, struct kernel_stack *ret_stack)
 {
@@ -121,11 +121,20 @@ static void a_clock_comes_with_the_tables_of_its_chip(void **state)
     assert_int_equal(shipped("tpu-v5e", "xla").clock_ppm, 0);
     case_ok(stack_read(", \"tables_of\": \"h100-sxm.te\"", &mine));
     assert_int_equal(mine.clock_ppm, 900000);
+    assert_int_equal(mine.clock_fp8_ppm, FP8_PPM);
+    assert_int_equal(eager.clock_fp8_ppm, FP8_PPM);
+    assert_int_equal(shipped("h200-sxm", "torch-compile").clock_fp8_ppm, FP8_PPM);
     case_ok(stack_read(", \"tables_of\": \"h100-sxm.te\", \"clock\": {\"ppm\": 1000000, "
                        "\"source\": \"cool\"}",
                        &mine));
     assert_int_equal(mine.clock_ppm, 1000000);
+    assert_int_equal(mine.clock_fp8_ppm, 0);
     assert_string_equal(mine.clock_source, "cool");
+    case_ok(stack_read(", \"tables_of\": \"h100-sxm.te\", \"clock\": {\"ppm\": 1000000, "
+                       "\"source\": \"cool\", \"fp8\": {\"ppm\": 700000, \"source\": \"warm\"}}",
+                       &mine));
+    assert_int_equal(mine.clock_fp8_ppm, 700000);
+    assert_string_equal(mine.clock_fp8_source, "warm");
 }
 
 static void a_clock_is_six_tenths_at_least_and_has_a_source(void **state)
@@ -143,6 +152,18 @@ static void a_clock_is_six_tenths_at_least_and_has_a_source(void **state)
                  STATUS_INVALID, "/clock", "source");
     case_refused(stack_read(arena_format(case_arena, "%s0.9", tables), &mine), STATUS_INVALID,
                  "/clock", "object");
+    static const struct {
+        const char *fp8, *where, *word;
+    } rows[] = {{"{\"ppm\": 599999, \"source\": \"x\"}", "/clock/fp8/ppm", "600000"},
+                {"{\"ppm\": 700000}", "/clock/fp8", "source"},
+                {"0.7", "/clock/fp8", "object"},
+                {"{\"ppm\": 700000, \"source\": \"x\", \"fp8\": 1}", "/clock/fp8/fp8", "ppm"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        case_refused(stack_read(arena_format(case_arena,
+                                             "%s{\"ppm\": 900000, \"source\": \"x\", \"fp8\": %s}",
+                                             tables, rows[i].fp8),
+                                &mine),
+                     STATUS_INVALID, rows[i].where, rows[i].word);
 }
 
 /* Of gradients of weights in fp32, and in bf16: a B200 has tables of both. */

@@ -5,9 +5,11 @@
 #include <unistd.h>
 
 #include "sim/base/units.h"
+#include "sim/kernels/kernels.h"
 #include "sim/machine/chip.h"
 #include "sim/machine/totals.h"
 #include "sim/scenario/scenario.h"
+#include "sim/scenario/scenario_parts.h"
 #include "tests/support/case.h"
 
 /* The first place of one text, filled with another. */
@@ -209,6 +211,54 @@ static void a_clock_slows_what_computes_and_nothing_else(void **state)
     refused("\"h100-sxm\"", ", \"clock\": \"1GHz\"", "/machine/clock", "a number");
 }
 
+static uint64_t rate_of(const struct machine_plan *plan, enum format format)
+{
+    return case_machine_built(plan).chip.math_flop_per_s[format];
+}
+
+/* The keys of a machine before those of a stack, and `clock` for all formats; what is shown makes
+ * the same machine again. */
+static void products_in_fp8_have_a_clock_of_their_own(void **state)
+{
+    (void)state;
+    static const char te[] = ", \"profile\": \"measured\", \"stack\": \"te\"";
+    struct kernel_stack stack;
+    case_ok(kernel_stack_find(case_arena, "te", "h100-sxm", "here", &stack, &case_error));
+    uint32_t const own = stack.clock_ppm, own_fp8 = stack.clock_fp8_ppm;
+    assert_true(own_fp8 != 0 && own_fp8 < own);
+    const struct {
+        const char *stack, *keys;
+        uint32_t ppm, fp8_ppm;
+    } rows[] = {
+        {"", "", PPM_ONE, PPM_ONE},
+        {"", ", \"clock\": 0.75", 750000, 750000},
+        {"", ", \"clock_fp8\": 0.5", PPM_ONE, 500000},
+        {"", ", \"clock\": 0.75, \"clock_fp8\": 0.5", 750000, 500000},
+        {te, "", own, own_fp8},
+        {te, ", \"clock\": 0.75", 750000, 750000},
+        {te, ", \"clock_fp8\": 0.5", own, 500000},
+        {te, ", \"clock_fp8\": 1", own, PPM_ONE},
+    };
+    struct chip const sheet = machine_of("").chip;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct scenario scenario;
+        const char *more = arena_format(case_arena, "%s%s", rows[i].stack, rows[i].keys);
+        case_ok(read_with("\"h100-sxm\"", more, &scenario));
+        struct machine_plan const shown = scenario_shown(case_arena, &scenario).machine;
+        const struct machine_plan *plans[] = {&scenario.machine, &shown};
+        for (uint32_t p = 0; p < 2; p++) {
+            assert_int_equal(rate_of(plans[p], FORMAT_BF16),
+                             units_scale_ppm(sheet.math_flop_per_s[FORMAT_BF16], rows[i].ppm));
+            assert_int_equal(rate_of(plans[p], FORMAT_FP8),
+                             units_scale_ppm(sheet.math_flop_per_s[FORMAT_FP8], rows[i].fp8_ppm));
+        }
+        assert_int_equal(shown.clock_ppm, rows[i].ppm);
+        assert_int_equal(shown.clock_fp8_ppm, rows[i].fp8_ppm);
+    }
+    refused("\"h100-sxm\"", ", \"clock_fp8\": 0", "/machine/clock_fp8", "minimum");
+    refused("\"h100-sxm\"", ", \"clock_fp8\": 1.01", "/machine/clock_fp8", "maximum 1");
+}
+
 /* A node's way out is the sum of its NICs, however they are dealt. */
 static void a_node_has_the_nics_it_is_given(void **state)
 {
@@ -251,6 +301,7 @@ int main(void)
         cmocka_unit_test(what_is_wrong_with_a_chip_is_said_with_its_place),
         cmocka_unit_test(a_file_is_found_beside_what_names_it),
         cmocka_unit_test(a_clock_slows_what_computes_and_nothing_else),
+        cmocka_unit_test(products_in_fp8_have_a_clock_of_their_own),
         cmocka_unit_test(a_node_has_the_nics_it_is_given),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);

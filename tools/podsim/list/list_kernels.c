@@ -188,6 +188,9 @@ enum status list_kernel(struct arena *arena, const char *name, struct strbuf *te
     if (stack.clock_ppm != 0)
         strbuf_add(text, "\na step has %.3g%% of the chip's clock\n  source: %s\n",
                    stack.clock_ppm / 1e4, stack.clock_source);
+    if (stack.clock_fp8_ppm != 0)
+        strbuf_add(text, "  products in fp8 have %.3g%% of it\n  source: %s\n",
+                   stack.clock_fp8_ppm / 1e4, stack.clock_fp8_source);
     if (stack.between.fusion != NULL) between_add(&stack.between, text);
     return STATUS_OK;
 }

@@ -36,8 +36,10 @@ BEGIN {
         model = one("llama-3-8b;gpt-oss-20b;qwen3-32b;llama-2-13b")
         work = "\"kind\":\"" kind "\",\"model\":\"" model "\""
         if (kind == "decode" || kind == "mixed") work = work ",\"context\":" drawn(1, 4000)
-        if (kind != "decode") work = work ",\"prompt\":" drawn(1, 3000)
-        if (kind == "mixed") work = work ",\"prompts\":" drawn(1, 3)
+        if (kind == "mixed" && drawn(0, 1))
+            work = work ",\"prompts\":2,\"prompt\":[" drawn(1, 3000) "," drawn(1, 300) "]"
+        else if (kind != "decode")
+            work = work ",\"prompt\":" drawn(1, 3000)
         if (kind == "generate") work = work ",\"output\":50,\"page\":50"
         if (kind == "prefill" && drawn(0, 1)) work = work ",\"chunk\":512"
         if (drawn(0, 1)) work = work ",\"formats\":{\"weights\":\"int8\"}"

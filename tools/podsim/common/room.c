@@ -122,15 +122,16 @@ static enum status held_find(void *owner, double hbm_bytes, bool plays, struct b
     return STATUS_OK;
 }
 
-/* Whether another batch is one key more, and building its step takes no longer than this one. */
+/* Whether another batch is one key more: the sequences that it counts have no lengths of their own.
+ */
 static bool can_change(const struct session *session)
 {
     const struct workload_plan *plan = &session->scenario.workload;
-    const struct lengths *lengths[] = {&plan->inference.decodes.context,
-                                       &plan->inference.prompts.tokens};
-    for (uint32_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
-        if (lengths[i]->count > 1 && lengths[i]->of.mean == 0) return false;
-    return plan->routing.skew_ppm == 0;
+    const struct inference_plan *inference = &plan->inference;
+    bool const decodes = inference_batch_part(inference) == INFERENCE_DECODES;
+    const struct lengths *lengths =
+        decodes ? &inference->decodes.context : &inference->prompts.tokens;
+    return lengths->count == 1 || lengths->of.mean != 0;
 }
 
 /* Each batch has other prompts, in hundreds of passes: what some of them hold has to do. */
@@ -185,6 +186,12 @@ static enum status search_for(struct room_search *owner, struct largest_batch *s
     return taken_of(owner, ret_batch, reterr);
 }
 
+/* Of a large batch the experts of each token take long to draw. */
+static bool draws_experts(const struct workload_plan *plan)
+{
+    return plan->routing.skew_ppm != 0;
+}
+
 /* To be closed whatever is returned. */
 static enum status search_begin(struct room_search *owner, const struct session *session,
                                 struct largest_batch *ret_search, struct error *reterr)
@@ -200,8 +207,9 @@ static enum status search_begin(struct room_search *owner, const struct session 
     plan->decodes.context.drawn = &owner->contexts;
     plan->prompts.tokens.drawn = &owner->prompts;
     plan->samples_passes = sampled;
-    owner->is_estimate =
-        sampled || (splits_tokens(session) && draws_tokens(&session->scenario.workload));
+    owner->session.scenario.workload.routing.skew_ppm = 0;
+    owner->is_estimate = sampled || draws_experts(&session->scenario.workload) ||
+                         (splits_tokens(session) && draws_tokens(&session->scenario.workload));
     owner->apart = apart_of(session);
     *ret_search = (struct largest_batch){.step = held->batches * held->keepers,
                                          .part = sampled ? SAMPLED_PART : 0,
@@ -235,7 +243,8 @@ enum status room_find(const struct session *session, uint64_t events_most, struc
                       struct inference_room *room, struct error *reterr)
 {
     struct room_search owner = {.worker = worker, .events_most = events_most};
-    if (!can_change(session) || is_sampled(&session->scenario.workload)) return STATUS_OK;
+    const struct workload_plan *plan = &session->scenario.workload;
+    if (!can_change(session) || is_sampled(plan) || draws_experts(plan)) return STATUS_OK;
     enum status const status = search_room(&owner, session, room, reterr);
     search_end(&owner);
     return status;
@@ -260,7 +269,8 @@ static enum status largest_search(struct room_search *owner, const struct sessio
     uint64_t const hbm_bytes = session->machine.chip.hbm_capacity_bytes;
     struct report_largest first = known->expected;
     STATUS_TRY(search_begin(owner, session, &search, reterr));
-    for (uint32_t i = 0; i < known->count; i++) largest_batch_add(&search, &known->held[i]);
+    for (uint32_t i = 0; i < known->count && !draws_experts(plan); i++)
+        largest_batch_add(&search, &known->held[i]);
     if (is_sampled(plan)) first.batch = of_the_mean(plan, first.batch);
     STATUS_TRY(
         search_for(owner, &search, (double)hbm_bytes, first.batch, &ret_largest->batch, reterr));

@@ -12,9 +12,9 @@ struct worker;
 
 /* The largest batch that fits, by the memory of batches that are simulated: what a rank is padded
  * to and buffers of a pass do not grow in proportion. `session` was played and does not fit;
- * `room`: what its own memory lets expect. It becomes one number, unless lengths are given one by
- * one, routing is drawn, or a step has more than `events_most` events; else it stays.
- * Errors: STATUS_INTERRUPTED if the user stopped it, STATUS_NO_MEMORY. */
+ * `room`: what its own memory lets expect. It becomes one number, unless those of a batch have
+ * lengths given one by one, routing is drawn, or a step has more than `events_most` events; else it
+ * stays. Errors: STATUS_INTERRUPTED if the user stopped it, STATUS_NO_MEMORY. */
 enum status room_find(const struct session *session, uint64_t events_most, struct worker *worker,
                       struct inference_room *room, struct error *reterr);
 
@@ -38,9 +38,10 @@ struct room_known {
  * at most a million events; for longer steps the memory held in the first million gives an
  * estimate. Prompts that are drawn and come in chunks differ with each number of sequences, so
  * these batches are estimated too: from the passes that hold most, to one part in 128.
- * `batch_of_gib` is left 0 unless `known` expects something. Nothing is found where lengths are
- * given one by one, or routing is drawn. Errors: STATUS_INTERRUPTED if the user stopped it,
- * STATUS_NO_MEMORY. */
+ * Experts that are drawn take long, so that batches are those of an even load, which is an
+ * estimate, too. `batch_of_gib` is left 0 unless `known` expects something. Nothing is found where
+ * the lengths of the sequences that a batch counts are given one by one. Errors: STATUS_INTERRUPTED
+ * if the user stopped it, STATUS_NO_MEMORY. */
 enum status room_find_largest(const struct session *session, const struct room_known *known,
                               struct worker *worker, struct report_largest *ret_largest,
                               struct error *reterr);

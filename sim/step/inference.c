@@ -228,11 +228,12 @@ static void kinds_build(struct ranks *ranks)
     bool const prompts = tokens_of(ranks, span_of(ranks, INFERENCE_PROMPTS)) > 0;
     bool const decodes = tokens_of(ranks, span_of(ranks, INFERENCE_DECODES)) > 0;
     bool const first = plan_of(ranks)->prompts.cached == 0 && of->pass.index == 0;
+    bool const latents = ranks->plan->model.latent.kv_rank != 0;
     of->prompts_in_parts = ranks->cp > 1 && prompts;
     of->has_decodes = ranks->cp > 1 && decodes;
     of->prompts_stay = prompts && first && of->batch_ways * of->sequence_ways > 1 &&
                        model_borrowing_layers(&ranks->plan->model) == 0;
-    of->own_rows = of->prompts_in_parts && first && (!decodes || of->prompts_stay);
+    of->own_rows = of->prompts_in_parts && first && (!decodes || of->prompts_stay || !latents);
     of->kinds_apart =
         prompts && decodes && (of->prompts_stay || (ranks->cp > 1 && !ranks_has_ulysses(ranks)));
 }

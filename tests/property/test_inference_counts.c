@@ -136,7 +136,7 @@ static void messages_check(const struct play *play)
 /* Whether prompts of a pass attend to new tokens alone, which need not come from the cache. */
 static bool begins(uint32_t pass)
 {
-    return passes[pass].answer.count == 0 && passes[pass].ask.keys == passes[pass].ask.new_tokens;
+    return passes[pass].ask.keys == passes[pass].ask.new_tokens;
 }
 
 /* Whether ranks of tp with the same heads, that share the cache, have computed all rows that

@@ -296,20 +296,25 @@ static uint64_t asked_rows(const struct lying *of)
     return shares(shares(own, of->keepers) * (cached + prompt), of->parts);
 }
 
+/* Whether ranks of cp gather new rows as they were computed; latents, where nothing answers. */
+static bool gathers_new(void)
+{
+    return expert_places[place].cp > 1 && cached == 0 && (answers == 0 || !is_latent());
+}
+
 /* Of prompts whose parts lie on ranks of cp a pass reads what it has gathered. */
 static void cache_check(const struct play *play, const struct lying *of)
 {
     uint64_t const data = expert_places[place].data, ways = expert_places[place].cp;
     uint64_t const rows = shares(shares(shares(answers, data), of->keepers) * context, of->parts);
-    bool const alone = begins(of) || (ways > 1 && answers == 0 && cached == 0);
-    uint64_t const asked = stays(of) ? 0 : asked_rows(of);
+    uint64_t const asked = stays(of) || begins(of) || gathers_new() ? 0 : asked_rows(of);
     double const layers = (double)expert_models[model].layers;
     double const bytes = layers * cached_bytes(of, rows + asked_rows(of));
     double const read =
         layers * (ways == 1 ? cached_bytes(of, rows + asked)
                             : cached_bytes(of, rows) + cached_bytes(of, ways * asked));
     case_near((double)play->program.roles[0].resident_bytes[PROGRAM_MEMORY_CACHE], bytes, 1e-9);
-    case_near(play->roofline.counts.inference.kv_read_bytes, alone ? 0 : read, 1e-9);
+    case_near(play->roofline.counts.inference.kv_read_bytes, read, 1e-9);
 }
 
 /* Over cp: queries of all that answer, and in fp32 what is found; of prompts latents, or keys and
@@ -321,7 +326,7 @@ static void context_check(const struct play *play, const struct lying *of)
     double const layers = (double)expert_models[model].layers;
     uint64_t const key = is_latent() ? row_of(of) : H;
     uint64_t const value = is_latent() ? expert_models[model].latent : H;
-    bool const own = (answers == 0 && cached == 0) || stays(of);
+    bool const own = gathers_new() || stays(of);
     double const fresh_bytes =
         (double)((is_latent() ? 1U : 2U) * ACTIVATION_BYTES * ways * asking_of(of) * row_of(of));
     double const rows = own ? fresh_bytes : cached_bytes(of, ways * asked_rows(of));

@@ -40,6 +40,34 @@ static struct class_total *total_of(struct replay *replay, uint32_t stream, uint
     return &replay->accounts.classes[(uint64_t)op->class_index * replay->chip_count + chip];
 }
 
+/* A plan's machine axes; of a copy the bit behind them. */
+static uint32_t links_of(const struct program *program, const struct program_op *op)
+{
+    uint32_t bits = 0;
+    if (op->kind == PROGRAM_OP_COPY) return 1u << MACHINE_AXES_MAX;
+    if (op->kind != PROGRAM_OP_COLLECTIVE && op->kind != PROGRAM_OP_SEND) return 0;
+    const struct group *group = &program->plans[op->index].group;
+    for (uint32_t d = 0; d < group->dimension_count; d++) bits |= 1u << group->dimension[d].axis;
+    return bits;
+}
+
+void breakdown_links_build(struct replay *replay)
+{
+    const struct program *program = replay->program;
+    struct accounts *accounts = &replay->accounts;
+    uint32_t all = 0;
+    for (uint32_t t = 0; t < program->template_count; t++)
+        for (uint32_t i = 0; i < program->templates[t].op_count; i++) {
+            const struct program_op *op = &program->templates[t].op[i];
+            uint32_t const bits = links_of(program, op);
+            accounts->stream_links[op->stream] |= (uint8_t)bits;
+            all |= bits;
+        }
+    accounts->link_sets = 1;
+    while (accounts->link_sets <= all) accounts->link_sets *= 2;
+    SIM_ASSERT(accounts->link_sets <= TRACE_LINK_SETS_MAX);
+}
+
 void breakdown_until(struct replay *replay, uint32_t chip, int64_t now_ps)
 {
     struct chip_state *self = &replay->chips[chip];
@@ -52,10 +80,16 @@ void breakdown_until(struct replay *replay, uint32_t chip, int64_t now_ps)
     span->end_ps = now_ps;
     self->account_ps = now_ps;
     if (replay->p2p != NULL) p2p_account(replay, chip, span_ps);
-    for (uint32_t bits = self->running; bits != 0; bits &= bits - 1)
-        *account_stream_ps(replay, self->block_phase, (uint32_t)__builtin_ctz(bits), chip) +=
-            span_ps;
+    uint32_t links = 0;
+    for (uint32_t bits = self->running; bits != 0; bits &= bits - 1) {
+        uint32_t const stream = (uint32_t)__builtin_ctz(bits);
+        *account_stream_ps(replay, self->block_phase, stream, chip) += span_ps;
+        links |= replay->accounts.stream_links[stream];
+    }
     if (self->computes) {
+        for (uint32_t bits = self->sends; bits != 0; bits &= bits - 1)
+            links |= replay->accounts.stream_links[__builtin_ctz(bits)];
+        replay->accounts.links_ps[account_row(replay, links, chip)] += span_ps;
         breakdown->compute_ps += span_ps;
         return;
     }

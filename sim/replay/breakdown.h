@@ -49,9 +49,13 @@ struct memory_state {
 struct accounts {
     struct breakdown *breakdowns;  /* [phase][chip] */
     struct phase_span *spans;      /* [phase][chip] */
+    int64_t *links_ps;             /* [set of machine axes][chip]: trace.links_ps. */
     int64_t *stream_ps;            /* [phase][stream][chip]: what is_exposed() ran meanwhile. */
     struct class_total *classes;   /* [class][chip] */
     struct memory_state *memories; /* [chip] */
+    uint32_t link_sets;            /* Sets of machine axes are below it. */
+    /* Machine axes that a stream's collectives, copies or messages go along; bits. */
+    uint8_t stream_links[PROGRAM_STREAMS_MAX];
 };
 
 /* What is counted over all chips. */
@@ -70,6 +74,8 @@ struct tally {
     int64_t queued_ps[MACHINE_PORTS_MAX]; /* The longest wait for a link of a port. */
 };
 
+/* Which links streams use. */
+void breakdown_links_build(struct replay *replay);
 void breakdown_until(struct replay *replay, uint32_t chip, int64_t now_ps);
 void breakdown_op_effects(struct replay *replay, const struct program_op *op, bool at_end,
                           uint32_t chip, int64_t now_ps);

@@ -27,6 +27,7 @@ static const struct recur_field chip_fields[] = {FIELD(INSTANT, chip_state, part
                                                  FIELD(SUM, chip_state, exposed_last_ps),
                                                  FIELD(SAME, chip_state, exposed_first_ps),
                                                  FIELD(SAME, chip_state, running),
+                                                 FIELD(SAME, chip_state, sends),
                                                  FIELD(SAME, chip_state, chip_class),
                                                  FIELD(SAME, chip_state, role),
                                                  FIELD(SAME, chip_state, block_phase),
@@ -161,6 +162,7 @@ void recur_state_list(struct replay *replay, struct recur_state *ret_state)
     ADD(grid.waits, replay->grid.port_count, waits_fields);
     ADD(accounts.breakdowns, PROGRAM_PHASE_COUNT, breakdown_fields);
     ADD(accounts.spans, PROGRAM_PHASE_COUNT, span_fields);
+    ADD(accounts.links_ps, replay->accounts.link_sets, sum_64);
     ADD(accounts.stream_ps, PROGRAM_PHASE_COUNT * streams, sum_64);
     ADD(accounts.classes, replay->program->class_count, class_fields);
     ADD(steps.finished_ps, 1, same_64);

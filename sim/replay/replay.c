@@ -162,6 +162,7 @@ static enum status tables_build(struct arena *arena, struct replay *replay, stru
     prefetch_build(replay);
     replay->stream_count = replay->program->stream_count;
     replay->chip_count = replay->fold->chip_count;
+    breakdown_links_build(replay);
     STATUS_TRY(grid_links_build(arena, replay, reterr));
     STATUS_TRY(routes_build(arena, replay, reterr));
     STATUS_TRY(host_build_links(arena, replay, reterr));

@@ -239,6 +239,17 @@ static void phase_results(const struct replay *replay, uint32_t chip, struct tra
     }
 }
 
+/* Each instant of compute is in one set of links. */
+static void links_results(const struct replay *replay, uint32_t chip, struct trace *trace)
+{
+    _Static_assert(TRACE_LINK_SETS_MAX == 1 << (MACHINE_AXES_MAX + 1), "an axis has no bit");
+    int64_t sum_ps = 0;
+    for (uint32_t set = 0; set < replay->accounts.link_sets; set++)
+        sum_ps += trace->links_ps[set] =
+            replay->accounts.links_ps[(uint64_t)set * replay->chip_count + chip];
+    SIM_ASSERT(sum_ps == trace->compute_ps);
+}
+
 enum status results_take(struct arena *arena, struct replay *replay, struct trace *ret_trace,
                          struct error *reterr)
 {
@@ -266,6 +277,7 @@ enum status results_take(struct arena *arena, struct replay *replay, struct trac
     trace.reported_chip = fold_machine_chip(replay->fold, replay->machine, last);
     phase_results(replay, last, &trace);
     SIM_ASSERT(trace.compute_ps + trace.exposed_ps + trace.idle_ps == trace.step_ps);
+    links_results(replay, last, &trace);
     demand_results(replay, last, &trace);
     link_results(replay, &trace);
     for (uint32_t index = 0; index < replay->routes->level_count; index++)

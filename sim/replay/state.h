@@ -101,6 +101,7 @@ struct replay {
     X(grid.waits, replay->options->count_waits ? replay->grid.port_count : 0)                      \
     X(accounts.breakdowns, PROGRAM_PHASE_COUNT)                                                    \
     X(accounts.spans, PROGRAM_PHASE_COUNT)                                                         \
+    X(accounts.links_ps, replay->accounts.link_sets)                                               \
     X(accounts.stream_ps, PROGRAM_PHASE_COUNT * replay->stream_count)                              \
     X(accounts.classes, replay->program->class_count)                                              \
     X(accounts.memories, 1)                                                                        \

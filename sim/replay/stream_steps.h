@@ -81,6 +81,7 @@ static inline void op_open(struct replay *replay, const struct need_cache *needs
     breakdown_op_effects(replay, needs->op, false, chip, now_ps);
     if (stream != PROGRAM_COMPUTE) {
         if (is_exposed(needs->op)) self->running |= 1u << stream;
+        if (needs->op->kind == PROGRAM_OP_SEND) self->sends |= 1u << stream;
         return;
     }
     self->block_phase = needs->phase;
@@ -136,6 +137,7 @@ static inline void collective_close(struct replay *replay, const struct need_cac
     state->done = state->op_first + needs->op->parts;
     op_close(replay, needs, stream, chip, now_ps);
     replay->chips[chip].running &= ~(1u << stream);
+    replay->chips[chip].sends &= ~(1u << stream);
 }
 
 /* Goes on to the next op of the stream, past slots that have none; false at the end of the step. */

@@ -77,6 +77,7 @@ struct chip_state {
     int64_t exposed_last_ps;  /* Exposed time up to last_end_ps. */
     int64_t exposed_first_ps; /* Exposed time up to first_begin_ps. */
     uint32_t running;         /* Streams with a collective or a copy under way, as bits. */
+    uint32_t sends;           /* Streams with a message to another rank under way, as bits. */
     uint16_t chip_class;      /* Of the fold. */
     uint16_t role;
     uint8_t block_phase; /* enum program_phase of the compute stream's slot. */

@@ -145,8 +145,7 @@ static void runner_up(const struct report_input *input, const struct busiest *ea
     facts->runner_up_axis = busy_axis(input->machine, second.what);
 }
 
-/* The busiest port that serves an axis. */
-static struct busiest axis_busiest(const struct report_input *input, uint32_t axis)
+double analysis_axis_busy_s(const struct report_input *input, uint32_t axis, uint32_t *ret_port)
 {
     const struct trace_link *link = input->trace->link;
     uint8_t const level = input->machine->axis_level[axis];
@@ -155,10 +154,16 @@ static struct busiest axis_busiest(const struct report_input *input, uint32_t ax
         first = machine_level_port(level, 0, false);
         count = 2 * input->machine->level[level].tier_count;
     }
-    struct busiest busiest = {BUSY_AXES + axis, units_seconds(link[first].busy_ps)};
+    *ret_port = first;
     for (uint32_t port = first + 1; port < first + count; port++)
-        busiest_try(&busiest, BUSY_AXES + axis, units_seconds(link[port].busy_ps));
-    return busiest;
+        if (link[port].busy_ps > link[*ret_port].busy_ps) *ret_port = port;
+    return units_seconds(link[*ret_port].busy_ps);
+}
+
+static struct busiest axis_busiest(const struct report_input *input, uint32_t axis)
+{
+    uint32_t port;
+    return (struct busiest){BUSY_AXES + axis, analysis_axis_busy_s(input, axis, &port)};
 }
 
 static void step_bound(const struct report_input *input, struct analysis *facts)

@@ -70,6 +70,8 @@ static void add_collective(const struct report_input *input, struct arena *arena
     row->of_rank = plan->kind == COLLECTIVE_PERMUTE;
     stream_set(input, arena, op->stream, row);
     row->algorithm = plan->algorithm;
+    for (uint32_t i = 0; i < plan->item_count; i++)
+        if (plan->item[i].primitive->network != PRIMITIVE_NETWORK_NONE) row->in_switches = true;
     row->machine_axes = machine_axes(arena, &plan->group, &row->axis_bits);
     row->rank_count = group_rank_count(&plan->group);
     row->hop_s = gather_form_plan_hop_s(input->machine, plan);

@@ -10,6 +10,9 @@
  * PROGRAM_ANY_PHASE. */
 uint64_t analysis_slots(const struct report_input *input, uint32_t template_index, int phase);
 
+/* Seconds that the busiest link that serves a machine axis is busy. */
+double analysis_axis_busy_s(const struct report_input *input, uint32_t axis, uint32_t *ret_port);
+
 /* analysis_classes.c */
 
 /* Bytes that a chip sends for one collective, on an ideal fabric; as nccl-tests count them, so that

@@ -25,9 +25,8 @@ static const char *at_text(char text[AT_BYTES], const struct machine *machine, c
     return text;
 }
 
-/* The override of the busiest link of a port, if it is slower than the chip's links. */
-static const struct machine_link_override *slow_link(const struct report_input *input,
-                                                     uint32_t port)
+const struct machine_link_override *notes_overrides_slow_link(const struct report_input *input,
+                                                              uint32_t port)
 {
     const struct machine *machine = input->machine;
     for (uint32_t i = 0; i < machine->link_override_count; i++) {
@@ -45,7 +44,7 @@ static bool note_link(struct arena *arena, const struct report_input *input,
                       const struct analysis *facts, uint32_t port, struct notes *notes)
 {
     const struct trace_link *trace = &input->trace->link[port];
-    const struct machine_link_override *link = slow_link(input, port);
+    const struct machine_link_override *link = notes_overrides_slow_link(input, port);
     if (link == NULL || trace->link_count < 2) return false;
     double const busy_s = units_seconds(trace->busy_ps);
     double const others_s =

@@ -16,6 +16,10 @@ struct notes_overrides {
     bool chip;          /* A chip is slower than the others. */
 };
 
+/* The override of the busiest link of a port, if it is slower than the chip's links; or NULL. */
+const struct machine_link_override *notes_overrides_slow_link(const struct report_input *input,
+                                                              uint32_t port);
+
 struct notes_overrides notes_overrides_build(struct arena *arena, const struct report_input *input,
                                              const struct analysis *facts, struct notes *notes);
 

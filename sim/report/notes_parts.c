@@ -3,10 +3,11 @@
 #include "sim/base/arena.h"
 #include "sim/base/units.h"
 #include "sim/report/launches.h"
+#include "sim/report/notes_links.h"
 #include "sim/report/words.h"
 
 /* Longest first; insertion, since the parts are few and equals keep their order. */
-static void part_insert(struct notes *notes, struct notes_part part)
+void notes_part_insert(struct notes *notes, struct notes_part part)
 {
     if (part.seconds == 0 || part.name == NULL) return;
     SIM_ASSERT(notes->part_count < NOTES_PARTS_MAX);
@@ -16,17 +17,16 @@ static void part_insert(struct notes *notes, struct notes_part part)
     notes->part[at] = part;
 }
 
-static void part_add(struct notes *notes, const char *name, double seconds)
+void notes_part_add(struct notes *notes, const char *name, double seconds)
 {
-    part_insert(notes, (struct notes_part){.name = name, .seconds = seconds});
+    notes_part_insert(notes, (struct notes_part){.name = name, .seconds = seconds});
 }
 
-/* `seconds` below 0. */
-static void less_add(struct arena *arena, struct notes *notes, const char *what, double seconds)
+void notes_part_less(struct arena *arena, struct notes *notes, const char *what, double seconds)
 {
-    part_insert(notes, (struct notes_part){.name = arena_format(arena, "less %s", what),
-                                           .less = what,
-                                           .seconds = seconds});
+    notes_part_insert(notes, (struct notes_part){.name = arena_format(arena, "less %s", what),
+                                                 .less = what,
+                                                 .seconds = seconds});
 }
 
 static uint32_t bits_count(uint32_t bits)
@@ -62,14 +62,14 @@ static double exposed_parts(struct arena *arena, const struct analysis *facts, u
         within += within_s;
         if (count > 0 && count == bound_count) continue;
         if (rows++ < NOTES_PARTS_MAX / 2)
-            part_insert(notes,
-                        (struct notes_part){.name = exposed_text(arena, row, count, bound_count),
-                                            .seconds = row->exposed_s - within_s,
-                                            .of = row});
+            notes_part_insert(
+                notes, (struct notes_part){.name = exposed_text(arena, row, count, bound_count),
+                                           .seconds = row->exposed_s - within_s,
+                                           .of = row});
         else
             rest += row->exposed_s - within_s;
     }
-    part_add(notes, "other collectives exposed", rest);
+    notes_part_add(notes, "other collectives exposed", rest);
     return within;
 }
 
@@ -100,77 +100,58 @@ static double unit_parts(struct arena *arena, const struct report_input *input,
         double beyond_s = 0;
         for (uint32_t i = 0; i < facts->class_count; i++)
             if (!facts->classes[i].collective) beyond_s += facts->classes[i].beyond_s[bound][unit];
-        part_add(notes,
-                 arena_format(arena, "compute ops that wait for %s rather than %s",
-                              unit_words(arena, input->machine, unit),
-                              unit_words(arena, input->machine, bound)),
-                 beyond_s);
+        notes_part_add(notes,
+                       arena_format(arena, "compute ops that wait for %s rather than %s",
+                                    unit_words(arena, input->machine, unit),
+                                    unit_words(arena, input->machine, bound)),
+                       beyond_s);
         sum += beyond_s;
     }
     return sum;
 }
 
-/* Of the links that are the bound; 0: it is a unit of the chip. */
-static uint32_t bound_bits(const struct roofline_bound *bound)
+/* Compute beyond the bound is a mean rank's, of which this one may have less in all. */
+static const char *beyond_text(struct arena *arena, const struct report_input *input,
+                               double unlike_s)
 {
-    if (bound->unit == ROOFLINE_LINKS) return bound->axis_bits;
-    return bound->unit == ROOFLINE_HOST ? ANALYSIS_HOST_BIT : 0;
-}
-
-/* The links of the bound are busy lower_s at least; `within` of it during idle compute, the rest
- * during compute. The compute beyond that runs while they rest. */
-static void links_part(struct arena *arena, const struct report_input *input,
-                       const struct analysis *facts, double within, struct notes *notes)
-{
-    const struct roofline *roofline = input->roofline;
-    const char *links =
-        roofline->bound.axis < 0 ? input->machine->host.cable_name : roofline->bound.axes;
-    double const rests_s = facts->compute_s - (roofline->lower_s - within);
-    if (rests_s < 0)
-        less_add(arena, notes,
-                 arena_format(arena, "what the %s links do during what is listed here", links),
-                 rests_s);
-    else
-        part_add(notes, arena_format(arena, "compute during which the %s links are idle", links),
-                 rests_s);
+    return arena_format(arena, "%s beyond the bound: %s", unlike_s < 0 ? "a mean rank" : "compute",
+                        input->machine->chip.kernels.stack != NULL
+                            ? "what measured kernels take beyond it, HBM shared"
+                            : "fill and drain of tiles, overheads, HBM shared");
 }
 
 void notes_parts_build(struct arena *arena, const struct report_input *input,
                        const struct analysis *facts, struct notes *notes)
 {
     const struct roofline *roofline = input->roofline;
-    uint32_t const bits = bound_bits(&roofline->bound);
+    uint32_t const bits = notes_links_bits(&roofline->bound);
     double const within = exposed_parts(arena, facts, bits, notes);
     if (input->program->role_count > 1) {
-        part_add(notes, "bubbles: waiting for what other ranks of the pipeline do",
-                 facts->bubble_s);
-        part_add(notes, "waiting for messages of other ranks that are on their way",
-                 facts->waiting_s);
+        notes_part_add(notes, "bubbles: waiting for what other ranks of the pipeline do",
+                       facts->bubble_s);
+        notes_part_add(notes, "waiting for messages of other ranks that are on their way",
+                       facts->waiting_s);
     } else {
-        part_add(notes,
-                 launches_are_eager(input->machine)
-                     ? "waiting for the host, which has launched nothing"
-                     : "neither compute nor collectives",
-                 facts->idle_s);
+        notes_part_add(notes,
+                       launches_are_eager(input->machine)
+                           ? "waiting for the host, which has launched nothing"
+                           : "neither compute nor collectives",
+                       facts->idle_s);
     }
     if (bits != 0) {
-        links_part(arena, input, facts, within, notes);
+        notes_links_build(arena, input, facts, within, notes);
         return;
     }
     double const excess = unit_parts(arena, input, facts, notes);
     double const unlike_s = unlike_mean_s(input->trace);
-    if (unlike_s < 0)
-        less_add(arena, notes, "what a mean rank of the pipeline computes more than this one",
-                 unlike_s);
-    else
-        part_add(notes, "compute of this rank beyond a mean one of the pipeline", unlike_s);
     double const beyond_s = facts->compute_s - unlike_s - roofline->lower_s - excess;
-    if (beyond_s < 0)
-        less_add(arena, notes, "the bound's work during what is listed here", beyond_s);
+    if (unlike_s < 0)
+        notes_part_less(arena, notes,
+                        "what a mean rank of the pipeline computes more than this one", unlike_s);
     else
-        part_add(notes,
-                 input->machine->chip.kernels.stack != NULL
-                     ? "compute beyond the bound: what measured kernels take beyond it, HBM shared"
-                     : "compute beyond the bound: fill and drain of tiles, overheads, HBM shared",
-                 beyond_s);
+        notes_part_add(notes, "compute of this rank beyond a mean one of the pipeline", unlike_s);
+    if (beyond_s < 0)
+        notes_part_less(arena, notes, "the bound's work during what is listed here", beyond_s);
+    else
+        notes_part_add(notes, beyond_text(arena, input, unlike_s), beyond_s);
 }

@@ -18,7 +18,8 @@ enum {
     TRACE_STREAMS_MAX = 24,
     TRACE_PHASES_MAX = 8,
     TRACE_MEMORY_MAX = 17,
-    TRACE_SHOWN_MAX = 256, /* Chips of a timeline. */
+    TRACE_SHOWN_MAX = 256,        /* Chips of a timeline. */
+    TRACE_LINK_SETS_MAX = 1 << 5, /* Of machine axes, and the host. */
 };
 
 /* The servers of a chip, as rows of a report. */
@@ -202,6 +203,10 @@ struct trace {
     int64_t compute_ps;     /* Adds up to step_ps with exposed_ps and idle_ps. */
     int64_t exposed_ps;
     int64_t idle_ps;
+    /* Of compute_ps: while collectives and copies of the chip, and messages that it sends to other
+     * ranks, were under way along just these machine axes, as bits; behind them a bit of the host.
+     */
+    int64_t links_ps[TRACE_LINK_SETS_MAX];
     int64_t waiting_ps; /* Of idle_ps: for messages of other ranks that were on their way. */
     int64_t queue_busy_ps[TRACE_QUEUE_COUNT];
     int64_t dma_ps;            /* HBM time of the collectives; part of queue_busy_ps[HBM]. */

@@ -10,6 +10,7 @@
 
 #include "sim/report/notes.h"
 #include "sim/report/table.h"
+#include "tests/support/above.h"
 #include "tests/support/case.h"
 #include "tests/support/play.h"
 #include "tests/support/sampling.h"
@@ -128,13 +129,7 @@ static void parts_add_up(struct play *play, const char *text)
     /* All that a model's use counts is executed, counted by other formulas. */
     case_that(facts.mfu <= facts.mfu_attention && facts.mfu_attention <= facts.hfu * (1 + 1e-9),
               text);
-    double sum = 0;
-    for (uint32_t i = 0; i < notes.part_count; i++) {
-        sum += notes.part[i].seconds;
-        case_that(notes.part[i].seconds > 0 || strncmp(notes.part[i].name, "less ", 5) == 0, text);
-    }
-    double const above = facts.step_s - play->roofline.lower_s, slack = 1e-9 * facts.step_s;
-    case_that(sum > above - slack && sum < above + slack, text);
+    above_check(&input, &facts, &notes, text);
 }
 
 static void all_add_up(struct play *play, const char *text)

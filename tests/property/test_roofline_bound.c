@@ -13,6 +13,7 @@
 
 #include "sim/base/units.h"
 #include "sim/report/notes.h"
+#include "tests/support/above.h"
 #include "tests/support/play.h"
 #include "tests/support/sampling.h"
 
@@ -301,10 +302,7 @@ static bool check_step(const char *text, const char *arbitration, struct error *
         struct notes notes;
         assert_int_equal(analysis_build(play.arena, &input, &facts, error), STATUS_OK);
         assert_int_equal(notes_build(play.arena, &input, &facts, &notes, error), STATUS_OK);
-        double sum = 0;
-        for (uint32_t i = 0; i < notes.part_count; i++) sum += notes.part[i].seconds;
-        double const above = facts.step_s - roofline->lower_s;
-        assert_true(sum > above - 1e-9 * facts.step_s && sum < above + 1e-9 * facts.step_s);
+        above_check(&input, &facts, &notes, text);
     }
     play_close(&play);
     return played;

@@ -168,6 +168,8 @@ static void a_copy_is_hidden_as_long_as_the_matmul_beside_it_is_longer(void **st
         int64_t const longer_ps = matmul_ps > copy_ps ? matmul_ps : copy_ps;
         assert_near_ps(trace.step_ps, 10 * longer_ps, slack_ps);
         assert_near_ps(trace.exposed_ps, 10 * (longer_ps - matmul_ps), slack_ps);
+        assert_near_ps(trace.links_ps[1 << MACHINE_AXES_MAX],
+                       10 * (matmul_ps < copy_ps ? matmul_ps : copy_ps), slack_ps);
         scene_close(&scene);
     }
 }

@@ -45,11 +45,13 @@ static void a_step_is_set_against_its_bound(void **state)
     made.roofline.bound = (struct roofline_bound){
         .unit = ROOFLINE_LINKS, .by = "ici", .axis = 1, .axis_bits = 1u << 1, .axes = "y"};
     made.facts.compute_s = 1;
+    made.trace.links_ps[0] = made.trace.links_ps[1] = TIME_PS_PER_S / 8; /* Of x; 3/4 of y. */
     made.facts.idle_s = 0;
     build();
     notes_case_are("the step takes 1.00 s, 250 ms (33.3%) more than the lower bound of 750 ms "
                    "(links along y); mostly compute during which the y links are idle 250 ms",
                    MEMORY);
+    made.trace.links_ps[0] = made.trace.links_ps[1] = 0;
     made.facts.compute_s = made.facts.step_s = 0.75;
     build();
     notes_case_are("the step takes 750 ms, 0 s (0.0%) more than the lower bound of 750 ms (links "

@@ -90,6 +90,14 @@ static void parts_of_a_pipeline_are_against_its_mean_rank(void **state)
         {"waiting for messages of other ranks that are on their way", 0.0625},
         {"less what a mean rank of the pipeline computes more than this one", -0.25}};
     parts_are(less, 3);
+    /* Of a mean rank's 0.5 s some are beyond the bound, more than this one's 0.25 in all. */
+    made.roofline.lower_s = made.roofline.math_s = 0.1875;
+    struct part const mean[] = {
+        {"a mean rank beyond the bound: fill and drain of tiles, overheads, HBM shared", 0.3125},
+        {"bubbles: waiting for what other ranks of the pipeline do", 0.1875},
+        {"waiting for messages of other ranks that are on their way", 0.0625},
+        {"less what a mean rank of the pipeline computes more than this one", -0.25}};
+    parts_are(mean, 4);
 }
 
 /* Bound by the links of an axis: what is exposed on them is within the bound. */
@@ -101,6 +109,10 @@ static void parts_above_links_are_what_leaves_them_idle(void **state)
     notes_case_collective("AllGather W", STREAM_OF_FSDP, 0.3, 0.125)->axis_bits = 5;
     notes_case_collective("AllGather In", STREAM_OF_TP, 0.3, 0.0625)->axis_bits = 3;
     made.facts.compute_s = 0.8125;
+    made.trace.links_ps[0] = TIME_PS_PER_S / 16;
+    made.trace.links_ps[3] = TIME_PS_PER_S / 8; /* Of x and y. */
+    made.trace.links_ps[4] = TIME_PS_PER_S / 8;
+    made.trace.links_ps[7] = TIME_PS_PER_S / 2;
     struct part const idle[] = {{"compute during which the z links are idle", 0.1875},
                                 {"AllGather In exposed", 0.0625}};
     parts_are(idle, 2);
@@ -109,12 +121,16 @@ static void parts_above_links_are_what_leaves_them_idle(void **state)
     made.class[0].axis_bits = ANALYSIS_HOST_BIT;
     made.machine.host.cable_name = "PCIe";
     made.facts.compute_s = 0.8125;
+    made.trace.links_ps[7 | ANALYSIS_HOST_BIT] = made.trace.links_ps[7];
+    made.trace.links_ps[4 | ANALYSIS_HOST_BIT] = made.trace.links_ps[4];
+    made.trace.links_ps[7] = made.trace.links_ps[4] = 0;
     struct part const host[] = {{"compute during which the PCIe links are idle", 0.1875},
                                 {"AllGather In exposed", 0.0625}};
     parts_are(host, 2);
     made.roofline.bound = (struct roofline_bound){
         .unit = ROOFLINE_LINKS, .by = "ici", .axis = 2, .axis_bits = 1u << 2, .axes = "z"};
     made.class[0].axis_bits = 5;
+    made.trace.links_ps[0] = made.trace.links_ps[3] = 0;
     made.facts.compute_s = 0.5;
     struct part const busy[] = {{"AllGather In exposed", 0.0625},
                                 {"less what the z links do during what is listed here", -0.125}};
@@ -130,9 +146,79 @@ static void parts_above_axes_that_share_the_bound(void **state)
     notes_case_collective("AllGather W", STREAM_OF_FSDP, 0.3, 0.125)->axis_bits = 7;
     notes_case_collective("AllGather K V", STREAM_OF_TP, 0.3, 0.1875)->axis_bits = 4;
     made.facts.compute_s = 0.6875;
+    made.trace.links_ps[0] = TIME_PS_PER_S / 8;
+    made.trace.links_ps[4] = TIME_PS_PER_S / 16 * 9;
     struct part const parts[] = {{"AllGather K V exposed, on 1 of 3 axes", 0.125},
                                  {"compute during which the x, y, z links are idle", 0.125}};
     parts_are(parts, 2);
+}
+
+/* Compute that something runs beside is not idle for the links: their busiest is busy for longer
+ * than the bound says, and collectives are under way for longer than that. */
+static void parts_above_links_are_what_keeps_them_busy(void **state)
+{
+    (void)state;
+    made.roofline.bound = (struct roofline_bound){
+        .unit = ROOFLINE_LINKS, .by = "ici", .axis = 0, .axis_bits = 3, .axes = "x, y"};
+    made.roofline.lower_s = 0.5;
+    struct analysis_class *row = notes_case_collective("AllGather W", STREAM_OF_FSDP, 0.3, 0.25);
+    row->axis_bits = 3;
+    row->algorithm = "line";
+    made.facts.compute_s = 0.75;
+    made.trace.links_ps[0] = TIME_PS_PER_S / 8;
+    made.trace.links_ps[2] = TIME_PS_PER_S / 8 * 5;
+    made.trace.link[1].busy_ps = TIME_PS_PER_S / 4;
+    made.trace.link[2].busy_ps = TIME_PS_PER_S / 16 * 11;
+    made.trace.link[4].busy_ps = TIME_PS_PER_S; /* Of z. */
+    struct part const hops[] = {{"y links busy beyond the bound (line sends more)", 0.1875},
+                                {"hops and waits of collectives on the x, y links", 0.1875},
+                                {"compute during which the x, y links are idle", 0.125}};
+    parts_are(hops, 3);
+    /* What is rounded is no part. */
+    made.trace.link[2].busy_ps = TIME_PS_PER_S / 2 + 1000000;
+    struct part const rounds[] = {{"hops and waits of collectives on the x, y links", 0.375},
+                                  {"compute during which the x, y links are idle", 0.125}};
+    parts_are(rounds, 2);
+    /* Of another chip, whose link is idle for less time than this one computes by itself. */
+    made.trace.link[1].busy_ps = TIME_PS_PER_S / 16 * 15;
+    made.trace.link[1].busiest_chip = 0;
+    struct machine_link_override slow = {.bytes_per_s = 1, .to = {3}};
+    made.machine.links = &slow;
+    made.machine.link_override_count = 1;
+    struct part const others[] = {{"x links busy beyond the bound (one is slow)", 0.4375},
+                                  {"compute during which the x, y links are idle", 0.0625}};
+    parts_are(others, 2);
+}
+
+/* The bound lets switches copy and add, if they can. */
+static void parts_above_switches_that_could_add(void **state)
+{
+    (void)state;
+    made.machine = case_machine("h100-sxm:gpus=8");
+    made.roofline.bound = (struct roofline_bound){
+        .unit = ROOFLINE_LINKS, .by = "NVLink", .axis = 0, .axis_bits = 1, .axes = "gpu"};
+    made.roofline.lower_s = 0.5;
+    made.roofline.group[0].group = case_group(&made.machine, "gpu");
+    made.roofline.group_count = 1;
+    struct analysis_class *row = notes_case_collective("AllGather W", STREAM_OF_FSDP, 0.3, 0.25);
+    row->axis_bits = 1;
+    row->algorithm = "direct";
+    made.facts.compute_s = 0.75;
+    made.trace.links_ps[1] = TIME_PS_PER_S / 4 * 3;
+    made.trace.link[machine_level_port(made.machine.axis_level[0], 0, true)].busy_ps =
+        TIME_PS_PER_S;
+    struct part const direct[] = {{"gpu links busy beyond the bound (direct, not sharp)", 0.5}};
+    parts_are(direct, 1);
+    row->algorithm = "sharp";
+    row->in_switches = true;
+    struct part const sharp[] = {{"gpu links busy beyond the bound (sharp sends more)", 0.5}};
+    parts_are(sharp, 1);
+    row->axis_bits = 0;
+    row->exposed_s = 0;
+    made.facts.compute_s = 1;
+    made.trace.links_ps[1] = TIME_PS_PER_S;
+    struct part const other[] = {{"gpu links busy beyond the bound (other messages)", 0.5}};
+    parts_are(other, 1);
 }
 
 /* Two dozen collectives have a part each, those behind them one together. */
@@ -388,6 +474,8 @@ int main(void)
         TEST(parts_of_a_pipeline_are_against_its_mean_rank),
         TEST(parts_above_links_are_what_leaves_them_idle),
         TEST(parts_above_axes_that_share_the_bound),
+        TEST(parts_above_links_are_what_keeps_them_busy),
+        TEST(parts_above_switches_that_could_add),
         TEST(further_collectives_share_a_part),
         TEST(a_step_above_its_upper_bound_says_what_the_forms_leave_out),
         TEST(copies_to_the_host_say_how_long_and_from_which_batch_on),

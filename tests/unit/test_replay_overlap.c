@@ -47,6 +47,31 @@ static void collectives_on_one_axis_share_it(void **state)
     scene_close(&scene);
 }
 
+/* Compute counts for the links that something of the chip is under way on meanwhile. */
+static void compute_is_told_apart_by_the_links_beside_it(void **state)
+{
+    (void)state;
+    struct scene scene;
+    scene_open(&scene, 8, 8, 1, true);
+    uint32_t const first = scene_stream(&scene, "x"), second = scene_stream(&scene, "y");
+    (void)scene_collective(&scene, first, COLLECTIVE_ALL_GATHER,
+                           scene_group(&scene, true, false, false), 64 * megabyte, NULL, 0);
+    int64_t const x_ps = scene_run(&scene, 1, false, false).step_ps;
+    (void)scene_collective(&scene, second, COLLECTIVE_ALL_GATHER,
+                           scene_group(&scene, false, true, false), 128 * megabyte, NULL, 0);
+    int64_t const y_ps = scene_run(&scene, 1, false, false).step_ps;
+    (void)scene_compute(&scene, UINT64_C(4000000000000), 1);
+    for (uint32_t full = 0; full < 2; full++) {
+        struct trace const trace = scene_run(&scene, 1, full == 1, false);
+        assert_true(trace.compute_ps == trace.step_ps && x_ps < y_ps && y_ps < trace.step_ps);
+        assert_int_equal(trace.links_ps[3], x_ps);
+        assert_int_equal(trace.links_ps[2], y_ps - x_ps);
+        assert_int_equal(trace.links_ps[0], trace.step_ps - y_ps);
+        assert_int_equal(trace.links_ps[1], 0);
+    }
+    scene_close(&scene);
+}
+
 static void point_to_point_pays_every_hop_and_cuts_through(void **state)
 {
     (void)state;
@@ -326,6 +351,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(collectives_on_different_axes_overlap_fully),
         cmocka_unit_test(collectives_on_one_axis_share_it),
+        cmocka_unit_test(compute_is_told_apart_by_the_links_beside_it),
         cmocka_unit_test(point_to_point_pays_every_hop_and_cuts_through),
         cmocka_unit_test(overridden_chips_and_links_unfold_what_they_must_and_stay_exact),
         cmocka_unit_test(a_stream_may_change_its_algorithm),

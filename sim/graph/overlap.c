@@ -84,8 +84,8 @@ static struct graph_label label_of(const struct graph *graph, const struct graph
     const struct graph_op *op = &graph->op[step->op];
     bool const gradient = !op_is_forward(step->pass);
     tensor const carried = gradient ? op->in[0] : op->out[0];
-    tensor const of = step->of != GRAPH_NONE ? step->of : carried;
-    return graph_label(graph, op, graph_moved_as(graph, of), gradient);
+    if (step->of != GRAPH_NONE) return graph_step_label(graph, step, gradient);
+    return graph_label(graph, op, graph_moved_as(graph, carried), gradient);
 }
 
 static bool of_one_array(const struct graph_overlap *one, const struct graph_overlap *other)

@@ -1,5 +1,8 @@
 #include "sim/graph/steps.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "sim/graph/casts.h"
 
 struct writer {
@@ -384,4 +387,18 @@ void graph_steps(const struct graph_sharded *sharded, const struct graph_backwar
     ret_steps->repeated = repeats ? ret_steps->count : ret_steps->again;
     for (uint8_t block = graph->block_count; request.backward && block-- > 0;)
         block_add(&writer, block);
+}
+
+struct graph_label graph_step_label(const struct graph *graph, const struct graph_step *step,
+                                    bool gradient)
+{
+    const struct graph_op *op = &graph->op[step->op];
+    struct graph_label label = graph_label(graph, op, graph_moved_as(graph, step->of), gradient);
+    for (uint8_t i = 0; i < op->out_count; i++) {
+        size_t const used = strlen(label.text);
+        if ((step->along >> i & 1) != 0)
+            (void)snprintf(label.text + used, sizeof label.text - used, " %s",
+                           graph_moved_as(graph, op->out[i]));
+    }
+    return label;
 }

@@ -70,6 +70,10 @@ bool graph_step_writes(const struct graph_step *step, struct graph_value value);
 const struct graph_value *graph_step_met(const struct graph_step *reader,
                                          const struct graph_step *writer);
 
+/* What a collective over tp moves, by name: "moe.Logits SharedLogit". */
+struct graph_label graph_step_label(const struct graph *graph, const struct graph_step *step,
+                                    bool gradient);
+
 /* Whether an op without compute and collective makes an array of its own: its inputs lie there side
  * by side (values.c). */
 bool graph_makes_silently(const struct graph_sharded *sharded, uint8_t op);

@@ -44,17 +44,27 @@ static bool knows(const char *const *keys, const char *key)
     return keys != NULL && keys[name_find(key, keys)] != NULL;
 }
 
+/* Adds a type to a list; NULL: none. */
+static void having_add(char having[FAMILIES_TEXT_BYTES], const char *before, const char *type)
+{
+    size_t const length = strlen(having);
+    if (type != NULL)
+        (void)snprintf(having + length, FAMILIES_TEXT_BYTES - length, "%s%s",
+                       length == 0 ? "" : before, type);
+}
+
 /* A feature that other families may have. */
 static enum status refuse_feature(struct json *value, const char *key, const char *what,
                                   const struct model_family *family, struct error *reterr)
 {
     char having[FAMILIES_TEXT_BYTES] = "";
+    const char *last = NULL;
     for (uint32_t i = 0; model_families[i].type != NULL; i++) {
-        size_t const length = strlen(having);
-        if (knows(model_families[i].keys, key))
-            (void)snprintf(having + length, sizeof having - length, "%s%s",
-                           length == 0 ? "" : " and ", model_families[i].type);
+        if (!knows(model_families[i].keys, key)) continue;
+        having_add(having, ", ", last);
+        last = model_families[i].type;
     }
+    having_add(having, " and ", last);
     if (having[0] == '\0') return model_refuse(value, what, reterr);
     return error_set(reterr, STATUS_UNSUPPORTED, json_where(value),
                      "%s is not modelled in models of type %s; it is in those of %s", what,

@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "sim/base/arena.h"
+#include "sim/base/counted.h"
 #include "sim/base/json.h"
 #include "sim/base/name.h"
 #include "sim/model/model_read_parts.h"
@@ -90,8 +91,9 @@ enum status model_read_windows(struct arena *arena, struct json *document,
         full_layers = (uint64_t)count;
     }
     if (types != NULL && json_count(types) != model->layers)
-        return error_set(reterr, STATUS_INVALID, json_where(types), "%u types for %llu layers",
-                         json_count(types), (unsigned long long)model->layers);
+        return error_set(reterr, STATUS_INVALID, json_where(types), "%s for %s",
+                         counted(json_count(types), "type").text,
+                         counted(model->layers, "layer").text);
     if (model->attends.window == 0 && types == NULL) return STATUS_OK;
     STATUS_TRY(arena_try(arena, model->layers, sizeof *model->attends.windowed, &memory, reterr));
     bool *windowed = memory;

@@ -56,12 +56,9 @@ static const char *reduced_names(const struct emit *emit, const struct graph_ste
                                  bool gradient)
 {
     const struct graph_op *op = &emit->graph->op[step->op];
-    const char *names = label(emit, op, graph_moved_as(emit->graph, step->of), gradient);
-    for (uint8_t i = 0; i < op->out_count; i++)
-        if ((step->along >> i & 1) != 0)
-            names = builder_format(&emit->lower->build, "%s %s", names,
-                                   graph_moved_as(emit->graph, op->out[i]));
-    return names;
+    return builder_format(&emit->lower->build, "%s%s",
+                          emit->end != NULL ? emit->end->use[op->block].prefix : "",
+                          graph_step_label(emit->graph, step, gradient).text);
 }
 
 /* "dW_K dW_V": the matrices of a block whose gradients ranks of tp have parts of. */

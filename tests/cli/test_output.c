@@ -119,7 +119,7 @@ static void what_cannot_be_opened_is_an_error_at_once(void **state)
     static const struct option known[] = {{"--csv", "FILE", "", true}, {"--set", "KEY", "", false}};
     struct options options = {.operand = {"input"}, .operand_count = 1};
     assert_int_equal(output_open(&output, "./input", &options, &error), STATUS_IO);
-    assert_string_equal(error.message, "is the scenario itself");
+    assert_string_equal(error.message, "is the file that this command reads");
     options =
         (struct options){.given = {{&known[1], "input"}, {&known[0], "input"}}, .given_count = 2};
     assert_int_equal(output_open(&output, "./input", &options, &error), STATUS_IO);

@@ -439,11 +439,30 @@ static void of_drawn_steps(void **unused)
     assert_true(played >= STEPS / sampling_of() / 2);
 }
 
+/* A router whose logits go with those of a shared expert's gate: one collective of two arrays. */
+static void of_arrays_that_share_a_collective(void **unused)
+{
+    static const char text[] =
+        "{\"podsim\":1,\"machine\":{\"chip\":\"h100-sxm\",\"gpus\":4},\"mesh\":{\"tp\":[\"gpu\"]},"
+        "\"workload\":{\"kind\":\"train_step\",\"model\":\"qwen1.5-moe-14b\",\"batch_tokens\":8192,"
+        "\"sequence_length\":4096,\"allow_oversubscription\":true}}";
+    struct play play;
+    bool named = false;
+    (void)unused;
+    play_run(&play, text, NULL);
+    roofline_is_the_program(&play, text);
+    for (uint32_t i = 0; i < play.roofline.overlap_count; i++)
+        named = named || strcmp(play.roofline.overlap[i].name, "moe.Logits SharedLogit") == 0;
+    assert_true(named);
+    play_close(&play);
+}
+
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(of_every_shipped_scenario),
         cmocka_unit_test(of_drawn_steps),
+        cmocka_unit_test(of_arrays_that_share_a_collective),
     };
     walk_seed(argc, argv);
     return cmocka_run_group_tests_name("what is told", tests, NULL, NULL);

@@ -127,7 +127,7 @@ static void what_windows_cannot_be_is_refused(void **state)
          "/layer_types/1", "gives it no size"},
         {experts, ", \"layer_types\": [" FULL ", \"chunked_attention\", " FULL ", " FULL "]",
          "/layer_types/1", "\"chunked_attention\" is not modelled"},
-        {experts, ", \"layer_types\": [" FULL "]", "/layer_types", "1 types for 4 layers"},
+        {experts, ", \"layer_types\": [" FULL "]", "/layer_types", "1 type for 4 layers"},
         {qwen, ", \"use_sliding_window\": true, \"max_window_layers\": -1", "/max_window_layers",
          "-1"},
     };

@@ -236,29 +236,6 @@ static enum status spares_read(const char *path, const char *shown, struct error
                      "file");
 }
 
-enum status output_spares(const char *path, const struct options *options, struct error *reterr)
-{
-    struct stat file;
-    if (options == NULL || stat(path, &file) != 0 || !S_ISREG(file.st_mode)) return STATUS_OK;
-    bool program = false;
-    for (uint32_t i = 0; i < options->given_count; i++)
-        program = program || strcmp(options->given[i].option->name, "--program") == 0;
-    for (uint32_t i = 0; i < options->operand_count; i++)
-        if (names_file(options->operand[i], &file))
-            return error_set(reterr, STATUS_IO, path,
-                             program ? "is the program itself" : "is the scenario itself");
-    for (uint32_t i = 0; i < options->given_count; i++) {
-        const struct option *option = options->given[i].option;
-        const char *const value = options->given[i].value;
-        bool const reads =
-            value != path && option->value != NULL &&
-            (strcmp(option->value, "FILE") == 0 || strcmp(option->value, "SPEC") == 0);
-        if (reads && names_file(value, &file))
-            return error_set(reterr, STATUS_IO, path, "is what %s names", option->name);
-    }
-    return spares_read(path, path, reterr);
-}
-
 /* A file that is only looked at, and so not listed as read. NULL: it cannot be. */
 static char *content_of(const char *path, size_t *ret_bytes)
 {
@@ -287,6 +264,31 @@ static bool is_scenario(const char *path)
     arena_destroy(arena);
     free(content);
     return found;
+}
+
+enum status output_spares(const char *path, const struct options *options, struct error *reterr)
+{
+    struct stat file;
+    if (options == NULL || stat(path, &file) != 0 || !S_ISREG(file.st_mode)) return STATUS_OK;
+    bool program = false;
+    for (uint32_t i = 0; i < options->given_count; i++)
+        program = program || strcmp(options->given[i].option->name, "--program") == 0;
+    for (uint32_t i = 0; i < options->operand_count; i++)
+        if (names_file(options->operand[i], &file))
+            return error_set(reterr, STATUS_IO, path,
+                             program             ? "is the program itself"
+                             : is_scenario(path) ? "is the scenario itself"
+                                                 : "is the file that this command reads");
+    for (uint32_t i = 0; i < options->given_count; i++) {
+        const struct option *option = options->given[i].option;
+        const char *const value = options->given[i].value;
+        bool const reads =
+            value != path && option->value != NULL &&
+            (strcmp(option->value, "FILE") == 0 || strcmp(option->value, "SPEC") == 0);
+        if (reads && names_file(value, &file))
+            return error_set(reterr, STATUS_IO, path, "is what %s names", option->name);
+    }
+    return spares_read(path, path, reterr);
 }
 
 enum status output_open(struct output *output, const char *path, const struct options *options,

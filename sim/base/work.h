@@ -32,17 +32,17 @@ enum chain {
 /* "norm" */
 const char *chain_name(enum chain chain);
 
-/* How the operands of a product come to its format: whose kernels cast them, and how many numbers
- * share a scale there. */
+/* How the operands of a product are cast to its format: in which kernels, and how many numbers
+ * share a scale. */
 enum work_cast {
-    WORK_CAST_WITHIN, /* The product's own, if any. */
-    WORK_CAST_TENSOR, /* Kernels beside it; an array has one scale. */
-    WORK_CAST_BLOCK,  /* Kernels beside it; 128 numbers have one, of weights 128 x 128. */
-    WORK_CAST_ROW,    /* Kernels beside it; a row or column has one. */
-    WORK_CAST_MX,     /* Kernels beside it; 32 numbers have one, a power of two. */
+    WORK_CAST_WITHIN, /* The product's own casts, if any. */
+    WORK_CAST_TENSOR, /* Kernels of their own; one scale for an array. */
+    WORK_CAST_BLOCK,  /* Kernels of their own; a scale for 128 numbers, of weights for 128 x 128. */
+    WORK_CAST_ROW,    /* Kernels of their own; a scale for a row or a column. */
+    WORK_CAST_MX,     /* Kernels of their own; a scale, a power of two, for 32 numbers. */
     WORK_CAST_COUNT,
 };
-/* "tensor" */
+/* The name of a cast, such as "tensor". */
 const char *work_cast_name(enum work_cast cast);
 
 /* Which measured kernels a work is made of, with their words: none, so that its tiles decide; or

@@ -37,10 +37,11 @@ static inline bool fold_input_leaves_out(const struct fold_input *part, uint32_t
 uint32_t fold_item_period(const struct machine *machine, const struct plan *plan,
                           const struct plan_item *item, uint32_t axis);
 
-/* The period along an axis on which each pair of chips has links of its own. A group of the whole
- * axis has its members at the same displacements from each chip; a smaller group has them on either
- * side, so that its chips are told apart by the links that it uses. That matters where messages of
- * another group use these links too; else 1, as each chip has its links to itself. */
+/* The period along an axis on which each pair of chips has links of its own. The members of a group
+ * of the whole axis lie at the same displacements from each chip. The members of a smaller group
+ * lie on either side of a chip, so its chips are told apart by the links that the group uses. The
+ * period is above 1 only where messages of another group use these links too; else each chip has
+ * its links to itself. */
 uint32_t fold_pairs_period(const struct fold_input *part, uint32_t axis);
 
 /* The tiers of a level that a plan's messages may use, up to the lowest one whose units hold

@@ -22,7 +22,8 @@ void graph_cast_add(struct recipe_cast cast, uint64_t elements, struct work *wor
     work->kernel = WORK_KERNEL_CHAINS + CHAIN_CAST;
 }
 
-/* Elements of the results' gradients that tp gathers, as it gives them, or of the others. */
+/* Elements of gradients of results: of those that tp gathers if `travels`, else of the others.
+ * `whole`: as gathered. */
 static uint64_t gradient_elements(const struct graph_sharded *sharded, const struct graph_op *op,
                                   bool travels, bool whole)
 {

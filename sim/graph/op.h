@@ -21,9 +21,10 @@ enum op_pass {
     OP_BOTH_GRADIENTS, /* In one kernel. */
     OP_LEFT_GRADIENT,  /* The gradient of the first of two inputs alone. */
     OP_RIGHT_GRADIENT, /* The gradient of the second of two inputs alone. */
-    OP_CAST,           /* The gradients of results come to the format of the products (casts.h). */
-    OP_CAST_SECOND,    /* Second arrays are made of what tp has gathered (casts.h). */
-    OP_CAST_WEIGHTS,   /* Weights come to that format, forward or backward (casts.h). */
+    OP_CAST,           /* Gradients of results are cast to the format of the products (casts.h). */
+    OP_CAST_SECOND,    /* Second arrays are made of arrays that tp has gathered (casts.h). */
+    OP_CAST_WEIGHTS,   /* Weights are cast to the format of the products, forward or backward
+                          (casts.h). */
 };
 
 /* Ranks that a collective is over. */
@@ -139,7 +140,7 @@ static inline bool op_is_forward(enum op_pass pass)
     return pass <= OP_AGAIN_ALONE;
 }
 
-/* Whether a pass of a product is kernels beside it. */
+/* Whether a pass has nothing but casts for the products of an op. */
 static inline bool op_casts(enum op_pass pass)
 {
     return pass >= OP_CAST;

@@ -26,7 +26,7 @@ uint64_t graph_bias_elements(const struct graph *graph, const struct graph_produ
     return bias_elements(graph, product, /* whole= */ false);
 }
 
-/* Whether a weight has a dimension that says so. */
+/* Whether a weight has a dimension that counts as `counted`. */
 static bool is_counted(const struct graph_terms *terms, const struct sharding *weight,
                        enum graph_counted counted)
 {
@@ -67,7 +67,8 @@ static uint64_t *part_of(const struct graph_terms *terms, const struct graph_ten
                                                                   : &counts->attention_layer;
 }
 
-/* Matrices, norms, and vectors of attention. `biases`: of experts, one for each column. */
+/* Adds matrices, norms, and vectors of attention of a layer. `*ret_biases` grows by the biases of
+ * experts, one for each column. */
 static void layer_add(const struct graph_terms *terms, const struct model *model, uint64_t layer,
                       struct model_counts *counts, uint64_t *ret_biases)
 {
@@ -92,8 +93,8 @@ static void layer_add(const struct graph_terms *terms, const struct model *model
     counts->attention_layer += graph_attention_vectors(&graph, model);
 }
 
-/* Products of a prompt's attention with every key, and rows that it leaves in the cache: both as in
- * a pass of inference that prompts begin. Absorbed attention of later passes multiplies more. */
+/* Counts multiplications of a prompt's attention with every key, and columns of a token in the
+ * cache, as in the first pass of prompts. Absorbed attention of later passes multiplies more. */
 static void cache_count(const struct graph_terms *terms, const struct model *model,
                         struct model_counts *counts)
 {

@@ -68,8 +68,9 @@ static struct splits_shares share_alike(const struct splits_request *of)
 
 /* One way to share units of different lengths. */
 struct way {
-    units_wide all, busiest; /* Of all cores, of the busiest one; in 1/FINE of a key. */
-    uint64_t merged;         /* Parts. */
+    /* Work of all cores together, and of the busiest core, in 1/FINE of a key. */
+    units_wide all, busiest;
+    uint64_t merged; /* Parts that are merged. */
 };
 
 enum { FINE = 1 << 20 };
@@ -79,13 +80,13 @@ static units_wide fine_of(units_wide keys, uint64_t divisor)
     return (keys * FINE + divisor - 1) / divisor;
 }
 
-/* Of all units, with so many parts that are merged. */
+/* Work of all units and of `merged` parts, in keys. */
 static units_wide work_of(const struct splits_request *of, uint64_t keys, uint64_t merged)
 {
     return (units_wide)keys + of->besides_keys + (units_wide)merged * of->part_keys;
 }
 
-/* Rounds of mean units, or the longest one. */
+/* The busiest core has its rounds of mean units, or the longest unit. */
 static struct way way_whole(const struct splits_request *of)
 {
     units_wide const all = work_of(of, of->keys, 0);
@@ -96,7 +97,8 @@ static struct way way_whole(const struct splits_request *of)
     return (struct way){all * FINE, mean > longest ? mean : longest, 0};
 }
 
-/* Each unit split as the longest is, and on each core as many parts as if all were as long. */
+/* Each unit is split as the longest unit is, and each core has as many parts as if all units were
+ * as long. */
 static struct way way_of_longest(const struct splits_request *of)
 {
     struct splits_request raised = *of;

@@ -8,8 +8,9 @@
  * - end to end, each core with a share of equal size, in whole blocks of keys
  * (deepseek-ai/FlashMLA, get_mla_metadata; flash-attention 3 divides as its
  * prepare_varlen_num_blocks says, hopper/flash_prepare_scheduler.cu);
- * - whole, as many on each core;
- * - split as if all were as long as the longest one. So units never take longer than these would.
+ * - whole, with equally many units on each core;
+ * - split as if all were as long as the longest one, so that they never take longer than units that
+ *   are all as long.
  */
 #ifndef SIM_GRAPH_SPLITS_H
 #define SIM_GRAPH_SPLITS_H
@@ -24,8 +25,8 @@ struct splits_request {
     uint64_t longest; /* Keys of the longest unit. */
     uint32_t cores;
     uint32_t most; /* Parts of a unit; 1: units stay whole. */
-    /* What takes as long as so many keys: what all units read and write besides their keys, what is
-     * merged of one part. Of units of one length neither matters. */
+    /* Other work, as the number of keys that take as long: what all units read and write besides
+     * their keys; what is merged of one part. For units of one length neither matters. */
     uint64_t besides_keys, part_keys;
 };
 

@@ -84,9 +84,9 @@ static void own_moves_add(struct writer *writer, uint8_t index, enum op_pass pas
     }
 }
 
-/* The kernels beside products that multiply in fp8. Those that no product waits for stand behind
- * it: their place changes no time, and there they part no product from what is gathered or
- * scattered beside it chunk by chunk. */
+/* Adds the casts for products in fp8. Casts that no product waits for stand behind the product.
+ * Their place changes no time, and there they do not lie between a product and the collective whose
+ * chunks it is coupled with. */
 static void casts_add(struct writer *writer, uint8_t index, enum op_pass pass, bool backward)
 {
     const struct graph *graph = graph_of(writer);
@@ -186,8 +186,8 @@ static bool pass_of(const struct writer *writer, enum op_pass pass, enum op_pass
            (op_gives_weight(*ret_pass) && has_weight(writer));
 }
 
-/* What has to come before an op's gradients: the sum of its result's, if several ops read that;
- * that in the format of the products; and what the forward pass has scattered. */
+/* Adds what has to come before an op's gradients: the sum of its result's gradients, if several ops
+ * read the result; the cast of that gradient; the gather of what the forward pass has scattered. */
 static void results_add(struct writer *writer, uint8_t index)
 {
     const struct graph *graph = graph_of(writer);

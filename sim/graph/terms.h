@@ -158,10 +158,10 @@ enum graph_remat {
 /* By policy, ended by NULL: "none". */
 extern const char *const graph_remat_names[];
 
-/* How what products multiply comes to fp8. */
+/* How operands of products are cast to fp8. */
 struct graph_casting {
-    const struct recipe *recipe;  /* NULL: no kernels of their own do it. */
-    const struct recipe_way *way; /* The recipe as the stack's library plays it. */
+    const struct recipe *recipe;  /* NULL: no kernels of their own cast. */
+    const struct recipe_way *way; /* The recipe as the stack's library runs it. */
     bool norms_belong;            /* Norms are kernels of that library. */
     bool two;                     /* The gradient of weights multiplies a second array. */
 };
@@ -180,7 +180,7 @@ struct graph_policy {
                                 remat is. */
     bool names_kernels;      /* Works say which measured kernels they are made of. */
     const struct fusion *fusion; /* Kernels between matmuls; NULL: the fewest. */
-    struct graph_casting casts;  /* Of linear layers in fp8. */
+    struct graph_casting casts;  /* Casts for linear layers in fp8. */
     bool adds;                   /* Gradients of weights are added to an accumulator. */
     bool adds_of_experts;        /* Gradients of experts' weights are added to an accumulator. */
     bool used_before; /* Of the embedding, or of the head: another use of the matrix has left its

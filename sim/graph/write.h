@@ -36,8 +36,8 @@ struct graph_op *graph_norm(struct graph *graph, const char *name);
 tensor graph_normed(struct graph *graph, tensor in, const char *text);
 tensor graph_normed_by(struct graph *graph, tensor in, const char *weight, const char *text);
 
-/* What a linear layer multiplies, as its products read it: in fp8 where the step has a recipe of
- * it, by an op of the name; else the array itself. */
+/* The input of a linear layer, as its products read it. Where the step has a recipe of fp8, an op
+ * called `name` casts the array; else the array itself is returned. */
 tensor graph_cast(struct graph *graph, tensor in, enum recipe_array array, const char *name);
 
 /* Rows of tables: of tokens, and by position, which are added. They are kept. */

@@ -29,7 +29,7 @@ struct fusion {
     bool functions_apart; /* Gates and functions are no part of the matmul behind them. */
     bool rotates_apart;   /* Q and K are rotated by a kernel of their own, not by attention's. */
     bool norms_rotate;    /* Where Q and K are normed, the kernel of their norms rotates them. */
-    enum recipe_library linear; /* Whose linear layers are trained in fp8. */
+    enum recipe_library linear; /* The library whose linear layers train in fp8. */
     bool norms_belong;          /* Norms are kernels of that library, or of its compiler. */
     struct chain_pass forward[CHAIN_COUNT];
     struct chain_pass backward[CHAIN_COUNT];

@@ -14,7 +14,8 @@ struct work_kernels {
     bool is_of_other_layout;          /* A product's layout has no table; TN's was taken. */
     bool is_derived;                  /* A table was made from others. */
     bool is_of_other_mask;            /* A causal sequence stands for what is none. */
-    bool is_of_other_scales;          /* Operands with one scale an array stand for others. */
+    bool is_of_other_scales; /* The table has operands with one scale an array, the work has other
+                                scales. */
 };
 
 /* One kernel of an op, or more that are alike. */

@@ -117,7 +117,8 @@ static bool reads_cache(enum kernel_family family)
     return family == KERNEL_DECODE || family == KERNEL_LATENT_DECODE;
 }
 
-/* Who has cast the operands before; nobody where it is left out. */
+/* Reads which scales operands that were cast before have. Without the member they were not cast
+ * before. */
 static enum status cast_read(struct json *object, struct kernel_table *table, struct error *reterr)
 {
     const char *names[WORK_CAST_COUNT] = {NULL};

@@ -82,7 +82,7 @@ static enum status shares_read(struct json *object, struct kernel_between *betwe
     return json_end(object, keys, reterr);
 }
 
-/* Members of "clock", and of "fp8" in it. */
+/* Reads the members of "clock", and of "fp8" in it. */
 static enum status share_read(struct json *object, uint32_t *ret_ppm, const char **ret_source,
                               struct error *reterr)
 {

@@ -53,7 +53,7 @@ struct kernel_table {
     enum format stored;        /* Of a decode: of keys and values. Else `format`. */
     enum format result;        /* Of a matmul. */
     bool quantises;            /* The time of its casts to `format` is in a matmul's. */
-    enum work_cast cast;       /* Of a matmul: WITHIN, or who has cast its operands before. */
+    enum work_cast cast;       /* Of a matmul: which scales its operands have, if cast before. */
     const char *source;
     const char *of;      /* The stack whose table it is, or was made from; NULL: its own. */
     const char *derived; /* How it was made from that; NULL: it was measured. */
@@ -82,7 +82,7 @@ struct kernel_stack {
      * that ran alone and cool; 0: the tables have the clock of a step. */
     uint32_t clock_ppm;
     const char *clock_source;
-    uint32_t clock_fp8_ppm; /* The same of products in fp8; 0: they have the clock of the others. */
+    uint32_t clock_fp8_ppm; /* Share of the clock in products in fp8; 0: `clock_ppm`. */
     const char *clock_fp8_source;
     struct kernel_table table[KERNEL_TABLES_MAX];
     uint32_t table_count;
@@ -113,10 +113,10 @@ struct kernel_share {
     bool is_outside; /* A side lies outside the grid. */
 };
 
-/* The table of matmuls in a format whose operands are cast as `cast` says: that of the layout and
- * result, or of the layout alone, or TN's where the stack has none of that layout. Operands that
- * come with other scales than any table's have the table of one scale an array. NULL: the stack has
- * none of the format. */
+/* The table of matmuls in a format, for operands that are cast as `cast` says. It is the first that
+ * the stack has of three: a table of the layout and the result, of the layout alone, of TN. Where
+ * no table has the scales of the operands, a table of one scale an array is taken. NULL: the stack
+ * has no table of the format. */
 const struct kernel_table *kernel_table_of(const struct kernel_stack *stack, enum format format,
                                            enum kernel_layout layout, enum format result,
                                            enum work_cast cast);

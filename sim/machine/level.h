@@ -43,7 +43,7 @@ enum level_policy {
      * the other. Chips have it or not, so no scenario asks for it. */
     LEVEL_PAIR = LEVEL_POLICY_COUNT,
 };
-/* By policies that a scenario asks for, ended by NULL. */
+/* Names of the policies that a scenario may ask for, ended by NULL. */
 extern const char *const level_policy_names[];
 
 struct level_tier {

@@ -107,10 +107,10 @@ struct machine_plan {
     const char *chip_path;      /* Of the document's file; NULL: it stands in the scenario. */
     bool hbm_gib;               /* The GB of a data sheet's HBM are GiB. */
     uint32_t clock_ppm;         /* Share of the clock that power leaves to math; 0: the stack's. */
-    uint32_t clock_fp8_ppm;     /* Of products in fp8. 0: `clock_ppm`, without it the stack's. */
-    const char *shape;          /* "16x16x16", or NULL if the chip is a product name or a GPU. */
-    const char *profile;        /* "ideal" */
-    const char *stack; /* Of measured kernels: a name, or the path of the file. NULL: none. */
+    uint32_t clock_fp8_ppm; /* Share for products in fp8. 0: `clock_ppm`, without it the stack's. */
+    const char *shape;      /* "16x16x16", or NULL if the chip is a product name or a GPU. */
+    const char *profile;    /* "ideal" */
+    const char *stack;      /* Of measured kernels: a name, or the path of the file. NULL: none. */
     struct json *stack_document; /* The file's; NULL: a stack of the catalogue. */
     enum chip_launches launches;
     int64_t launch_host_ps; /* EAGER. */
@@ -156,7 +156,7 @@ struct machine {
 /* The share of the chip's clock that math has: the plan's, else what a step leaves of it according
  * to the stack, whose tables may be of kernels that ran alone; else the whole, 10^6. */
 uint32_t machine_clock_ppm(const struct machine_plan *plan, const struct chip *chip);
-/* The same of products in fp8. A plan's clock of all formats holds for them, too. */
+/* Share of the clock for products in fp8. A plan's `clock_ppm` holds for them, too. */
 uint32_t machine_clock_fp8_ppm(const struct machine_plan *plan, const struct chip *chip);
 
 /* The chip that a plan names, or brings along, with the plan's clock and NICs. `ret_units` is what

@@ -112,8 +112,8 @@ struct model_fact {
 };
 extern const struct model_fact model_facts[]; /* Ended by a NULL name. */
 
-/* Whether two models have equal facts, and each layer of both attends in one way. `mlp_width` does
- * not count where all layers have experts. A value width of 0 is the width of keys. */
+/* Whether two models have equal facts, and each layer attends in the same way in both. `mlp_width`
+ * does not count where all layers have experts. A value width of 0 is the width of keys. */
 bool model_same(const struct model *model, const struct model *other);
 
 static inline bool model_has_experts(const struct model *model)

@@ -159,10 +159,10 @@ struct program_op {
     uint16_t class_index; /* Filled by program_seal(). */
     enum program_op_kind kind;
     uint8_t stream;
-    uint8_t weights;     /* Of a collective that moves weights or their gradients: which, by a
-                            number of whoever lowers the model (`end` of struct bucket,
-                            sim/step/ranks.h). 0: not said. */
-    uint32_t parts;      /* Compute: chunks. Collective: the plan's part_count. Others: 1. */
+    uint8_t weights; /* Of a collective that moves weights or their gradients: the number of these
+                        weights, by the code that lowers the model (`end` of struct bucket,
+                        sim/step/ranks.h). 0: no number. */
+    uint32_t parts;  /* Compute: chunks. Collective: the plan's part_count. Others: 1. */
     uint32_t part_first; /* Parts of its stream before it in the slot; filled by program_seal(). */
     struct program_need need[PROGRAM_NEEDS_MAX];
     uint32_t need_count;

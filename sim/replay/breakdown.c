@@ -40,7 +40,7 @@ static struct class_total *total_of(struct replay *replay, uint32_t stream, uint
     return &replay->accounts.classes[(uint64_t)op->class_index * replay->chip_count + chip];
 }
 
-/* A plan's machine axes; of a copy the bit behind them. */
+/* A plan's machine axes as bits; of a copy, the bit behind those of the axes. */
 static uint32_t links_of(const struct program *program, const struct program_op *op)
 {
     uint32_t bits = 0;

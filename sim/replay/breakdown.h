@@ -53,8 +53,8 @@ struct accounts {
     int64_t *stream_ps;            /* [phase][stream][chip]: what is_exposed() ran meanwhile. */
     struct class_total *classes;   /* [class][chip] */
     struct memory_state *memories; /* [chip] */
-    uint32_t link_sets;            /* Sets of machine axes are below it. */
-    /* Machine axes that a stream's collectives, copies or messages go along; bits. */
+    uint32_t link_sets;            /* Number of sets of machine axes. */
+    /* Machine axes along which a stream's collectives, copies or messages go, as bits. */
     uint8_t stream_links[PROGRAM_STREAMS_MAX];
 };
 
@@ -74,7 +74,7 @@ struct tally {
     int64_t queued_ps[MACHINE_PORTS_MAX]; /* The longest wait for a link of a port. */
 };
 
-/* Which links streams use. */
+/* Finds the links that each stream uses. */
 void breakdown_links_build(struct replay *replay);
 void breakdown_until(struct replay *replay, uint32_t chip, int64_t now_ps);
 void breakdown_op_effects(struct replay *replay, const struct program_op *op, bool at_end,

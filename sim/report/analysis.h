@@ -41,7 +41,7 @@ struct analysis_class {
     enum stream_verb verb;     /* What its stream does. */
     enum collective_kind runs; /* KIND_COUNT: a message to another rank of the pipeline, a copy. */
     const char *algorithm;     /* "ring" */
-    bool in_switches;          /* Switches copy or add for it. */
+    bool in_switches;          /* Switches copy or add for the collective. */
     const char *machine_axes;  /* "x y" */
     uint32_t axis_bits;        /* The machine axes as bits. */
     uint64_t rank_count;

@@ -194,7 +194,7 @@ static bool heads_are_shared(const struct report_input *input)
            input->mesh->axis[MESH_TP_D].size > 1;
 }
 
-/* Heads of keys that ranks of tp have only to have as many each; of latents there are none. */
+/* KV heads that pad ranks of tp to equal numbers. Latents have none. */
 static uint64_t heads_padded(const struct report_input *input)
 {
     const struct model *model = &input->workload->model;

@@ -1,9 +1,9 @@
 /*
  * Time of a step falls into compute, exposed time and idle time. The bound's links are busy for
- * `lower_s` at least. Beyond that there are
- * - compute during which no collective, copy or message of the chip is under way on them;
- * - what their busiest link is busy with beyond lower_s;
- * - the rest of the time in which something is under way on them: hops, and waits for others.
+ * `lower_s` at least. Time beyond the bound has these parts:
+ * - compute during which no collective, copy or message of the chip is under way on the links;
+ * - time beyond `lower_s` in which the busiest of the links is busy;
+ * - the rest of the time in which something is under way on the links: hops, and waits for others.
  * Exposed time of other links, and idle time, are parts of their own (notes_parts.c).
  */
 #include "sim/report/notes_links.h"
@@ -23,8 +23,8 @@ uint32_t notes_links_bits(const struct roofline_bound *bound)
     return bound->unit == ROOFLINE_HOST ? ANALYSIS_HOST_BIT : 0;
 }
 
-/* Chunks of arrays are whole bytes, and so are shares of several links: so much of a bound is no
- * more than it counts. */
+/* Chunks of arrays, and shares of several links, are rounded up to whole bytes. Time beyond a bound
+ * by less than this share of the bound is rounding. */
 static const double rounded = 1e-3;
 
 /* The busiest of the bound's links. */
@@ -48,8 +48,8 @@ static struct busiest_link busiest_of(const struct report_input *input, uint32_t
     return busiest;
 }
 
-/* Compute of the reported chip while it has nothing under way on these links, and another chip no
- * more on the busiest one than leaves it idle for so long. */
+/* Compute of the reported chip while it has nothing under way on these links. It is at most the
+ * time in which the busiest link, which may be another chip's, is idle. */
 static double idle_compute_s(const struct report_input *input, const struct analysis *facts,
                              uint32_t bits, double busy_s)
 {
@@ -112,7 +112,7 @@ void notes_links_build(struct arena *arena, const struct report_input *input,
         roofline->bound.axis < 0 ? input->machine->host.cable_name : roofline->bound.axes;
     struct busiest_link const busiest = busiest_of(input, bits);
     double const idle_s = idle_compute_s(input, facts, bits, busiest.busy_s);
-    /* The rest of compute, and exposed time: something is under way. */
+    /* In the rest of compute, and in exposed time, something is under way on the links. */
     double const beyond_s = facts->compute_s - idle_s + within_s - roofline->lower_s;
     double more_s = fmax(fmin(busiest.busy_s - roofline->lower_s, beyond_s), 0);
     if (more_s < rounded * roofline->lower_s) more_s = 0;

@@ -1,5 +1,5 @@
 /*
- * notes_links.h: what lies above a lower bound that is of links.
+ * notes_links.h: parts of a step above its lower bound, where links are the bound.
  */
 #ifndef SIM_REPORT_NOTES_LINKS_H
 #define SIM_REPORT_NOTES_LINKS_H
@@ -10,8 +10,8 @@
  * chip. */
 uint32_t notes_links_bits(const struct roofline_bound *bound);
 
-/* Adds the parts that the links account for. `within_s` is exposed time of their collectives, which
- * no other part has. */
+/* Adds the parts of time that the links account for. `within_s`: exposed time of collectives on
+ * these links, which no other part has. */
 void notes_links_build(struct arena *arena, const struct report_input *input,
                        const struct analysis *facts, double within_s, struct notes *notes);
 

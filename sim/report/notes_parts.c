@@ -110,7 +110,8 @@ static double unit_parts(struct arena *arena, const struct report_input *input,
     return sum;
 }
 
-/* Compute beyond the bound is a mean rank's, of which this one may have less in all. */
+/* The name of compute beyond the bound. It is that of a mean rank where this rank computes less
+ * than a mean rank. */
 static const char *beyond_text(struct arena *arena, const struct report_input *input,
                                double unlike_s)
 {

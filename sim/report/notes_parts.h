@@ -10,10 +10,10 @@
 void notes_parts_build(struct arena *arena, const struct report_input *input,
                        const struct analysis *facts, struct notes *notes);
 
-/* One part more: it is put where its length belongs, and left out if it has none. */
+/* Adds a part in the order of lengths. A part without length is left out. */
 void notes_part_insert(struct notes *notes, struct notes_part part);
 void notes_part_add(struct notes *notes, const char *name, double seconds);
-/* `seconds` below 0. */
+/* Adds the part "less `what`". `seconds` is below 0. */
 void notes_part_less(struct arena *arena, struct notes *notes, const char *what, double seconds);
 
 #endif

@@ -11,7 +11,7 @@ struct machine;
 
 enum words_part {
     WORDS_MXU,
-    WORDS_MXUS, /* Several of them, in a list of a chip's parts. */
+    WORDS_MXUS, /* Several MXUs, in a list of a chip's parts. */
     WORDS_MATH, /* The unit before a format: "tensor bf16". */
     WORDS_TILE, /* A side of the unit, before a number: "the MXU's 128", "the tensor cores' tile of
                    64". */

@@ -27,7 +27,7 @@ static enum recipe_library library_of(const struct chip *chip)
     return fusion == NULL ? RECIPE_LIBRARY_NONE : fusion->linear;
 }
 
-/* Whether the stack has products whose operands others have cast. */
+/* Whether the stack has a table for the products of a recipe. */
 static bool has_products(const struct chip *chip, const struct recipe *recipe)
 {
     return kernel_table_of(chip->kernels.stack, FORMAT_FP8, KERNEL_TN, FORMAT_BF16, recipe->cast) !=

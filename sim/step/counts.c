@@ -204,7 +204,8 @@ static void read_add(const struct graph *graph, const struct part *part,
     ret_counts->activation_bytes += times * (products_bytes(&part->graph) - weights - rows);
 }
 
-/* Once a step, where weights stay in the format of the products until the next update. */
+/* Casts of weights once a step, where weights stay in the format of the products until the next
+ * update. */
 static void weights_cast_add(const struct part *part, const struct graph *graph,
                              struct workload_counts *counts)
 {

@@ -54,7 +54,7 @@ void emit_backward(struct lower *lower);
  * passes. */
 void emit_sums(struct lower *lower);
 
-/* Weights of a layer's products come to the products' format, where they stay so until the next
+/* Emits the cast of a layer's weights, where they stay in the format of the products until the next
  * update. */
 void emit_weights_cast(struct lower *lower, enum lower_module module);
 

@@ -178,7 +178,8 @@ void graph_terms_of_part(const struct ranks *ranks, const struct step_part *part
         .formats = *formats,
         .policy = policy_of(ranks),
     };
-    /* Casts are kernels of their own then, and all else writes the format of activations. */
+    /* With a recipe casts are kernels of their own, and all other kernels write the format of
+     * activations. */
     if (ret_terms->policy.casts.recipe != NULL) ret_terms->formats.matmuls = formats->activations;
     ret_terms->formats.head = formats->weights;
     ret_terms->formats.cache = formats->activations;

@@ -1,9 +1,9 @@
 /*
  * Sequences of a pass on ranks that each have as many of each kind, one after the other; the last
  * rank may have fewer. All ranks step together, so each is charged the rows of the one that has
- * most. Where stages have batches of their own and nothing couples the replicas of the model, none
- * waits for another before the step's end: then all batches are those of one replica, the slowest
- * (replicas.c).
+ * most. Where stages have batches of their own and nothing couples the replicas of the model, no
+ * replica waits for another before the step's end. Then all batches are those of the slowest
+ * replica (replicas.c).
  *
  * Ranks of tp_d have partial sums of the same queries, keys and values. Where each attends with
  * some of the sequences they are made to have equally many tokens, as frameworks pad a batch.
@@ -264,7 +264,7 @@ static bool are_coupled(const struct ranks *ranks)
     return ranks->mesh->axis[MESH_EP].size > 1 || ranks->shards > 1;
 }
 
-/* Of a data rank in a batch. */
+/* The sequences of a data rank in a batch. */
 static struct inference_span own_at(const struct ranks *ranks, enum inference_part part,
                                     uint32_t batch, uint64_t data)
 {
@@ -304,7 +304,7 @@ static void amounts_of(const struct ranks *ranks, uint64_t data, uint32_t batch,
     }
 }
 
-/* Of all batches together, and behind these of the fullest one. */
+/* Amounts of a data rank in all batches together, and behind them those of its fullest batch. */
 static void fullest_of(const struct ranks *ranks, uint64_t data,
                        units_wide ret_fullest[INFERENCE_FULLEST])
 {

@@ -67,8 +67,8 @@ struct inference_prompts {
 /* Where weights go that are read before the products that want them. */
 enum inference_prefetch { INFERENCE_PREFETCH_NONE, INFERENCE_PREFETCH_VMEM };
 
-/* The part of a generation that is played: the prefill, and behind it the last step, which has most
- * in the cache; the prefill alone; a step alone. */
+/* The part of a generation that is simulated: the prefill, and behind it the last step, which has
+ * most in the cache; the prefill alone; a step alone. */
 enum inference_played { INFERENCE_ENDS, INFERENCE_PREFILL, INFERENCE_STEP };
 
 /* Prompts, and behind them steps in which each sequence gets one more token. */
@@ -135,7 +135,7 @@ struct inference_replicas {
                          in every pass, and each has those of the rank with most in that pass. */
     bool ragged;      /* Data ranks have sequences of unlike lengths. */
     uint64_t replica; /* Where `apart` is set: that rank. */
-    uint64_t fullest[INFERENCE_FULLEST]; /* By amount: data ranks that have most. */
+    uint64_t fullest[INFERENCE_FULLEST]; /* The data ranks that have most, by amount. */
 };
 
 /* What a pass has on the rank with most work, which the other ranks wait for. */
@@ -203,10 +203,10 @@ enum status inference_ways_check(const struct ranks *ranks, struct error *reterr
 /* Bytes of the cache on a chip, of `count` layers from one on. */
 uint64_t inference_cache_bytes(const struct ranks *ranks, uint64_t layer_first, uint64_t count);
 
-/* Sets the ranks of pp of the mesh that the plan is played on. Each rank works on a batch of its
- * own, a part of the sequences. Decodes have as many batches as ranks, so that a rank works while
- * its batch is on other ranks. A prefill begins with empty stages, and has at most as many batches
- * as prompts. */
+/* Sets the ranks of pp of the mesh that the plan runs on. Each rank works on a batch of its own, a
+ * part of the sequences. Decodes have as many batches as ranks, so that a rank works while its
+ * batch is on other ranks. A prefill begins with empty stages, and has at most as many batches as
+ * prompts. */
 void inference_stages_set(struct workload_plan *plan, uint32_t stages);
 uint32_t inference_batch_count(const struct inference_plan *plan);
 /* The number of decodes. A generation's are its prompts, which go on as decodes. */

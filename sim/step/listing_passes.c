@@ -139,7 +139,7 @@ struct module_pass {
     struct graph_request request;
 };
 
-/* The number that collectives of an op's weights have (program_op.weights). */
+/* The number of an op's weights in the collectives that move them (program_op.weights). */
 static uint8_t weights_of(const struct ranks *ranks, const struct graph *graph,
                           const struct graph_op *op)
 {

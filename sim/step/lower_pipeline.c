@@ -4,8 +4,8 @@
 #include "sim/step/pipeline.h"
 #include "sim/step/stages.h"
 
-/* The modules of a stage in the order of the forward pass, without those that a pass has no part
- * of: the embedding has no input gradient. */
+/* The modules of a stage that have a part in a pass, in the order of the forward pass: the
+ * embedding has no input gradient. */
 struct modules {
     const struct stage *stage;
     bool embedding, head;
@@ -36,8 +36,8 @@ static struct modules modules_of(const struct pipeline *pipeline, const struct s
                                      embedding + head};
 }
 
-/* The module that a pass has at a place; `ret_layer` is its layer, or which module of MTP it is,
- * or -1. */
+/* The module that a pass has at a place. `*ret_layer`: the module's layer, or the number of a
+ * module of MTP, or -1. */
 static enum lower_module module_at(const struct modules *modules, bool forward, uint32_t place,
                                    int32_t *ret_layer)
 {
@@ -56,7 +56,7 @@ static enum lower_module module_at(const struct modules *modules, bool forward, 
     return layer < modules->dense ? MODULE_LAYER : MODULE_EXPERTS;
 }
 
-/* Places from one on that have modules of its kind. */
+/* How many places from `place` on have modules of the same kind. */
 static uint32_t run_at(const struct modules *modules, bool forward, uint32_t place)
 {
     uint32_t const kinds[] = {
@@ -241,7 +241,8 @@ static void offload_set(const struct ranks *ranks, int32_t layer, struct lower_p
     part->updates = !top ? MODULE_LAYER : has_head ? MODULE_HEAD : MODULE_NOTHING;
 }
 
-/* The first pass of the step that gives a module the same work, as pieces of prompts do. */
+/* The first pass of the step that gives the module the same work as `pass`, as chunks of prompts
+ * may. */
 static uint8_t pass_alike(const struct pipeline *pipeline, const struct lower_part *part,
                           uint32_t pass)
 {

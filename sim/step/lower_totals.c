@@ -4,7 +4,7 @@
 #include "sim/step/pipeline.h"
 #include "sim/step/update.h"
 
-/* Shares are rounded up for each bucket, as they are when it is gathered. */
+/* Shares are rounded up for each bucket, as when the bucket is gathered. */
 static void buckets_resident(const struct ranks *ranks, const struct bucket *buckets,
                              uint32_t count, uint64_t times,
                              uint64_t resident[PROGRAM_MEMORY_COUNT])

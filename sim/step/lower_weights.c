@@ -37,7 +37,7 @@ void lower_prefetch_need(struct lower *lower, uint32_t op)
                                        .reason = PROGRAM_REASON_WINDOW});
 }
 
-/* A gather of the weights of a bucket, with their scales. */
+/* The plan of a gather of a bucket's weights, with their scales. */
 static uint32_t bucket_plan(struct lower *lower, const struct group *group,
                             const struct bucket *bucket)
 {
@@ -48,7 +48,7 @@ static uint32_t bucket_plan(struct lower *lower, const struct group *group,
     return lower_plan_bytes(lower, &request, bucket->format);
 }
 
-/* A collective of the unit's weights, or of their gradients. */
+/* Adds a collective of a bucket's weights, or of their gradients. */
 static uint32_t bucket_collective(struct lower *lower, enum lower_stream stream,
                                   const struct bucket *bucket, const char *what, const char *group,
                                   uint32_t plan)

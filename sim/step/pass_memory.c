@@ -1,6 +1,6 @@
 /*
  * What passes keep, for schedules that go by memory, and formulas of it: the effects of the ops
- * that a stage's passes are lowered to, on templates of its modules that are played by nobody.
+ * that a stage's passes are lowered to, on templates of its modules that never run.
  */
 #include "sim/base/arena.h"
 #include "sim/base/units.h"

@@ -48,7 +48,7 @@ static bool is_waited_for(const struct ranks *ranks, const struct graph_step *st
     return step->move.axis == OP_AXIS_TP && pass != WEIGHT && !ranks->plan->collective_matmul;
 }
 
-/* Of a collective. */
+/* Bytes of a collective over tp that compute waits for. */
 static units_wide moved_bytes(const struct ranks *ranks, const struct graph_step *step,
                               enum pass pass)
 {
@@ -189,7 +189,7 @@ static int64_t longer_ps(int64_t one_ps, int64_t other_ps)
     return one_ps > other_ps ? one_ps : other_ps;
 }
 
-/* No amount takes no time, whatever the rate. */
+/* An amount of 0 takes no time, whatever the rate. */
 static int64_t demand_ps(uint64_t amount, uint64_t rate)
 {
     return amount == 0 || rate == 0 ? 0 : units_duration_ps(amount, rate);

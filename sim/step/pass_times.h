@@ -18,8 +18,9 @@ enum status pass_times_estimate(struct arena *arena, const struct workload_plan 
                                 const struct machine *machine, const struct mesh *mesh,
                                 struct schedule_times *ret_times, struct error *reterr);
 
-/* A part of the model in the pass of `ranks`, a pass of inference on one chip, in picoseconds: of
- * each op the longer of its math and its bytes of HBM, and what compute waits for over tp. */
+/* The time of a part of the model in a pass of inference, the pass of `ranks`, on one chip, in
+ * picoseconds. Each op takes the longer of the times of its math and of its bytes of HBM; to these
+ * the collectives over tp that compute waits for are added. */
 int64_t pass_part_ps(const struct ranks *ranks, const struct step_part *part);
 
 /* What input gradients leave to weight gradients, in millionths of what the forward pass saves: of

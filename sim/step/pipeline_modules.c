@@ -28,7 +28,8 @@ void pipeline_module_counts(const struct pipeline *pipeline, const struct stage 
     memcpy(ret_counts, counts, sizeof counts);
 }
 
-/* Slots of the modules of one kind. Modules of one stage go by their places, and so by numbers. */
+/* Adds slots of the modules of one kind. Modules of one stage are in the order of their places, and
+ * so of their numbers. */
 static void units_add(struct pipeline *pipeline, enum lower_act act, uint32_t count,
                       struct program_block block, enum lower_module module, uint32_t *arrivals)
 {

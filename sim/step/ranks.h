@@ -35,7 +35,8 @@ struct bucket {
     uint64_t elements; /* Whole over X, on one rank of tp, and of ep where they are experts. */
     enum format format;
     bool experts;
-    uint8_t end; /* 1 + enum block_part of the end whose weights they are; 0: of layers. */
+    uint8_t end; /* 1 + enum block_part of the end of the model that has the weights; 0: layers have
+                    them. */
 };
 
 static inline uint64_t bucket_bytes(const struct bucket *bucket)
@@ -92,7 +93,8 @@ struct ranks_heads {
                             holders of a KV head, or all of tp for down-projections. */
 };
 
-/* Columns and rows that all ranks of tp have together: with padding, as each has as many. */
+/* Columns and rows that all ranks of tp have together, with the padding that makes their shares
+ * equal. */
 struct ranks_widths {
     uint64_t mlp;        /* Columns of an MLP. */
     uint64_t expert;     /* Columns of an expert. */
@@ -107,7 +109,7 @@ struct ranks_sequences {
     uint64_t kv_heads;      /* KV heads that a rank attends with: of its own, or some of theirs. */
     const char *ring_name;  /* The algorithm by which keys pass round, where they do. */
     uint64_t window_layers; /* Layers whose queries have fewer keys: model.window. */
-    uint64_t alternations;  /* Layers that attend in another way than the one before. */
+    uint64_t alternations;  /* Layers that attend in another way than the layer before them. */
 };
 
 /* What ends of the model have in common. */
@@ -182,8 +184,8 @@ static inline bool ranks_gathers_next(const struct ranks *ranks)
 enum status ranks_replicas_find(const struct mesh *mesh, const struct machine *machine,
                                 bool experts, struct replicas *ret_replicas, struct error *reterr);
 
-/* Charges a step of inference the slowest replica (replicas.c), where these are apart: of ranks
- * that have all else. Errors: as ranks_pass_set(). */
+/* Charges a step of inference the slowest replica (replicas.c), where replicas are apart. All else
+ * of `ranks` is set. Errors: as ranks_pass_set(). */
 enum status ranks_replica_choose(struct ranks *ranks, struct error *reterr);
 
 /* How sequences lie on ranks (sequences.c): what cp has to divide, whatever the batch; and all. */
@@ -247,11 +249,11 @@ enum status ranks_divide(uint64_t amount, uint64_t by, const char *where, const 
  * the ranks, or up to a divisor of them, whose holders then share the heads that ask. */
 struct ranks_heads ranks_heads_of(const struct model *model, uint32_t tp);
 
-/* Ranks of tp that hold the same keys: the holders of a KV head, with padding; of latents (MLA),
- * each of which serves all heads, all ranks. */
+/* The number of ranks of tp that hold the same keys: the holders of a KV head, with padding. All
+ * ranks hold the same latents (MLA), as a latent serves all heads. */
 uint32_t ranks_key_holders(const struct model *model, uint32_t tp);
 
-/* Widths over ranks of tp: of any other number of columns a part would be larger than the rest. */
+/* Widths over ranks of tp, padded so that all ranks have equal parts. */
 struct ranks_widths ranks_widths_of(const struct model *model, uint32_t tp);
 
 /* Parameters and cache of a decoder on ranks of tp, all of them together: heads, widths and

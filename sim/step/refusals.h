@@ -11,7 +11,7 @@
 /* Once ranks are known; and once more when it is known how many share a sequence. */
 enum status refusals_check(const struct ranks *ranks, struct error *reterr);
 
-/* Recipes of fp8 that nothing runs so (casts.c). */
+/* Refuses recipes of fp8 that no software runs on the chip (casts.c). */
 enum status refusals_casts(const struct ranks *ranks, struct error *reterr);
 
 #endif

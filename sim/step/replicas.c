@@ -1,10 +1,10 @@
 /*
- * Which replica of a model is the slowest, where none waits for another before the step's end: each
- * goes through batches of its own, which are as unlike as their sequences are. A replica's passes
- * are estimated by products, attention and what goes over tp (pass_times.h), stage by stage, and
- * follow one another as the schedule has them: a stage begins a pass when it has ended the one
- * before, and the stage before has ended the same pass. Times of messages between stages are the
- * same for all replicas, or nearly so.
+ * Finds the slowest replica of a model, where no replica waits for another before the step's end.
+ * Each replica goes through batches of its own, which are as unlike as their sequences are. The
+ * times of its passes are estimated stage by stage, from products, attention and messages over tp
+ * (pass_times.h). Passes follow one another in the order of the schedule: a stage begins a pass
+ * when it has ended its pass before, and the stage before it has ended the same pass. Messages
+ * between stages take equally long in all replicas, or nearly so, and are left out.
  */
 #include "sim/base/units.h"
 #include "sim/schedule/schedule.h"
@@ -13,8 +13,8 @@
 #include "sim/step/ranks.h"
 
 enum {
-    STAGES_MAX = 64,     /* Of more stages none is told apart from others. */
-    CANDIDATES_MAX = 16, /* Replicas that are all looked at; of more, those that may have most. */
+    STAGES_MAX = 64,     /* With more stages replicas are not compared. */
+    CANDIDATES_MAX = 16, /* Of more replicas those with most of some amount are estimated. */
 };
 
 static int64_t later(int64_t one, int64_t other)
@@ -22,7 +22,7 @@ static int64_t later(int64_t one, int64_t other)
     return one > other ? one : other;
 }
 
-/* Layers left over lie about evenly here, and at the end in a step. */
+/* Layers beyond even shares lie about evenly on stages here, and on the last stages in a step. */
 static uint64_t layers_before(const struct ranks *ranks, uint32_t stage)
 {
     return ranks->plan->model.layers * stage / ranks->pp;
@@ -37,7 +37,7 @@ static uint64_t times_of(const struct ranks *ranks, const struct step_part *part
     return step_part_layers(ranks, part, first, layers_before(ranks, stage + 1) - first);
 }
 
-/* Of the pass of `ranks`, on each stage. */
+/* The time of the pass of `ranks` on each stage. */
 static void stages_time(const struct ranks *ranks, int64_t stage_ps[STAGES_MAX])
 {
     struct step_part part[STEP_PARTS_MAX];
@@ -50,7 +50,7 @@ static void stages_time(const struct ranks *ranks, int64_t stage_ps[STAGES_MAX])
     }
 }
 
-/* Passes one after the other on each stage. */
+/* The time of a step, in which each stage runs its passes one after the other. */
 static int64_t step_ps(const struct ranks *ranks, uint32_t batches,
                        int64_t pass_ps[STAGES_MAX][STAGES_MAX])
 {
@@ -69,7 +69,7 @@ static int64_t step_ps(const struct ranks *ranks, uint32_t batches,
     return most_ps;
 }
 
-/* Of a replica by itself. */
+/* The time of a step of one replica by itself. */
 static enum status replica_time(const struct ranks *ranks, uint64_t replica, int64_t *ret_ps,
                                 struct error *reterr)
 {
@@ -94,7 +94,7 @@ static bool may_be_slowest(const struct inference_replicas *charged, uint64_t re
     return false;
 }
 
-/* One that is as slow as the one that reads most gives way to it. */
+/* Of equally slow replicas, the replica that reads most is taken. */
 enum status ranks_replica_choose(struct ranks *ranks, struct error *reterr)
 {
     struct inference_replicas *charged = &ranks->inference.charged;

@@ -97,8 +97,8 @@ static enum status shared_build(struct ranks *ranks, struct error *reterr)
     return STATUS_OK;
 }
 
-/* Keys go to the next rank each time, the last one's to the first. Ranks that turn sequences into
- * heads have some of the heads. */
+/* In a ring, keys go from each rank to the next, and from the last to the first. Ranks that turn
+ * parts of sequences into heads (Ulysses) have some of the heads. */
 static void context_build(struct ranks *ranks)
 {
     struct ranks_sequences *sequences = &ranks->sequences;

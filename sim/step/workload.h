@@ -73,7 +73,8 @@ enum workload_collective_cores {
     WORKLOAD_COLLECTIVE_CORES_NONE,
     WORKLOAD_COLLECTIVE_CORES_NCCL,
 };
-/* Casts of fp8: by the stack, none, or the place in the list of recipes (sim/kernels/recipe.h). */
+/* Recipes of fp8: the default of the stack; none; from FIRST on, the place in the list of recipes
+ * (sim/kernels/recipe.h). */
 enum { WORKLOAD_RECIPE_DEFAULT, WORKLOAD_RECIPE_NONE, WORKLOAD_RECIPE_FIRST };
 
 /* What real software adds to what the book counts. */
@@ -201,12 +202,12 @@ enum workload_protocols workload_protocols(const struct workload_plan *plan,
 enum workload_collective_cores workload_collective_cores(const struct workload_plan *plan,
                                                          const struct chip *chip);
 
-/* What `fp8_recipe` means on a machine: what was asked for, or what the stack's library does by
- * itself. */
+/* What `fp8_recipe` means on a machine: the recipe that was asked for, or the default of the
+ * stack's library. */
 uint32_t workload_recipe(const struct workload_plan *plan, const struct chip *chip);
 
-/* That recipe, as the stack's library plays it, whose casts are kernels of the step. `recipe` NULL:
- * products have their casts within. */
+/* The recipe of a step, as the stack's library runs it in kernels of the step. `recipe` NULL: casts
+ * are within the products. */
 struct graph_casting workload_casts(const struct workload_plan *plan, const struct chip *chip);
 
 /* Lowers a plan to a program. Errors: dimensions that do not divide, combinations that are not

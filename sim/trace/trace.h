@@ -19,7 +19,7 @@ enum {
     TRACE_PHASES_MAX = 8,
     TRACE_MEMORY_MAX = 17,
     TRACE_SHOWN_MAX = 256,        /* Chips of a timeline. */
-    TRACE_LINK_SETS_MAX = 1 << 5, /* Of machine axes, and the host. */
+    TRACE_LINK_SETS_MAX = 1 << 5, /* Sets of machine axes, and of the host. */
 };
 
 /* The servers of a chip, as rows of a report. */
@@ -203,9 +203,9 @@ struct trace {
     int64_t compute_ps;     /* Adds up to step_ps with exposed_ps and idle_ps. */
     int64_t exposed_ps;
     int64_t idle_ps;
-    /* Of compute_ps: while collectives and copies of the chip, and messages that it sends to other
-     * ranks, were under way along just these machine axes, as bits; behind them a bit of the host.
-     */
+    /* The part of compute_ps during which collectives and copies of the chip, and messages that it
+     * sends to other ranks, were under way along exactly a set of machine axes. The index has a bit
+     * for each axis, and behind them a bit for the host. */
     int64_t links_ps[TRACE_LINK_SETS_MAX];
     int64_t waiting_ps; /* Of idle_ps: for messages of other ranks that were on their way. */
     int64_t queue_busy_ps[TRACE_QUEUE_COUNT];

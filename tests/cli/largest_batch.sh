@@ -12,8 +12,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$2" || exit 1
 
-# A line a step: machine, mesh, workload without batch and braces, chunk by chunk or not, batches;
-# multiples of the last number are batches that no rank refuses.
+# Each line is a step: machine, mesh, workload without batch and braces, whether chunk by chunk, two
+# batches, and a number whose multiples are batches that no rank refuses.
 awk -v steps=120 '
 function drawn(from, to) {
     seed = (seed * 16807) % 2147483647

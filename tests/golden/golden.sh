@@ -6,7 +6,7 @@
 #
 # The digest of each run is in these files, and every build (compilers, optimisation levels,
 # sanitizers) is held against the same ones. With PODSIM_TEST_CASES=N the lines of the first
-# scenario, model or collective and of every N-th are compared; PODSIM_TEST_DIGESTS=N says so for
+# scenario, model or collective and of every N-th are compared; PODSIM_TEST_DIGESTS=N sets N for
 # scenarios alone.
 set -eu
 bless=no
@@ -36,7 +36,7 @@ work=$(mktemp -d)
 output=$work/output
 trap 'rm -rf "$work"' EXIT
 sum() { cksum < "$1" | cut -d ' ' -f 1; }
-# taken NAME: of what is walked through for it, one of how many.
+# taken NAME: prints N, where one of N lines of NAME is compared.
 taken() {
     [ $bless = yes ] && echo 1 && return
     case $1 in

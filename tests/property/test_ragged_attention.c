@@ -147,7 +147,7 @@ static struct batch batch_draw(uint64_t *state)
     return batch;
 }
 
-/* Of all layers. */
+/* Time in all layers that a pass may take longer than an even one. */
 struct spare {
     double tile_s;  /* HBM's first tile, which fewer bytes may not hide. */
     double block_s; /* A block of keys on each core, through L2. */
@@ -194,7 +194,8 @@ static double batch_attention_s(const struct batch *batch, char text[TEXT_BYTES]
     return time_s;
 }
 
-/* Shares are in millionths of the cores, and what parts cost in whole keys. */
+/* The tolerance is for rounding: shares of cores are in millionths, and costs of parts in whole
+ * keys. */
 static void at_most(double time_s, double most_s, const char *what, const char *text)
 {
     if (time_s > most_s * (1 + 2e-3))
@@ -206,9 +207,10 @@ static void all_are(struct batch *batch, uint64_t tokens)
     for (uint32_t i = 0; i < batch->count; i++) batch->tokens[i] = tokens;
 }
 
-/* Raising every sequence to the longest one makes no pass faster; and had all the mean length, the
- * pass would be faster by what shares are rounded up by, and by the merge of parts. Sequences that
- * stay whole wait for the longest, so that only the former holds. */
+/* A pass never gets faster when all sequences get the length of the longest. Compared with a pass
+ * of sequences of the mean length, it takes longer by at most the rounding of shares and the merge
+ * of parts. The second rule does not hold where sequences stay whole, since they wait for the
+ * longest. */
 static void a_ragged_pass_lies_between_its_mean_and_its_longest(void **state)
 {
     static char text[TEXT_BYTES], other[TEXT_BYTES];

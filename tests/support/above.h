@@ -6,9 +6,9 @@
 
 #include "sim/report/notes.h"
 
-/* Fails the test unless the rows add up to the difference, those that are less say so, none of
- * compute is more than all compute, and compute beside idle links is no more than the busiest of
- * these is idle for. */
+/* Fails the test unless the rows add up to the step less its lower bound; rows below 0 begin with
+ * "less"; no row of compute is longer than all compute; and compute during which links are idle is
+ * at most as long as the busiest of these links is idle. */
 void above_check(const struct report_input *input, const struct analysis *facts,
                  const struct notes *notes, const char *text);
 

@@ -71,7 +71,8 @@ static void replicas_of_a_dense_model_wait_for_nobody(void **state)
     }
 }
 
-/* Batches of a replica follow one another, so that the slowest is not the one with most in all. */
+/* Batches of a replica follow one another, so the slowest replica is not the one with the largest
+ * sums. */
 static const struct {
     const char *workload, *both, *slowest;
 } uneven[] = {
@@ -100,8 +101,8 @@ static void a_replica_with_uneven_batches_is_waited_for(void **state)
     }
 }
 
-/* Of more replicas than are all looked at: 18 of 20 have short sequences, one a long one in one
- * batch, and one a shorter one in each. */
+/* There are too many replicas to estimate all. Of 20 replicas, 18 have short sequences, one has a
+ * long sequence in one batch, and one has a shorter sequence in each batch. */
 static void the_slowest_of_many_replicas_is_found(void **state)
 {
     enum { REPLICAS = 20, EVEN = 7, UNEVEN = 11 };

@@ -9,7 +9,7 @@ enum { LAYERS = 3, NAME_BYTES = 64 };
 
 static const bool none[LAYERS], last[LAYERS] = {[LAYERS - 1] = true};
 
-/* With experts in some layers, so that each size is one of a layer. */
+/* The model has experts in some layers, so that some layer has each size. */
 static struct model model_of_parts(void)
 {
     return (struct model){.layers = LAYERS,

@@ -90,7 +90,7 @@ static void parts_of_a_pipeline_are_against_its_mean_rank(void **state)
         {"waiting for messages of other ranks that are on their way", 0.0625},
         {"less what a mean rank of the pipeline computes more than this one", -0.25}};
     parts_are(less, 3);
-    /* Of a mean rank's 0.5 s some are beyond the bound, more than this one's 0.25 in all. */
+    /* Some of a mean rank's 0.5 s are beyond the bound: more than this rank's 0.25 s in all. */
     made.roofline.lower_s = made.roofline.math_s = 0.1875;
     struct part const mean[] = {
         {"a mean rank beyond the bound: fill and drain of tiles, overheads, HBM shared", 0.3125},
@@ -153,8 +153,8 @@ static void parts_above_axes_that_share_the_bound(void **state)
     parts_are(parts, 2);
 }
 
-/* Compute that something runs beside is not idle for the links: their busiest is busy for longer
- * than the bound says, and collectives are under way for longer than that. */
+/* Links are not idle during compute with a collective under way. The busiest link is busy for
+ * longer than the bound says, and collectives are under way for longer than it is busy. */
 static void parts_above_links_are_what_keeps_them_busy(void **state)
 {
     (void)state;
@@ -174,12 +174,13 @@ static void parts_above_links_are_what_keeps_them_busy(void **state)
                                 {"hops and waits of collectives on the x, y links", 0.1875},
                                 {"compute during which the x, y links are idle", 0.125}};
     parts_are(hops, 3);
-    /* What is rounded is no part. */
+    /* Rounding has no part. */
     made.trace.link[2].busy_ps = TIME_PS_PER_S / 2 + 1000000;
     struct part const rounds[] = {{"hops and waits of collectives on the x, y links", 0.375},
                                   {"compute during which the x, y links are idle", 0.125}};
     parts_are(rounds, 2);
-    /* Of another chip, whose link is idle for less time than this one computes by itself. */
+    /* The busiest link is another chip's, and is idle for less time than the reported chip computes
+     * without collectives. */
     made.trace.link[1].busy_ps = TIME_PS_PER_S / 16 * 15;
     made.trace.link[1].busiest_chip = 0;
     struct machine_link_override slow = {.bytes_per_s = 1, .to = {3}};

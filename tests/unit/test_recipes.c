@@ -76,7 +76,8 @@ static struct work work_of(const struct layer *layer, const char *prefix, const 
     return op_work(&layer->derived.sharded, op, OP_FORWARD);
 }
 
-/* Of the pass of an op in a backward pass, or in a forward pass; nothing: there is none. */
+/* The work of a pass of an op, in the backward or forward pass of a layer; empty if there is no
+ * such step. */
 static struct work step_of(const struct layer *layer, bool backward, const char *prefix,
                            const char *name, enum op_pass pass)
 {
@@ -121,7 +122,7 @@ static void a_recipe_says_what_it_is(void **state)
             runs = runs || way->is_there;
             for (uint32_t chip = 0; chip < RECIPE_CHIPS; chip++)
                 assert_true(!way->is_default[chip] || (way->is_there && recipe->runs_on[chip]));
-            /* What is cast is read and written. */
+            /* A cast reads and writes its array. */
             for (uint32_t a = 0; way->is_there && a < RECIPE_ARRAYS; a++)
                 assert_true(way->both[a].kernels > 0 && way->both[a].write_bytes > 0);
         }
@@ -129,7 +130,8 @@ static void a_recipe_says_what_it_is(void **state)
     }
 }
 
-/* Kernels of norms write fp8; Hopper wants a transposed copy of all, what tp gathers behind it. */
+/* Kernels of norms write fp8. On Hopper every array has a transposed copy; arrays that tp gathers
+ * are transposed after the gather. */
 static void delayed_scaling_casts_in_one_kernel(void **state)
 {
     static struct layer layer;
@@ -170,8 +172,8 @@ static void products_say_how_their_operands_are_scaled(void **state)
     case_free(&layer.made);
 }
 
-/* A kernel finds the scale and another casts; norms of Transformer Engine, and what the compiler
- * makes, find it themselves. */
+/* One kernel finds the scale and another casts. Norms of Transformer Engine, and kernels that the
+ * compiler makes, find the scale themselves. */
 static void current_scaling_reads_arrays_twice(void **state)
 {
     static struct layer layer;
@@ -191,8 +193,8 @@ static void current_scaling_reads_arrays_twice(void **state)
     case_free(&layer.made);
 }
 
-/* Blocks of rows are none of columns: one kernel writes both arrays of 16 bits, before the gather.
- */
+/* Blocks along rows are not blocks along columns: one kernel reads 16 bits and writes both arrays,
+ * before the gather. */
 static void blocks_are_cast_for_both_at_once(void **state)
 {
     static const struct {
@@ -235,7 +237,8 @@ static void rows_are_cast_behind_their_gather(void **state)
     case_free(&layer.made);
 }
 
-/* Gradients of weights find fp8; of A, attention's own gradient finds 16 bits besides. */
+/* Gradients of weights read arrays that are kept in fp8. The gradient of attention reads its result
+ * A in 16 bits, which is kept too. */
 static void what_is_kept_is_what_gradients_multiply(void **state)
 {
     static struct layer layer;
@@ -253,8 +256,8 @@ static void what_is_kept_is_what_gradients_multiply(void **state)
     case_free(&layer.made);
 }
 
-/* Unless a recipe is named, the library's own; none where products are in 16 bits, where the stack
- * has no library, and where nothing is trained. */
+/* Unless a recipe is named, a step has the library's default. It has none where products are in 16
+ * bits, where the stack has no library, and in inference. */
 static void a_stack_has_a_recipe_of_its_own(void **state)
 {
     static const struct {

@@ -47,7 +47,7 @@ static void collectives_on_one_axis_share_it(void **state)
     scene_close(&scene);
 }
 
-/* Compute counts for the links that something of the chip is under way on meanwhile. */
+/* Compute counts for the set of links on which something of the chip is under way at the time. */
 static void compute_is_told_apart_by_the_links_beside_it(void **state)
 {
     (void)state;

@@ -94,7 +94,7 @@ static void hunyuan_large_has_its_parameters_and_its_cache(void **state)
               0.05, 1e-12);
 }
 
-/* Of columns of Q, K and V with biases a layer without K and V has those of Q alone. */
+/* Where columns of Q, K and V have biases, a layer without K and V has the biases of Q alone. */
 static void borrowed_keys_have_no_biases(void **state)
 {
     (void)state;

@@ -59,7 +59,8 @@ static void idle_cores_are_what_the_busiest_waits_for_not(void **state)
     /* Two rounds, the second with one. */
     assert_in_range(idle_ppm(alike(133, 1000, 132)), PPM_ONE - 133 * (PPM_ONE / 264) - 300,
                     PPM_ONE - 133 * (PPM_ONE / 264));
-    /* 32 units of 100 keys in the mean, one with 1,700: the others are done long before. */
+    /* 32 units of 100 keys in the mean, one of them with 1,700 keys: the other cores are done long
+     * before its core. */
     of =
         (struct splits_request){.units = 32, .keys = 3200, .longest = 1700, .cores = 32, .most = 1};
     assert_int_equal(idle_ppm(of), PPM_ONE - 3200 * (uint64_t)PPM_ONE / (1700 * 32));
@@ -67,7 +68,7 @@ static void idle_cores_are_what_the_busiest_waits_for_not(void **state)
     assert_int_equal(idle_ppm(of), 0);
 }
 
-/* All keys over those of all cores, had each as many as the busiest. */
+/* All keys, divided by the keys of all cores if each had as many as the busiest core. */
 static void shares_are(const struct splits_request *of, uint64_t busiest, uint64_t merged)
 {
     struct splits_shares const shares = splits_share(of);
@@ -108,8 +109,8 @@ static void unlike_sequences_are_cut_into_equal_shares(void **state)
     assert_int_equal(splits_share(&halves).merged, 4 * splits_count(&halves));
 }
 
-/* Shares are whole blocks, which short sequences do not fill: then these stay whole, or are split
- * as the longest is. */
+/* Shares are whole blocks. Sequences that do not fill blocks stay whole, or are split as the
+ * longest one is. */
 static void short_unlike_sequences_fill_no_blocks(void **state)
 {
     (void)state;
@@ -125,7 +126,7 @@ static void short_unlike_sequences_fill_no_blocks(void **state)
     of = (struct splits_request){
         .units = 4, .keys = 500, .longest = 300, .cores = 132, .most = SPLITS_MAX};
     shares_are(&of, 100, 12);
-    /* Whole, if to merge parts costs more. */
+    /* Units stay whole if the merge of parts costs more. */
     of.part_keys = 6000;
     shares_are(&of, 300, 0);
     /* What units have besides is not idle: 4 keys each, with the longest 104, and two rounds

@@ -138,7 +138,7 @@ static bool prompts_add(const struct graph_served *served, const struct heads *h
     return true;
 }
 
-/* As many keys as are as many bytes of L2, which cores wait for longer than for vector units. */
+/* Bytes of L2 as a number of keys. Cores wait for L2 longer than for vector units. */
 static uint64_t as_keys(uint64_t bytes, uint64_t keys, uint64_t key_bytes)
 {
     return (uint64_t)(((units_wide)bytes * keys + key_bytes - 1) / key_bytes);

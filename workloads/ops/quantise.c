@@ -1,8 +1,8 @@
 /*
- * What a linear layer multiplies, cast to fp8 as its recipe says (sim/kernels/recipe.h). Where tp
- * gathers the array, its part is cast before and a second array is made of the whole, when the
- * gradient of the weights wants it; else the kernel writes both. The gradient that comes back is of
- * the array before the cast: nothing is done to it.
+ * The input of a linear layer is cast to fp8 as its recipe says (sim/kernels/recipe.h). Where tp
+ * gathers the array, each rank casts its part before the gather; the gradient of the weights makes
+ * a second array of the whole array, where it wants one. Elsewhere one cast writes both arrays. The
+ * gradient that comes back is that of the array before the cast: nothing is done to it.
  */
 #include "sim/graph/casts.h"
 #include "sim/graph/op.h"

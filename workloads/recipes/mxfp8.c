@@ -1,6 +1,7 @@
 /*
- * A scale, a power of two, for 32 numbers of a row, which tensor cores of Blackwell multiply with.
- * A block of a row is none of a column, so one kernel reads the array once and writes it for both.
+ * A scale, a power of two, for 32 numbers of a row. Tensor cores of Blackwell multiply with these
+ * scales. A block along a row is not one along a column, so one kernel reads the array once and
+ * writes two arrays: by rows and by columns.
  */
 #include "sim/kernels/recipe.h"
 

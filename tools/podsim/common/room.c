@@ -9,7 +9,7 @@
 enum {
     PLAYED_EVENTS_MAX = 1000000,
     SAMPLED_PART = 128, /* Of a batch that is an estimate: fewer sequences are none. */
-    DRAWN_APART = 8,    /* Of so many times tp batches none suits tp ranks once in e^8 times. */
+    DRAWN_APART = 8, /* Among 8·tp batches with drawn tokens, all are refused once in e^8 times. */
 };
 
 struct room_search {
@@ -23,7 +23,7 @@ struct room_search {
     double peak_bytes;    /* Of the step that is played, up to now. */
     bool exceeds, is_long;
     bool is_estimate; /* Some step was too long, so that its peak is not known. */
-    uint64_t apart; /* Of as many batches, one after the other, some are not refused, if any is. */
+    uint64_t apart;   /* Of as many successive batches some are not refused, if any batch is not. */
 };
 
 static bool watch(void *owner, const struct replay_progress *progress)
@@ -35,7 +35,8 @@ static bool watch(void *owner, const struct replay_progress *progress)
     return !search->exceeds && !search->is_long && !worker_stops(search->worker);
 }
 
-/* A step ends as soon as it holds too much. What others behind it hold counts in no run. */
+/* A step ends as soon as it holds too much. One step is simulated: memory of further steps does not
+ * count in a run either. */
 static enum status peak_find(struct room_search *search, struct session *part,
                              struct batch_held *held, struct error *reterr)
 {
@@ -84,8 +85,8 @@ static bool ends_search(enum status status)
     return status == STATUS_NO_MEMORY || status == STATUS_INTERRUPTED;
 }
 
-/* Goes down to a batch that is not refused, and returns it by `ret_batch`. The part is to be closed
- * whatever is returned. */
+/* Builds the largest batch up to `batch` that is not refused, and returns it by `ret_batch`. `part`
+ * has to be closed, also after an error. */
 static enum status below_build(const struct room_search *search, uint64_t batch, bool plays,
                                struct session *part, uint64_t *ret_batch, struct error *reterr)
 {
@@ -98,8 +99,8 @@ static enum status below_build(const struct room_search *search, uint64_t batch,
     }
 }
 
-/* A batch that ranks do not divide counts as what the next one below holds: memory then never
- * shrinks as the batch grows. */
+/* A batch that ranks do not divide counts with the memory of the next batch below that they divide.
+ * So memory never shrinks as the batch grows. */
 static enum status batch_take(struct room_search *search, bool plays, struct session *part,
                               struct batch_held *held, struct error *reterr)
 {
@@ -146,16 +147,18 @@ static bool splits_tokens(const struct session *session)
            session->mesh.axis[MESH_TP].size > 1;
 }
 
-/* Each number of sequences has other tokens in all, which ranks divide or not. */
+/* Whether the tokens of prompts are drawn, so that ranks divide their sum only for some numbers of
+ * sequences. */
 static bool draws_tokens(const struct workload_plan *plan)
 {
     return inference_batch_part(&plan->inference) == INFERENCE_PROMPTS &&
            plan->inference.prompts.tokens.of.mean != 0;
 }
 
-/* A step whose tokens of a data rank, one of cp too, the ranks of tp do not divide is refused. Of
- * lengths that are equal, a batch in flight that has tp sequences more on each of them is as good
- * as before; of lengths that are drawn about each tp-th number of sequences is good. */
+/* A step is refused if the ranks of tp do not divide the tokens of a data rank, or of a rank of cp.
+ * With equal lengths, if a batch is not refused, the batch with tp sequences more on each of these
+ * ranks and in each stage's batch is not refused either. With drawn lengths about every tp-th
+ * number of sequences is not refused. */
 static uint64_t apart_of(const struct session *session)
 {
     const struct mesh_axis *axis = session->mesh.axis;
@@ -165,7 +168,7 @@ static uint64_t apart_of(const struct session *session)
            axis[MESH_CP].size * axis[MESH_PP].size * axis[MESH_TP].size;
 }
 
-/* The batch that stands for others, which are refused. */
+/* Puts the next batch below that is not refused in the place of a batch that is. */
 static enum status taken_of(const struct room_search *search, uint64_t *batch, struct error *reterr)
 {
     struct session part;
@@ -177,7 +180,7 @@ static enum status taken_of(const struct room_search *search, uint64_t *batch, s
     return status;
 }
 
-/* As largest_batch_find(), of a batch that is not refused. */
+/* As largest_batch_find(), for a batch that is not refused. */
 static enum status search_for(struct room_search *owner, struct largest_batch *search,
                               double hbm_bytes, uint64_t first, uint64_t *ret_batch,
                               struct error *reterr)
@@ -186,7 +189,7 @@ static enum status search_for(struct room_search *owner, struct largest_batch *s
     return taken_of(owner, ret_batch, reterr);
 }
 
-/* Of a large batch the experts of each token take long to draw. */
+/* Whether experts are drawn, which takes long for the tokens of a large batch. */
 static bool draws_experts(const struct workload_plan *plan)
 {
     return plan->routing.skew_ppm != 0;

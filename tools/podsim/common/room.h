@@ -10,11 +10,12 @@
 
 struct worker;
 
-/* The largest batch that fits, by the memory of batches that are simulated: what a rank is padded
- * to and buffers of a pass do not grow in proportion. `session` was played and does not fit;
- * `room`: what its own memory lets expect. It becomes one number, unless those of a batch have
- * lengths given one by one, routing is drawn, or a step has more than `events_most` events; else it
- * stays. Errors: STATUS_INTERRUPTED if the user stopped it, STATUS_NO_MEMORY. */
+/* Finds the largest batch that fits, by the memory of batches that are simulated, since padding of
+ * ranks and buffers of a pass do not grow in proportion to the batch. `session` was simulated and
+ * does not fit. `room` has the range that the session's own memory lets expect, and becomes one
+ * number. The range stays where the sequences of a batch have lengths given one by one, where
+ * routing is drawn, or where a step has more than `events_most` events. Errors: STATUS_INTERRUPTED
+ * if the user stopped it, STATUS_NO_MEMORY. */
 enum status room_find(const struct session *session, uint64_t events_most, struct worker *worker,
                       struct inference_room *room, struct error *reterr);
 
@@ -33,12 +34,12 @@ struct room_known {
     struct report_largest expected; /* By the memory of one step; 0: nothing is known of it. */
 };
 
-/* The largest batches of a step of inference that was built: by what batches hold, which is known
- * without playing them where their ops follow one another. Else they are played, if the steps have
- * at most a million events; for longer steps the memory held in the first million gives an
- * estimate. Prompts that are drawn and come in chunks differ with each number of sequences, so
- * these batches are estimated too: from the passes that hold most, to one part in 128.
- * Experts that are drawn take long, so that batches are those of an even load, which is an
+/* Finds the largest batches of a step of inference that was built, by the memory of batches. Where
+ * the ops of a batch follow one another, its memory is known without a simulation. Other batches
+ * are simulated, if the steps have at most a million events; for longer steps the memory held in
+ * the first million gives an estimate. Drawn prompts that come in chunks differ with each number of
+ * sequences, so their batches are estimated too: from the passes that hold most, to one part in
+ * 128. To draw experts takes long, so batches with drawn experts have an even load, which is an
  * estimate, too. `batch_of_gib` is left 0 unless `known` expects something. Nothing is found where
  * the lengths of the sequences that a batch counts are given one by one. Errors: STATUS_INTERRUPTED
  * if the user stopped it, STATUS_NO_MEMORY. */

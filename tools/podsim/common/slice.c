@@ -33,7 +33,8 @@ static void roles_find(struct slice_search *search)
     for (uint32_t i = 0; i < MESH_ROLE_COUNT; i++)
         if (mesh->present[mesh_order_standard[i]])
             search->role[search->role_count++] = mesh_order_standard[i];
-    /* One chip needs no axis; more of them would split the model, as the formula has it. */
+    /* One chip needs no axis of the mesh. Several chips would split the model, as the formula does.
+     */
     if (search->role_count == 0) search->role[search->role_count++] = MESH_TP;
 }
 

@@ -208,7 +208,7 @@ static enum status row_prepare(struct validate *validate, const struct published
     if (row->kind == PUBLISHED_COLLECTIVE) return STATUS_OK;
     stack_find(validate->arena, row, result);
     struct session_source source = source_of(row, result);
-    /* The stack is read where the row plays, and with it how the stack casts. */
+    /* The stack is read when the row is simulated, and with it the stack's recipe of fp8. */
     source.settings[source.setting_count++].text = "/machine/stack=none";
     if (row->kind == PUBLISHED_STEP && row->policy.recipe != NULL)
         source.settings[source.setting_count++].text = "/workload/fp8_recipe=none";

@@ -142,8 +142,8 @@ static enum status mesh_set(const struct writing *writing, const struct placing 
     return STATUS_OK;
 }
 
-/* Recipes of fp8 by the words of publications. A row that says none has what its stack's library
- * does by itself. */
+/* Recipes of fp8 by the words of publications. A row without such a word has the default of its
+ * stack's library. */
 static enum status recipe_set(const struct writing *writing, const struct published_policy *policy,
                               struct error *reterr)
 {

@@ -224,15 +224,15 @@ static void cache_note(struct arena *arena, const struct report_input *input,
         notes_add(arena, notes,
                   "the cache takes %s to read where the formula says %s: %s%s%s%s%s%s%s%s",
                   table_seconds(facts->kv_load_s).text, table_seconds(facts->book.kv_s).text,
-                  padded > 0 ? counted(padded, "head").text : "",
-                  padded > 1    ? " of keys are padding"
-                  : padded == 1 ? " of keys is padding"
+                  padded > 0 ? counted(padded, "KV head").text : "",
+                  padded > 1    ? " are padding"
+                  : padded == 1 ? " is padding"
                                 : "",
                   padded > 0 && (prompts || shared) ? ", " : "",
                   prompts ? "prompts read their own rows too" : "", prompts && shared ? ", " : "",
-                  shared ? "ranks of tp that hold the same heads of keys read the same ones" : "",
+                  shared ? "ranks of tp with the same KV heads read the same rows" : "",
                   (prompts || shared || padded > 0) && uneven ? ", or " : "",
-                  uneven ? "ranks' sequences are not equally many or long" : "");
+                  uneven ? "ranks have unequal numbers or lengths of sequences" : "");
 }
 
 /* Where rows of earlier tokens lie in parts, and queries go to them. */

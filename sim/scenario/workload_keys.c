@@ -261,8 +261,8 @@ const struct key workload_train_step_keys[] = {
     ROW("fp8_recipe", key_choice, software.fp8_recipe, .choices = recipe_names,
         .least = WORKLOAD_RECIPE_NONE, .preset = WORKLOAD_RECIPE_DEFAULT, .quiet = true,
         .preset_text = "what the library of the `stack` does where `matmuls` are fp8, else `none`",
-        .help = "how what products multiply comes to fp8, and by which "
-                "[kernels](kernels.md#recipes-of-fp8); `none`: within the products"),
+        .help = "how operands of products are cast to fp8, and by which "
+                "[kernels](kernels.md#recipes-of-fp8); `none`: in the time of the products"),
     ROW("gather", key_choice, gather, .choices = gather_names,
         .help = "the weights that one gather brings; a layer of the bare MLP is one block"),
     ROW("backward_order", key_choice, backward_order, .choices = backward_names,

@@ -91,13 +91,13 @@ enum status refusals_casts(const struct ranks *ranks, struct error *reterr)
     const struct recipe *recipe = recipe_at(plan->software.fp8_recipe - WORKLOAD_RECIPE_FIRST);
     if (plan->formats.matmuls != FORMAT_FP8)
         return error_set(reterr, STATUS_INVALID, where,
-                         "products in %s are cast to no fp8; \"formats\": {\"matmuls\": \"fp8\"} "
-                         "has some",
+                         "a recipe needs products in fp8, and \"matmuls\" are %s; set \"formats\": "
+                         "{\"matmuls\": \"fp8\"}",
                          format_name(plan->formats.matmuls));
     if (chip->kernels.stack == NULL)
         return error_set(reterr, STATUS_INVALID, where,
-                         "casts are kernels of a stack of software, and \"machine\" names no "
-                         "\"stack\"; \"te\" has some");
+                         "a recipe needs kernels of a stack, and \"machine\" names no \"stack\"; "
+                         "\"te\" has recipes");
     if (chip->math_flop_per_s[FORMAT_FP8] == 0)
         return error_set(reterr, STATUS_UNSUPPORTED, where,
                          "%s multiplies no fp8; \"h100-sxm\" and \"b200\" do", chip->name);
@@ -113,8 +113,8 @@ enum status refusals_casts(const struct ranks *ranks, struct error *reterr)
                          names_of(chip, names));
     if (!has_products(chip, recipe))
         return error_set(reterr, STATUS_UNSUPPORTED, where,
-                         "the products of %s in fp8 have their casts within, or there are none; "
-                         "\"none\" takes them as they are",
+                         "%s has no table of fp8 products without casts; \"none\" takes the "
+                         "tables that it has",
                          chip->kernels.stack->title);
     return STATUS_OK;
 }

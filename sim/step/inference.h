@@ -131,7 +131,7 @@ enum inference_amount {
 /* The data rank whose sequences a step is charged, as data ranks have different ones. */
 struct inference_replicas {
     bool apart;       /* Data ranks wait for one another at the end of the step alone, so all passes
-                         have the sequences of the rank that is the slowest by itself. Else they wait
+                         have the sequences of the rank that is slowest by itself. Else they wait
                          in every pass, and each has those of the rank with most in that pass. */
     bool ragged;      /* Data ranks have sequences of unlike lengths. */
     uint64_t replica; /* Where `apart` is set: that rank. */

@@ -1,11 +1,13 @@
 /*
  * experts_places.h: machines with their meshes, and models with experts, of which steps of
- * inference are drawn.
+ * inference are drawn, and how.
  */
 #ifndef TESTS_PROPERTY_EXPERTS_PLACES_H
 #define TESTS_PROPERTY_EXPERTS_PLACES_H
 
 #include <stdint.h>
+
+#include "tests/support/case.h"
 
 /* Sizes of the mesh's axes; `data` are all ranks with sequences of their own, those of ep too, and
  * those of cp not. */
@@ -135,5 +137,11 @@ static const struct {
     double bytes, scale_bytes;
 } expert_formats[] = {{"bf16", 2, 0}, {"int8", 1, 0}, {"fp8", 1, 0}, {"int4", 0.5, 2}};
 enum { FORMATS = sizeof expert_formats / sizeof *expert_formats };
+
+/* Less than `count`, by chance. */
+static inline uint32_t below(uint64_t *state, uint32_t count)
+{
+    return (uint32_t)(case_random(state) % count);
+}
 
 #endif

@@ -23,11 +23,6 @@ static bool whole_cache, by_tokens, replicated, each_expert, narrow;
 /* Sequences that answer, those that ask, and tokens of each. */
 static uint64_t answers, context, fresh, asking, prompt, cached;
 
-static uint32_t below(uint64_t *state, uint32_t count)
-{
-    return (uint32_t)(case_random(state) % count);
-}
-
 static uint64_t shares(uint64_t amount, uint64_t ranks)
 {
     return (amount + ranks - 1) / ranks;

@@ -33,11 +33,6 @@ static const char *const models[] = {"tests/property/experts.json", "tests/prope
                                      "deepseek-v2-lite", "llama-3-8b"};
 enum { DENSE = 3 };
 
-static uint32_t below(uint64_t *state, uint32_t count)
-{
-    return (uint32_t)(case_random(state) % count);
-}
-
 static void draw(uint64_t *state, char text[TEXT_BYTES])
 {
     enum { DECODE, PREFILL, KINDS };

@@ -308,9 +308,9 @@ static void what_no_software_runs_is_refused(void **state)
         {"a100-sxm", "te", "block", "a100-sxm multiplies no fp8", FORMAT_FP8, STATUS_UNSUPPORTED},
         {"h100-sxm", "trtllm", "current", "has no linear layers that train in fp8", FORMAT_FP8,
          STATUS_UNSUPPORTED},
-        {"h100-sxm", NULL, "current", "names no \"stack\"; \"te\" has some", FORMAT_FP8,
+        {"h100-sxm", NULL, "current", "names no \"stack\"; \"te\" has recipes", FORMAT_FP8,
          STATUS_INVALID},
-        {"h100-sxm", "te", "current", "products in bf16 are cast to no fp8", FORMAT_BF16,
+        {"h100-sxm", "te", "current", "a recipe needs products in fp8, and", FORMAT_BF16,
          STATUS_INVALID},
     };
     (void)state;

@@ -35,7 +35,7 @@ static const struct {
     {"kernels", NULL, list_kernels, list_kernel,
      "measured kernels by chip, for a machine's \"stack\"", "h100-sxm.trtllm"},
     {"recipes", &list_recipes, NULL, NULL,
-     "how products come to fp8, for a workload's \"fp8_recipe\"", "delayed"},
+     "how operands of products are cast to fp8, for a workload's \"fp8_recipe\"", "delayed"},
     {"presets", NULL, list_presets, list_preset,
      "what frameworks shard, recompute and overlap, for --preset and a scenario's \"preset\"",
      "megatron"},

@@ -57,17 +57,26 @@ static const struct {
      "\"batch\": 2, \"context\": [20000, 100], \"prompts\": 2, \"prompt\": [900, 10]"},
 };
 
+/* Steps of two replicas with two stages each, and of one of the replicas alone. */
+struct replicas {
+    struct step both, alone;
+};
+static struct replicas replicas_of(const char *workload, const char *both, const char *alone)
+{
+    struct replicas of;
+    of.both = step_of("4", "\"dp\": [\"gpu:2\"], \"pp\": [\"gpu:2\"]", workload, both);
+    of.alone = step_of("2", "\"pp\": [\"gpu\"]", workload, alone);
+    case_near(of.both.read_bytes, of.alone.read_bytes, 1e-9);
+    assert_int_equal(of.both.time_ps, of.alone.time_ps);
+    return of;
+}
+
 static void replicas_of_a_dense_model_wait_for_nobody(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof ragged / sizeof *ragged; i++) {
-        struct step const both = step_of("4", "\"dp\": [\"gpu:2\"], \"pp\": [\"gpu:2\"]",
-                                         ragged[i].workload, ragged[i].both);
-        struct step const alone =
-            step_of("2", "\"pp\": [\"gpu\"]", ragged[i].workload, ragged[i].first);
-        case_near(both.read_bytes, alone.read_bytes, 1e-9);
-        case_near(both.held_bytes, alone.held_bytes, 1e-9);
-        assert_int_equal(both.time_ps, alone.time_ps);
+        struct replicas const of = replicas_of(ragged[i].workload, ragged[i].both, ragged[i].first);
+        case_near(of.both.held_bytes, of.alone.held_bytes, 1e-9);
     }
 }
 
@@ -91,14 +100,8 @@ static const struct {
 static void a_replica_with_uneven_batches_is_waited_for(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof uneven / sizeof *uneven; i++) {
-        struct step const both = step_of("4", "\"dp\": [\"gpu:2\"], \"pp\": [\"gpu:2\"]",
-                                         uneven[i].workload, uneven[i].both);
-        struct step const slowest =
-            step_of("2", "\"pp\": [\"gpu\"]", uneven[i].workload, uneven[i].slowest);
-        case_near(both.read_bytes, slowest.read_bytes, 1e-9);
-        assert_int_equal(both.time_ps, slowest.time_ps);
-    }
+    for (size_t i = 0; i < sizeof uneven / sizeof *uneven; i++)
+        (void)replicas_of(uneven[i].workload, uneven[i].both, uneven[i].slowest);
 }
 
 /* There are too many replicas to estimate all. Of 20 replicas, 18 have short sequences, one has a

@@ -13,14 +13,21 @@
 
 static const uint64_t megabyte = 1000000;
 
+/* A torus of 8x8 chips whose stream "x" gathers over x. Returns the stream "y", which is empty. */
+static uint32_t gather_over_x_open(struct scene *scene)
+{
+    scene_open(scene, 8, 8, 1, true);
+    uint32_t const first = scene_stream(scene, "x"), second = scene_stream(scene, "y");
+    (void)scene_collective(scene, first, COLLECTIVE_ALL_GATHER,
+                           scene_group(scene, true, false, false), 64 * megabyte, NULL, 0);
+    return second;
+}
+
 static void collectives_on_different_axes_overlap_fully(void **state)
 {
     (void)state;
     struct scene scene;
-    scene_open(&scene, 8, 8, 1, true);
-    uint32_t const first = scene_stream(&scene, "x"), second = scene_stream(&scene, "y");
-    (void)scene_collective(&scene, first, COLLECTIVE_ALL_GATHER,
-                           scene_group(&scene, true, false, false), 64 * megabyte, NULL, 0);
+    uint32_t const second = gather_over_x_open(&scene);
     int64_t const alone_ps = scene_run(&scene, 1, false, false).step_ps;
     (void)scene_collective(&scene, second, COLLECTIVE_REDUCE_SCATTER,
                            scene_group(&scene, false, true, false), 64 * megabyte, NULL, 0);
@@ -48,14 +55,11 @@ static void collectives_on_one_axis_share_it(void **state)
 }
 
 /* Compute counts for the set of links on which something of the chip is under way at the time. */
-static void compute_is_told_apart_by_the_links_beside_it(void **state)
+static void compute_is_counted_by_the_links_that_are_busy_meanwhile(void **state)
 {
     (void)state;
     struct scene scene;
-    scene_open(&scene, 8, 8, 1, true);
-    uint32_t const first = scene_stream(&scene, "x"), second = scene_stream(&scene, "y");
-    (void)scene_collective(&scene, first, COLLECTIVE_ALL_GATHER,
-                           scene_group(&scene, true, false, false), 64 * megabyte, NULL, 0);
+    uint32_t const second = gather_over_x_open(&scene);
     int64_t const x_ps = scene_run(&scene, 1, false, false).step_ps;
     (void)scene_collective(&scene, second, COLLECTIVE_ALL_GATHER,
                            scene_group(&scene, false, true, false), 128 * megabyte, NULL, 0);
@@ -351,7 +355,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(collectives_on_different_axes_overlap_fully),
         cmocka_unit_test(collectives_on_one_axis_share_it),
-        cmocka_unit_test(compute_is_told_apart_by_the_links_beside_it),
+        cmocka_unit_test(compute_is_counted_by_the_links_that_are_busy_meanwhile),
         cmocka_unit_test(point_to_point_pays_every_hop_and_cuts_through),
         cmocka_unit_test(overridden_chips_and_links_unfold_what_they_must_and_stay_exact),
         cmocka_unit_test(a_stream_may_change_its_algorithm),

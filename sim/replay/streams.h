@@ -125,7 +125,8 @@ struct role_table {
 
 enum status roles_build(struct arena *arena, struct replay *replay, struct error *reterr);
 enum status streams_build(struct arena *arena, struct replay *replay, struct error *reterr);
-/* Of a chip of class `kind`, where so many bytes of each part's weights lie in VMEM. */
+/* Times of a compute op on a chip of class `kind`. VMEM already holds `there_bytes` of the weights
+ * of each part of the op. */
 struct op_table op_table_of(const struct replay *replay, uint32_t kind, const struct program_op *op,
                             uint64_t there_bytes);
 /* Durations of compute ops; needs the servers. */

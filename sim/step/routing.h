@@ -32,11 +32,12 @@ struct replicas {
 struct routing {
     uint32_t ranks; /* ep: data ranks that share one set of experts. */
     uint64_t count; /* E / ep: experts of one rank. */
-    uint64_t asked; /* Experts of a rank that have rows. With a capacity they are all, as rows may
-                       be empty. Else tokens ask for so many on average, rounded up; where routing
-                       is drawn, on the rank with most. */
+    uint64_t asked; /* Experts of a rank that have rows. With a capacity: all experts of the rank,
+                       as rows may be empty. Without one: the mean number of experts that tokens
+                       ask for, rounded up; where routing is drawn, the number on the rank with
+                       the most of these experts. */
     /* The share of the weights of a rank's experts that products read. A rank that has all experts
-     * reads the weights of as many as tokens ask for on average. */
+     * reads the weights of the mean number of experts that tokens ask for. */
     struct graph_share read;
     uint64_t rows;      /* Rows of each expert that is asked: an even part of `all`, rounded up. */
     uint64_t kept;      /* Assignments of a rank that are computed, on average. */

@@ -69,13 +69,15 @@ static int64_t step_ps(const struct ranks *ranks, uint32_t batches,
     return most_ps;
 }
 
-/* The time of a step of one replica by itself. */
+/* The time of a step of one replica by itself. Each batch is one pass, as replicas are apart, and
+ * there are at most as many batches as stages. */
 static enum status replica_time(const struct ranks *ranks, uint64_t replica, int64_t *ret_ps,
                                 struct error *reterr)
 {
     struct ranks own = *ranks;
     int64_t pass_ps[STAGES_MAX][STAGES_MAX];
     uint32_t const batches = inference_batch_count(&ranks->plan->inference);
+    SIM_ASSERT(batches <= STAGES_MAX);
     own.inference.charged.replica = replica;
     own.pass = UINT32_MAX;
     for (uint32_t b = 0; b < batches; b++) {

@@ -2,9 +2,9 @@
 
 #include "sim/base/units.h"
 
-static const char *const chain_names[] = {
+static const char *const work_function_names[] = {
 #define X(name, text) text,
-    CHAIN_TABLE(X)
+    WORK_FUNCTION_TABLE(X)
 #undef X
 };
 
@@ -51,7 +51,7 @@ const char *work_cast_name(enum work_cast cast)
     return names[cast];
 }
 
-const char *chain_name(enum chain chain)
+const char *work_function_name(enum work_function function)
 {
-    return chain_names[chain];
+    return work_function_names[function];
 }

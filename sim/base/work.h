@@ -12,25 +12,25 @@
 enum { WORK_MATMULS_MAX = 5 }; /* The backward of flash attention has five. */
 
 /* Functions between matmuls, with their words. */
-#define CHAIN_TABLE(X)                                                                             \
-    X(REST, "rest")         /* None of the others: lookups, copies of rows. */                     \
-    X(NORM, "norm")         /* RMSNorm, LayerNorm. */                                              \
-    X(SUM, "sum")           /* The residual stream and what a block adds to it. */                 \
-    X(GATE, "gate")         /* silu(Gate) * Up */                                                  \
-    X(FUNCTION, "function") /* GELU, ReLU: a function of one array. */                             \
-    X(TURN, "turn")         /* Columns of Q and K that are rotated by position (rope). */          \
-    X(LOSS, "loss")         /* Softmax and cross-entropy of logits, with their gradient. */        \
-    X(UPDATE, "update")     /* The optimizer: norm of the gradients, clipping, Adam. */            \
-    X(CAST, "cast")         /* Numbers that products multiply, brought to a narrower format. */
+#define WORK_FUNCTION_TABLE(X)                                                                     \
+    X(REST, "rest")           /* None of the others: lookups, copies of rows. */                   \
+    X(NORM, "norm")           /* RMSNorm, LayerNorm. */                                            \
+    X(SUM, "sum")             /* The residual stream and what a block adds to it. */               \
+    X(GATE, "gate")           /* silu(Gate) * Up */                                                \
+    X(ACTIVATION, "function") /* GELU, ReLU: a function of one array. */                           \
+    X(ROPE, "turn")           /* Columns of Q and K that are rotated by position (rope). */        \
+    X(LOSS, "loss")           /* Softmax and cross-entropy of logits, with their gradient. */      \
+    X(UPDATE, "update")       /* The optimizer: norm of the gradients, clipping, Adam. */          \
+    X(CAST, "cast")           /* Numbers that products multiply, brought to a narrower format. */
 
-enum chain {
-#define X(name, text) CHAIN_##name,
-    CHAIN_TABLE(X)
+enum work_function {
+#define X(name, text) WORK_FUNCTION_##name,
+    WORK_FUNCTION_TABLE(X)
 #undef X
-        CHAIN_COUNT,
+        WORK_FUNCTION_COUNT,
 };
 /* "norm" */
-const char *chain_name(enum chain chain);
+const char *work_function_name(enum work_function function);
 
 /* How the operands of a product are cast to its format: in which kernels, and how many numbers
  * share a scale. */
@@ -61,7 +61,8 @@ enum work_kernel {
 #define X(name, text) WORK_KERNEL_##name,
     WORK_KERNEL_TABLE(X)
 #undef X
-        WORK_KERNEL_CHAINS, /* The first of CHAIN_COUNT: functions between matmuls (enum chain). */
+        WORK_KERNEL_FUNCTIONS, /* The first of WORK_FUNCTION_COUNT: functions between matmuls (enum
+                                  work_function). */
 };
 
 enum { WORK_ATTENDED_MAX = 2 };

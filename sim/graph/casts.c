@@ -19,7 +19,7 @@ void graph_cast_add(struct recipe_cast cast, uint64_t elements, struct work *wor
     work->hbm_read_bytes += cast.read_bytes * elements;
     work->hbm_write_bytes += cast.write_bytes * elements;
     work->kernel_count += cast.kernels;
-    work->kernel = WORK_KERNEL_CHAINS + CHAIN_CAST;
+    work->kernel = WORK_KERNEL_FUNCTIONS + WORK_FUNCTION_CAST;
 }
 
 /* Elements of gradients of results: of those that tp gathers if `travels`, else of the others.

@@ -121,11 +121,11 @@ struct graph_matmul {
 };
 
 struct graph_map {
-    uint64_t flop;          /* For an element of the result. */
-    uint64_t flop_backward; /* For the gradient of an element. */
-    enum chain chain;       /* Where the function has a kernel of its own. */
-    bool reads_inputs;      /* The gradient reads the inputs. */
-    bool reads_result;      /* The gradient reads the result. */
+    uint64_t flop;               /* For an element of the result. */
+    uint64_t flop_backward;      /* For the gradient of an element. */
+    enum work_function function; /* Where the function has a kernel of its own. */
+    bool reads_inputs;           /* The gradient reads the inputs. */
+    bool reads_result;           /* The gradient reads the result. */
 };
 
 struct graph_rotated {

@@ -44,20 +44,20 @@ struct work op_work(const struct graph_sharded *sharded, const struct graph_op *
     struct work work = {.math_format = sharded->graph->terms->formats.activations};
     if (op->kind->work != NULL) op->kind->work(sharded, op, pass, &work);
     if (work.kernel == WORK_KERNEL_NONE && work.matmul_count == 0 && op_has_work(&work))
-        op_chain(sharded->graph, CHAIN_REST, pass, 0, &work);
+        op_function(sharded->graph, WORK_FUNCTION_REST, pass, 0, &work);
     return work;
 }
 
-void op_chain(const struct graph *graph, enum chain chain, enum op_pass pass, uint64_t elements,
-              struct work *work)
+void op_function(const struct graph *graph, enum work_function function, enum op_pass pass,
+                 uint64_t elements, struct work *work)
 {
     const struct fusion *fusion = graph->terms->policy.fusion;
     if (fusion == NULL) return;
-    struct chain_pass const made = fusion_pass(fusion, chain, !op_is_forward(pass));
+    struct function_pass const made = fusion_pass(fusion, function, !op_is_forward(pass));
     work->hbm_read_bytes += made.read_bytes * elements;
     work->hbm_write_bytes += made.write_bytes * elements;
     work->kernel_count += made.kernels;
-    if (work->kernel == WORK_KERNEL_NONE) work->kernel = WORK_KERNEL_CHAINS + (uint64_t)chain;
+    if (work->kernel == WORK_KERNEL_NONE) work->kernel = WORK_KERNEL_FUNCTIONS + (uint64_t)function;
 }
 
 uint8_t op_reads(const struct graph *graph, const struct graph_op *op, enum op_pass pass,

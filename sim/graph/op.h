@@ -202,8 +202,8 @@ struct work op_streamed(const struct graph_sharded *sharded, const struct graph_
 
 /* How the graph's fusion makes a function between matmuls of `elements`: adds the bytes of further
  * kernels. A work of several functions has the rates of the first. Without a fusion nothing. */
-void op_chain(const struct graph *graph, enum chain chain, enum op_pass pass, uint64_t elements,
-              struct work *work);
+void op_function(const struct graph *graph, enum work_function function, enum op_pass pass,
+                 uint64_t elements, struct work *work);
 
 /* Vector FLOP that turn what an op reads by position. */
 uint64_t op_rotated_flop(const struct graph *graph, const struct graph_op *op);

@@ -36,9 +36,10 @@ static const struct fusion fusions[] = {
         .rotates_apart = true,
         .linear = RECIPE_TRANSFORMER_ENGINE,
         .norms_belong = true,
-        .forward =
-            {[CHAIN_SUM] = {1, 2, 0}, [CHAIN_LOSS] = {9, 28, 24}, [CHAIN_UPDATE] = {5, 16, 10}},
-        .backward = {[CHAIN_NORM] = {2, 0, 0}, [CHAIN_SUM] = {1, 2, 2}},
+        .forward = {[WORK_FUNCTION_SUM] = {1, 2, 0},
+                    [WORK_FUNCTION_LOSS] = {9, 28, 24},
+                    [WORK_FUNCTION_UPDATE] = {5, 16, 10}},
+        .backward = {[WORK_FUNCTION_NORM] = {2, 0, 0}, [WORK_FUNCTION_SUM] = {1, 2, 2}},
     },
     {
         .name = "compiled",
@@ -51,8 +52,8 @@ static const struct fusion fusions[] = {
         .norms_rotate = true,
         .linear = RECIPE_TORCHAO,
         .norms_belong = true,
-        .forward = {[CHAIN_LOSS] = {3, 4, 0}, [CHAIN_UPDATE] = {3, 8, 4}},
-        .backward = {[CHAIN_NORM] = {2, 0, 0}},
+        .forward = {[WORK_FUNCTION_LOSS] = {3, 4, 0}, [WORK_FUNCTION_UPDATE] = {3, 8, 4}},
+        .backward = {[WORK_FUNCTION_NORM] = {2, 0, 0}},
     },
     {
         .name = "eager",
@@ -65,17 +66,17 @@ static const struct fusion fusions[] = {
         .functions_apart = true,
         .rotates_apart = true,
         .linear = RECIPE_TRANSFORMER_ENGINE,
-        .forward = {[CHAIN_NORM] = {8, 18, 14},
-                    [CHAIN_SUM] = {1, 2, 0},
-                    [CHAIN_GATE] = {2, 2, 2},
-                    [CHAIN_FUNCTION] = {1, 0, 0},
-                    [CHAIN_TURN] = {5, 9, 7},
-                    [CHAIN_LOSS] = {6, 20, 12},
-                    [CHAIN_UPDATE] = {3, 8, 4}},
-        .backward = {[CHAIN_NORM] = {12, 40, 26},
-                     [CHAIN_SUM] = {1, 2, 2},
-                     [CHAIN_GATE] = {3, 6, 2},
-                     [CHAIN_TURN] = {6, 11, 9}},
+        .forward = {[WORK_FUNCTION_NORM] = {8, 18, 14},
+                    [WORK_FUNCTION_SUM] = {1, 2, 0},
+                    [WORK_FUNCTION_GATE] = {2, 2, 2},
+                    [WORK_FUNCTION_ACTIVATION] = {1, 0, 0},
+                    [WORK_FUNCTION_ROPE] = {5, 9, 7},
+                    [WORK_FUNCTION_LOSS] = {6, 20, 12},
+                    [WORK_FUNCTION_UPDATE] = {3, 8, 4}},
+        .backward = {[WORK_FUNCTION_NORM] = {12, 40, 26},
+                     [WORK_FUNCTION_SUM] = {1, 2, 2},
+                     [WORK_FUNCTION_GATE] = {3, 6, 2},
+                     [WORK_FUNCTION_ROPE] = {6, 11, 9}},
     },
     {
         .name = "served",
@@ -101,10 +102,11 @@ const struct fusion *fusion_at(uint32_t index)
     return index < sizeof fusions / sizeof *fusions ? &fusions[index] : NULL;
 }
 
-struct chain_pass fusion_pass(const struct fusion *fusion, enum chain chain, bool backward)
+struct function_pass fusion_pass(const struct fusion *fusion, enum work_function function,
+                                 bool backward)
 {
-    struct chain_pass pass = {0, 0, 0};
-    if (fusion != NULL) pass = (backward ? fusion->backward : fusion->forward)[chain];
+    struct function_pass pass = {0, 0, 0};
+    if (fusion != NULL) pass = (backward ? fusion->backward : fusion->forward)[function];
     if (pass.kernels == 0) pass.kernels = 1;
     return pass;
 }

@@ -16,7 +16,7 @@
 #include "sim/kernels/recipe.h"
 
 /* A pass of a function. */
-struct chain_pass {
+struct function_pass {
     uint8_t kernels;
     uint8_t read_bytes, write_bytes; /* In addition to those of a single kernel. */
 };
@@ -31,14 +31,15 @@ struct fusion {
     bool norms_rotate;    /* Where Q and K are normed, the kernel of their norms rotates them. */
     enum recipe_library linear; /* The library whose linear layers train in fp8. */
     bool norms_belong;          /* Norms are kernels of that library, or of its compiler. */
-    struct chain_pass forward[CHAIN_COUNT];
-    struct chain_pass backward[CHAIN_COUNT];
+    struct function_pass forward[WORK_FUNCTION_COUNT];
+    struct function_pass backward[WORK_FUNCTION_COUNT];
 };
 
 /* The place of a fusion in the list; NULL past its end. */
 const struct fusion *fusion_at(uint32_t index);
 
 /* How a fusion makes a function: in one kernel that adds nothing, where it is NULL. */
-struct chain_pass fusion_pass(const struct fusion *fusion, enum chain chain, bool backward);
+struct function_pass fusion_pass(const struct fusion *fusion, enum work_function function,
+                                 bool backward);
 
 #endif

@@ -84,7 +84,8 @@ static bool has_a_side_of_nothing(const struct work_call *call)
 
 static bool has_calls(const struct kernel_stack *stack, const struct work *work)
 {
-    return stack != NULL && work->kernel != WORK_KERNEL_NONE && work->kernel < WORK_KERNEL_CHAINS;
+    return stack != NULL && work->kernel != WORK_KERNEL_NONE &&
+           work->kernel < WORK_KERNEL_FUNCTIONS;
 }
 
 uint32_t kernel_waves_ppm(const struct kernel_stack *stack, uint32_t core_count,
@@ -141,7 +142,7 @@ struct work_kernels kernel_of_work(const struct kernel_stack *stack, uint32_t co
 
 bool kernel_is_between(const struct kernel_stack *stack, const struct work *work)
 {
-    return stack != NULL && stack->between.fusion != NULL && work->kernel >= WORK_KERNEL_CHAINS;
+    return stack != NULL && stack->between.fusion != NULL && work->kernel >= WORK_KERNEL_FUNCTIONS;
 }
 
 bool kernel_is_measured(const struct kernel_stack *stack, const struct work *work)

@@ -67,14 +67,14 @@ static enum status tables_read(struct kernel_reading *reading, struct json *list
 static enum status shares_read(struct json *object, struct kernel_between *between,
                                struct error *reterr)
 {
-    const char *keys[CHAIN_COUNT + 1] = {NULL};
+    const char *keys[WORK_FUNCTION_COUNT + 1] = {NULL};
     STATUS_TRY(json_as_object(object, reterr));
-    for (uint32_t i = 0; i < CHAIN_COUNT; i++) {
+    for (uint32_t i = 0; i < WORK_FUNCTION_COUNT; i++) {
         struct json *value = NULL;
         int64_t ppm = 0;
-        keys[i] = chain_name((enum chain)i);
-        between->share_ppm[i] = between->share_ppm[CHAIN_REST];
-        if (i == CHAIN_CAST && (value = json_take(object, keys[i])) == NULL) continue;
+        keys[i] = work_function_name((enum work_function)i);
+        between->share_ppm[i] = between->share_ppm[WORK_FUNCTION_REST];
+        if (i == WORK_FUNCTION_CAST && (value = json_take(object, keys[i])) == NULL) continue;
         if (value == NULL) STATUS_TRY(json_need(object, keys[i], &value, reterr));
         STATUS_TRY(json_as_integer(value, 1, PPM_ONE, &ppm, reterr));
         between->share_ppm[i] = (uint32_t)ppm;

@@ -70,8 +70,8 @@ struct kernel_table {
 struct kernel_between {
     const struct fusion *fusion; /* NULL: those of the graph alone, at the profile's rates. */
     const char *source;
-    int64_t launch_ps;               /* What each kernel takes in addition to its bytes. */
-    uint32_t share_ppm[CHAIN_COUNT]; /* Of the data sheet's rate of HBM. */
+    int64_t launch_ps;                       /* What each kernel takes in addition to its bytes. */
+    uint32_t share_ppm[WORK_FUNCTION_COUNT]; /* Of the data sheet's rate of HBM. */
 };
 
 struct kernel_stack {

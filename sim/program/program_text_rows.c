@@ -56,7 +56,7 @@ static const char *const whens[] = {"done", "begun", NULL};
 static const char *const ends[] = {"begin", "end", NULL};
 static const char *const kernels[] = {
 #define X(name, text) text,
-    WORK_KERNEL_TABLE(X) CHAIN_TABLE(X) NULL
+    WORK_KERNEL_TABLE(X) WORK_FUNCTION_TABLE(X) NULL
 #undef X
 };
 /* By enum work_cast. */
@@ -91,9 +91,9 @@ static bool is_cast_apart(const void *line)
     return ((const struct work *)line)->cast != WORK_CAST_WITHIN;
 }
 
-static bool is_chain(const void *line)
+static bool is_function(const void *line)
 {
-    return ((const struct work *)line)->kernel >= WORK_KERNEL_CHAINS;
+    return ((const struct work *)line)->kernel >= WORK_KERNEL_FUNCTIONS;
 }
 
 static bool attends_latents(const void *line)
@@ -186,7 +186,7 @@ static const struct text_row work_rows[] = {
     {NUMBER("prefetch_bytes", work, prefetch_bytes, BYTES_MOST), .means = has_prefetch},
     {WORD("kernel", work, kernel, kernels), .means = has_kernel},
     {WORD("result", work, result, formats), .means = gives_weights},
-    {NUMBER("kernel_count", work, kernel_count, UINT16_MAX), .means = is_chain},
+    {NUMBER("kernel_count", work, kernel_count, UINT16_MAX), .means = is_function},
     {WORD("cast", work, cast, casts), .means = is_cast_apart},
 };
 

@@ -22,10 +22,11 @@ struct work update_work(const struct ranks *ranks, uint64_t elements)
         .hbm_write_bytes = written,
     };
     if (fusion == NULL) return work;
-    struct chain_pass const made = fusion_pass(fusion, CHAIN_UPDATE, /* backward= */ false);
+    struct function_pass const made =
+        fusion_pass(fusion, WORK_FUNCTION_UPDATE, /* backward= */ false);
     work.hbm_read_bytes += made.read_bytes * elements;
     work.hbm_write_bytes += made.write_bytes * elements;
     work.kernel_count = made.kernels;
-    work.kernel = WORK_KERNEL_CHAINS + CHAIN_UPDATE;
+    work.kernel = WORK_KERNEL_FUNCTIONS + WORK_FUNCTION_UPDATE;
     return work;
 }

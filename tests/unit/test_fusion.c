@@ -33,11 +33,11 @@ static void a_fusion_says_what_it_is(void **state)
         assert_true(fusion->source[0] != '\0');
         for (uint32_t other = 0; other < i; other++)
             assert_string_not_equal(fusion->name, fusion_at(other)->name);
-        for (enum chain chain = 0; chain < CHAIN_COUNT; chain++)
-            assert_true(fusion_pass(fusion, chain, false).kernels >= 1 &&
-                        fusion_pass(fusion, chain, true).kernels >= 1);
+        for (enum work_function function = 0; function < WORK_FUNCTION_COUNT; function++)
+            assert_true(fusion_pass(fusion, function, false).kernels >= 1 &&
+                        fusion_pass(fusion, function, true).kernels >= 1);
     }
-    struct chain_pass const none = fusion_pass(NULL, CHAIN_NORM, true);
+    struct function_pass const none = fusion_pass(NULL, WORK_FUNCTION_NORM, true);
     assert_int_equal(none.kernels, 1);
     assert_int_equal(none.read_bytes + none.write_bytes, 0);
 }
@@ -203,10 +203,10 @@ static void a_kernel_takes_its_bytes_and_its_launch(void **state)
                         .kernels = {.stack = &stack, .rest_hbm_ppm = PPM_ONE}};
     struct work work = {.hbm_read_bytes = 3000000000,
                         .hbm_write_bytes = 1000000000,
-                        .kernel = WORK_KERNEL_CHAINS + CHAIN_NORM,
+                        .kernel = WORK_KERNEL_FUNCTIONS + WORK_FUNCTION_NORM,
                         .kernel_count = 3};
     (void)state;
-    stack.between.share_ppm[CHAIN_NORM] = PPM_ONE / 2;
+    stack.between.share_ppm[WORK_FUNCTION_NORM] = PPM_ONE / 2;
     struct compute_time const time = compute_time(&chip, &work, PPM_ONE, PPM_ONE);
     assert_true(time.hbm_ps == 2000 * TIME_PS_PER_US);
     assert_true(time.duration_ps == 2006 * TIME_PS_PER_US);

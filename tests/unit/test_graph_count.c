@@ -129,7 +129,7 @@ static void kernels_hold(const char *name, const struct step *step)
     static struct step by_kernels;
     struct workload_counts without, with;
     uint32_t fusion = 0;
-    while (fusion_pass(fusion_at(fusion), CHAIN_UPDATE, false).read_bytes == 0) fusion++;
+    while (fusion_pass(fusion_at(fusion), WORK_FUNCTION_UPDATE, false).read_bytes == 0) fusion++;
     struct kernel_stack const stack = {.between = {.fusion = fusion_at(fusion)}};
     by_kernels = *step;
     by_kernels.machine.chip.kernels.stack = &stack;

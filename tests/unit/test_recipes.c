@@ -95,7 +95,7 @@ static void moves(struct work work, uint64_t kernels, uint64_t read_bytes, uint6
     assert_int_equal(work.kernel_count, kernels);
     assert_int_equal(work.hbm_read_bytes, read_bytes);
     assert_int_equal(work.hbm_write_bytes, write_bytes);
-    if (kernels > 0) assert_true(work.kernel >= WORK_KERNEL_CHAINS);
+    if (kernels > 0) assert_true(work.kernel >= WORK_KERNEL_FUNCTIONS);
 }
 
 /* Bytes of the gather of what the in-projection of attention multiplies. */

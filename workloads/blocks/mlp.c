@@ -32,7 +32,8 @@ struct mlp_hidden mlp_products(struct graph *graph, const struct mlp_texts *text
 static tensor gated_write(struct graph *g, const struct mlp_texts *texts,
                           const struct mlp_hidden *hidden)
 {
-    struct graph_map map = {VECTOR_GATE, VECTOR_GATE_BACKWARD, CHAIN_GATE, .reads_inputs = true};
+    struct graph_map map = {VECTOR_GATE, VECTOR_GATE_BACKWARD, WORK_FUNCTION_GATE,
+                            .reads_inputs = true};
     if (texts->weighted) {
         map.flop += 1;
         map.flop_backward += VECTOR_ROW_DOT + 1;
@@ -46,7 +47,7 @@ static tensor gated_write(struct graph *g, const struct mlp_texts *texts,
 static tensor bare_write(struct graph *g, const struct mlp_texts *texts,
                          const struct mlp_hidden *hidden)
 {
-    struct graph_map map = {.chain = CHAIN_FUNCTION};
+    struct graph_map map = {.function = WORK_FUNCTION_ACTIVATION};
     if (texts->weighted) {
         map.flop = 1;
         map.flop_backward = VECTOR_ROW_DOT + 1;

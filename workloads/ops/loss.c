@@ -14,7 +14,7 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
     uint64_t const logits = op_in_elements(sharded, op, 0);
     if (!op_is_forward(pass)) return;
     *ret_work = op_streamed(sharded, op, pass, none, VECTOR_LOSS * logits);
-    op_chain(sharded->graph, CHAIN_LOSS, pass, logits, ret_work);
+    op_function(sharded->graph, WORK_FUNCTION_LOSS, pass, logits, ret_work);
 }
 
 static uint8_t reads(const struct graph *graph, const struct graph_op *op, enum op_pass pass,

@@ -12,7 +12,7 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
     if (!forward && map->reads_result) op_bytes_outs(sharded, op, false, &read);
     uint64_t const elements = op_out_elements(sharded, op, 0);
     *ret_work = op_streamed(sharded, op, pass, read, flop * elements);
-    op_chain(sharded->graph, map->chain, pass, elements, ret_work);
+    op_function(sharded->graph, map->function, pass, elements, ret_work);
 }
 
 static uint8_t reads(const struct graph *graph, const struct graph_op *op, enum op_pass pass,

@@ -52,9 +52,9 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
         work.hbm_write_bytes = bytes;
     }
     work.vector_flop += op_rotated_flop(graph, op);
-    op_chain(graph, CHAIN_NORM, pass, elements, &work);
+    op_function(graph, WORK_FUNCTION_NORM, pass, elements, &work);
     if (sums_apart(graph) && (op_is_forward(pass) ? summed : adds))
-        op_chain(graph, CHAIN_SUM, pass, elements, &work);
+        op_function(graph, WORK_FUNCTION_SUM, pass, elements, &work);
     *ret_work = work;
 }
 

@@ -13,7 +13,7 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
     uint64_t elements = 0;
     for (uint8_t i = 0; i < op->out_count; i++) elements += op_out_elements(sharded, op, i);
     *ret_work = op_streamed(sharded, op, pass, none, VECTOR_ROPE * elements);
-    op_chain(sharded->graph, CHAIN_TURN, pass, elements, ret_work);
+    op_function(sharded->graph, WORK_FUNCTION_ROPE, pass, elements, ret_work);
 }
 
 const struct op_kind op_kind_rope = {

@@ -32,9 +32,10 @@ static const char *source_text(char text[BY_BYTES], const struct chip *chip,
 {
     if (chip->kernels.stack == NULL) return "tiles";
     if (kernel_is_between(chip->kernels.stack, work)) {
-        (void)snprintf(text, BY_BYTES, "%s %s, %llu kernel%s", chip->kernels.stack->name,
-                       chain_name((enum chain)(work->kernel - WORK_KERNEL_CHAINS)),
-                       (unsigned long long)work->kernel_count, work->kernel_count == 1 ? "" : "s");
+        (void)snprintf(
+            text, BY_BYTES, "%s %s, %llu kernel%s", chip->kernels.stack->name,
+            work_function_name((enum work_function)(work->kernel - WORK_KERNEL_FUNCTIONS)),
+            (unsigned long long)work->kernel_count, work->kernel_count == 1 ? "" : "s");
         return text;
     }
     if (kernels->table == NULL) return "profile";
@@ -142,7 +143,7 @@ static void op_find(const void *owner, uint32_t index, struct column_value *ret_
     const char *remark = remark_of(&kernels);
     uint32_t const share_ppm =
         kernel_is_between(chip->kernels.stack, work)
-            ? chip->kernels.stack->between.share_ppm[work->kernel - WORK_KERNEL_CHAINS]
+            ? chip->kernels.stack->between.share_ppm[work->kernel - WORK_KERNEL_FUNCTIONS]
         : kernels.table != NULL ? kernels.share_ppm
                                 : 0;
     for (uint32_t i = 0; i < work->matmul_count; i++) products += work->matmul[i].count;

@@ -150,14 +150,15 @@ static enum status table_add(struct arena *arena, const struct kernel_table *tab
 }
 
 /* Kernels of a pass and what they move, where that is more than one kernel's. */
-static void chain_add(const struct kernel_between *between, enum chain chain, struct strbuf *text)
+static void function_add(const struct kernel_between *between, enum work_function function,
+                         struct strbuf *text)
 {
-    strbuf_add(text, "  %s", chain_name(chain));
+    strbuf_add(text, "  %s", work_function_name(function));
     strbuf_pad(text, 14);
-    strbuf_add(text, "%5.1f%% of HBM", between->share_ppm[chain] / 1e4);
+    strbuf_add(text, "%5.1f%% of HBM", between->share_ppm[function] / 1e4);
     for (int backward = 0; backward < 2; backward++) {
-        struct chain_pass const pass = fusion_pass(between->fusion, chain, backward != 0);
-        bool const is_update = chain == CHAIN_UPDATE || chain == CHAIN_LOSS;
+        struct function_pass const pass = fusion_pass(between->fusion, function, backward != 0);
+        bool const is_update = function == WORK_FUNCTION_UPDATE || function == WORK_FUNCTION_LOSS;
         if (backward != 0 && is_update) continue;
         strbuf_add(text, "%s%2u kernel%s", backward != 0 ? ", backward " : "   ", pass.kernels,
                    plural(pass.kernels));
@@ -170,7 +171,8 @@ static void chain_add(const struct kernel_between *between, enum chain chain, st
 static void between_add(const struct kernel_between *between, struct strbuf *text)
 {
     strbuf_add(text, "\nkernels between matmuls: %s\n", between->fusion->help);
-    for (enum chain chain = 0; chain < CHAIN_COUNT; chain++) chain_add(between, chain, text);
+    for (enum work_function function = 0; function < WORK_FUNCTION_COUNT; function++)
+        function_add(between, function, text);
     strbuf_add(text, "  each takes %s in addition; bytes are those of an element of 16 bits\n",
                table_duration(between->launch_ps).text);
     strbuf_add(text, "  source: %s\n  source of the kernels: %s\n", between->source,

@@ -48,6 +48,12 @@ static const uint64_t whole = UINT64_C(1000000000);
 static const uint64_t nvls_share[GENERATIONS] = {0, 0, 850000000, 740000000};
 static const uint64_t tree_share = 920000000, ring_ll128_share = 920000000;
 
+/* Time of a byte within a node, measured: percent of what NCCL reckons, by generation. The
+ * processor that moves LL is slower still. */
+static const struct node_percent {
+    uint8_t by_chips, nvls; /* Chips add, in rings and trees; switches add. */
+} node_percent[GENERATIONS] = {{100, 100}, {114, 100}, {100, 128}, {100, 149}};
+
 /* Tenths, for sizes of 64 B, 128 B, ... */
 static const uint8_t tree_tenths[CLASS_COUNT][CORRECTIONS] = {
     {10, 10, 10, 10, 9, 8, 7, 7, 7, 7, 6, 5, 4, 4, 5, 6, 7, 8, 9, 10, 10, 10, 10},
@@ -171,9 +177,9 @@ static uint32_t log2_floor(uint64_t value)
     return log;
 }
 
-/* The share of the wire's rate that payload gets, in billionths. */
-static uint64_t share_of(const struct protocol_use *use, uint32_t class, uint64_t nodes,
-                         uint64_t ranks)
+/* The share of the wire's rate that NCCL reckons payload to get, in billionths. */
+static uint64_t reckoned_share(const struct protocol_use *use, uint32_t class, uint64_t nodes,
+                               uint64_t ranks)
 {
     uint32_t const generation = generation_of(use->machine);
     uint64_t const wire = ring_mb_per_s(use->machine, nodes, ranks);
@@ -199,6 +205,16 @@ static uint64_t share_of(const struct protocol_use *use, uint32_t class, uint64_
         SIM_ASSERT(false);
     }
     return share;
+}
+
+/* The share that payload gets, in billionths. */
+static uint64_t share_of(const struct protocol_use *use, uint32_t class, uint64_t nodes,
+                         uint64_t ranks)
+{
+    uint64_t const share = reckoned_share(use, class, nodes, ranks);
+    const struct node_percent *percent = &node_percent[generation_of(use->machine)];
+    if (nodes > 1 || class == LL) return share;
+    return share * 100 / (row_of(use) == ROW_NVLS ? percent->nvls : percent->by_chips);
 }
 
 /* Latency of one message by a way, NCCL's and the machine's together; 0 where it has none. */

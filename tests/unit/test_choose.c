@@ -99,7 +99,7 @@ static void constants_are_those_of_nccl(void **state)
     got = made("h100-sxm", 1, "sharp", PROTOCOL_SIMPLE, 65536);
     assert_int_equal(got.begin_ps, 25000000 - 600000);
     assert_int_equal(got.message_ps[1], 0);
-    assert_int_equal(got.wire_ppm, 1176471);
+    assert_int_equal(got.wire_ppm, 1505882); /* .85 of NVLink, and 1.28 times as long. */
     got = made("h100-sxm", 1, "double-tree", PROTOCOL_SIMPLE, 1u << 18);
     assert_int_equal(got.message_ps[1], 4000000 - 600000);
     assert_int_equal(got.wire_ppm, 2173913); /* .92, and .5 for 256 KiB. */
@@ -107,6 +107,17 @@ static void constants_are_those_of_nccl(void **state)
     assert_int_equal(got.wire_ppm, 1086957);
     got = made("a100-sxm", 1, "ring", PROTOCOL_LL, 65536);
     assert_int_equal(got.wire_ppm, 3420753); /* 87.7 of 300 GB/s. */
+}
+
+/* Across nodes NCCL's own shares stand. */
+static void bytes_in_a_node_take_what_is_measured(void **state)
+{
+    (void)state;
+    assert_int_equal(made("a100-sxm", 1, "ring", PROTOCOL_SIMPLE, 1u << 27).wire_ppm, 1140000);
+    assert_int_equal(made("a100-sxm", 1, "ring", PROTOCOL_LL128, 1u << 27).wire_ppm, 1239130);
+    assert_int_equal(made("a100-sxm", 2, "ring", PROTOCOL_SIMPLE, 1u << 27).wire_ppm, 1000000);
+    assert_int_equal(made("b200", 1, "sharp", PROTOCOL_SIMPLE, 1u << 27).wire_ppm, 2013514);
+    assert_int_equal(made("b200", 1, "ring", PROTOCOL_SIMPLE, 1u << 27).wire_ppm, 1000000);
 }
 
 static void rings_across_nodes_pay_for_posting_and_for_the_plateau(void **state)
@@ -416,6 +427,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(constants_are_those_of_nccl),
+        cmocka_unit_test(bytes_in_a_node_take_what_is_measured),
         cmocka_unit_test(rings_across_nodes_pay_for_posting_and_for_the_plateau),
         cmocka_unit_test(a_protocol_that_cannot_be_used_is_refused),
         cmocka_unit_test(the_first_line_that_fits_decides),

@@ -373,7 +373,6 @@ void inference_build(struct ranks *ranks)
     if (!generates) of->kept_sequences += kept_all(ranks, INFERENCE_PROMPTS);
     fullest_find(ranks, /* windowed= */ false, UINT64_MAX);
     of->held_rows[0] = of->held_rows[1] = held_most(ranks, UINT64_MAX);
-    for (uint32_t p = 0; p < INFERENCE_PARTS; p++) of->served[p][1] = of->served[p][0];
     if (window == 0) return; /* All layers see all keys. */
     fullest_find(ranks, /* windowed= */ true, window);
     of->held_rows[1] = held_most(ranks, window);

@@ -94,6 +94,19 @@ static void hunyuan_large_has_its_parameters_and_its_cache(void **state)
               0.05, 1e-12);
 }
 
+/* The first layers that are said to be skipped have an MLP instead of experts. */
+static void layers_that_experts_skip_are_dense(void **state)
+{
+    (void)state;
+    struct model const all = model_of(LARGE);
+    struct model const some = model_of(LARGE ", \"moe_layer_num_skipped\": 2");
+    assert_int_equal(model_dense_layers(&all), 0);
+    assert_int_equal(model_dense_layers(&some), 2);
+    /* Of 16 experts and a shared one each skipped layer keeps one MLP, and has no router. */
+    assert_int_equal(model_count(&all).total - model_count(&some).total,
+                     2 * (16ull * 3 * 6400 * 18304 + 16 * 6400));
+}
+
 /* Where columns of Q, K and V have biases, a layer without K and V has the biases of Q alone. */
 static void borrowed_keys_have_no_biases(void **state)
 {
@@ -205,6 +218,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_share_factor_says_which_layers_borrow),
         cmocka_unit_test(hunyuan_large_has_its_parameters_and_its_cache),
+        cmocka_unit_test(layers_that_experts_skip_are_dense),
         cmocka_unit_test(borrowed_keys_have_no_biases),
         cmocka_unit_test(twice_as_many_sequences_fit_and_none_is_faster),
         cmocka_unit_test(what_cannot_be_read_is_refused_where_it_stands),

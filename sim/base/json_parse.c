@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim/base/arena.h"
@@ -74,7 +75,6 @@ static enum status refuse_syntax(const struct json_document *document, const jso
     }
     (void)refuse_at(document, line, column, message, reterr);
     if (code == json_error_numeric_overflow) reterr->status = STATUS_LIMIT;
-    if (code == json_error_out_of_memory) reterr->status = STATUS_NO_MEMORY;
     return reterr->status;
 }
 
@@ -220,13 +220,29 @@ static enum status copy(struct json *node, json_t *value, struct error *reterr)
     return STATUS_OK;
 }
 
+/* Jansson calls a text invalid, or drops what it has read, where an allocation fails. */
+static _Thread_local bool memory_is_out;
+
+static void *parse_allocate(size_t size_bytes)
+{
+    void *memory = malloc(size_bytes);
+    if (memory == NULL) memory_is_out = true;
+    return memory;
+}
+
 enum status json_parse(struct json *node, uint32_t depth, const char *text, uint64_t text_bytes,
                        bool any, struct error *reterr)
 {
     STATUS_TRY(scan(node->document, depth, text, text_bytes, reterr));
     json_error_t why;
+    memory_is_out = false;
+    json_set_alloc_funcs(parse_allocate, free);
     json_t *root = json_loadb(text, (size_t)text_bytes,
                               JSON_REJECT_DUPLICATES | (any ? JSON_DECODE_ANY : 0u), &why);
+    if (memory_is_out) {
+        json_decref(root);
+        return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    }
     if (root == NULL) return refuse_syntax(node->document, &why, text, text_bytes, reterr);
     enum status const status = copy(node, root, reterr);
     json_decref(root);

@@ -93,8 +93,9 @@ extern const struct key_kind key_list; /* A pointer to an array of such structs 
 struct key_elements {
     size_t count_at;     /* The field of their number, a uint32_t. */
     uint32_t size_bytes; /* Bytes of one element. */
-    /* Coordinates of the places in them. NULL: they have none. */
-    uint32_t (*axis_count)(const struct key_reader *reader);
+    /* Coordinates of the places in them, 0: not known. NULL: they have none. */
+    enum status (*axis_count)(const struct key_reader *reader, uint32_t *ret_count,
+                              struct error *reterr);
 };
 
 /* For people: the values that a key may have. */

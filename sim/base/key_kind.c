@@ -302,7 +302,9 @@ static enum status list_read(const struct key *row, const struct key_reader *rea
     if (array == NULL) return STATUS_OK;
     STATUS_TRY(key_array(array, row->least, row->most, reterr));
     STATUS_TRY(arena_try(reader->arena, json_count(array), elements->size_bytes, &memory, reterr));
-    inner.axis_count = elements->axis_count == NULL ? 0 : elements->axis_count(reader);
+    inner.axis_count = 0;
+    if (elements->axis_count != NULL)
+        STATUS_TRY(elements->axis_count(reader, &inner.axis_count, reterr));
     for (uint32_t i = 0; i < json_count(array); i++) {
         inner.object = json_at(array, i);
         inner.base = (char *)memory + i * elements->size_bytes;

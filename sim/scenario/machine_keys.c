@@ -21,28 +21,40 @@ enum { NIC_RATE_LEAST = 1000000 };
 static const char *const any_names[] = {"*", NULL};
 static const char *const sharp_names[] = {"auto", "on", "off", NULL};
 
-uint32_t scenario_axis_count(struct arena *arena, const struct machine_plan *plan)
+/* `chip` and `units` NULL: not known. */
+static uint32_t axis_count_of(const struct machine_plan *plan, const struct chip *chip,
+                              const char *units)
 {
-    struct error unknown = {0};
-    struct chip chip;
-    const char *units = NULL;
     uint32_t axes = 1;
-    bool const known = machine_chip(arena, plan, &chip, &units, &unknown) == STATUS_OK;
-    if (known && chip.kind == CHIP_GPU) return plan->nodes == 0 ? 1 : 2;
+    if (chip != NULL && chip->kind == CHIP_GPU) return plan->nodes == 0 ? 1 : 2;
     if (plan->shape != NULL) {
         for (const char *c = plan->shape; *c != '\0'; c++) axes += *c == 'x';
     } else {
-        if (!known || units == NULL) return 0;
-        axes = chip.pod.axis_count;
+        if (chip == NULL || units == NULL) return 0;
+        axes = chip->pod.axis_count;
     }
     axes += plan->slices > 1;
     return axes <= MACHINE_AXES_MAX ? axes : 0;
 }
 
-/* Of the lists in machine_keys, whose base is the machine's plan. */
-static uint32_t list_axis_count(const struct key_reader *reader)
+enum status scenario_axis_count(struct arena *arena, const struct machine_plan *plan,
+                                uint32_t *ret_count, struct error *reterr)
 {
-    return scenario_axis_count(reader->arena, reader->base);
+    struct error unknown = {0};
+    struct chip chip;
+    const char *units = NULL;
+    enum status const status = machine_chip(arena, plan, &chip, &units, &unknown);
+    if (status == STATUS_NO_MEMORY) *reterr = unknown;
+    if (status == STATUS_NO_MEMORY) return status;
+    *ret_count = axis_count_of(plan, status == STATUS_OK ? &chip : NULL, units);
+    return STATUS_OK;
+}
+
+/* Of the lists in machine_keys, whose base is the machine's plan. */
+static enum status list_axis_count(const struct key_reader *reader, uint32_t *ret_count,
+                                   struct error *reterr)
+{
+    return scenario_axis_count(reader->arena, reader->base, ret_count, reterr);
 }
 
 /* A chip is looked for beside the scenario first, as a model is. */

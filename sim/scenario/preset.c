@@ -242,7 +242,9 @@ static enum status stack_fill(struct arena *arena, struct json *document, const 
     STATUS_TRY(json_as_string(profile, &rates, reterr));
     struct chip named;
     struct error later; /* Names that no chip and no profile has are refused where they are read. */
-    if (chip_find(arena, name, rates, "", "", &named, &later) != STATUS_OK) return STATUS_OK;
+    enum status const status = chip_find(arena, name, rates, "", "", &named, &later);
+    if (status == STATUS_NO_MEMORY) *reterr = later;
+    if (status != STATUS_OK) return status == STATUS_NO_MEMORY ? status : STATUS_OK;
     if (named.is_ideal || !preset_stack_is_shipped(named.name, stack)) return STATUS_OK;
     char value[STACK_BYTES];
     (void)snprintf(value, sizeof value, "\"%s\"", stack);

@@ -71,8 +71,9 @@ static inline const struct scenario *shown_of(const struct key_source *source)
 }
 
 /* The scenario with defaults that chip, machine or schedule give. If one of these is refused, the
- * scenario as it is. */
-struct scenario scenario_shown(struct arena *arena, const struct scenario *scenario);
+ * scenario as it is; refused is only what there is no memory for. */
+enum status scenario_shown(struct arena *arena, const struct scenario *scenario,
+                           struct scenario *ret_shown, struct error *reterr);
 
 /* The schema of text, or of an object in its place. */
 void scenario_text_or_schema(struct json_writer *writer, const char *const *definitions);
@@ -82,7 +83,9 @@ enum status scenario_machine_read(struct arena *arena, struct json *object, cons
                                   struct machine_plan *ret_plan, struct error *reterr);
 
 /* How many coordinates a chip of this machine has; 0 if that cannot be said, because the chip or
- * the shape is not known (machine_build() will say so). */
-uint32_t scenario_axis_count(struct arena *arena, const struct machine_plan *plan);
+ * the shape is not known (machine_build() will say so). Refused is only what there is no memory
+ * for. */
+enum status scenario_axis_count(struct arena *arena, const struct machine_plan *plan,
+                                uint32_t *ret_count, struct error *reterr);
 
 #endif

@@ -55,28 +55,36 @@ static void machine_fill(const struct machine *machine, struct machine_plan *pla
 }
 
 /* Left out where the step is one that is refused: what refuses it says why. */
-static void layout_fill(struct arena *arena, const struct machine *machine,
-                        struct scenario *scenario)
+static enum status layout_fill(struct arena *arena, const struct machine *machine,
+                               struct scenario *scenario, struct error *reterr)
 {
     struct workload_plan *plan = &scenario->workload;
-    struct error unknown = {0};
     struct mesh mesh;
     const char *layout = NULL;
-    if (workload_serves(plan) || plan->stages.layout != NULL) return;
-    if (mesh_build(&scenario->mesh, machine, &mesh, &unknown) != STATUS_OK) return;
+    if (workload_serves(plan) || plan->stages.layout != NULL) return STATUS_OK;
+    STATUS_TRY(mesh_build(&scenario->mesh, machine, &mesh, reterr));
     uint32_t const ranks = mesh.axis[MESH_PP].size;
-    if (ranks < 2) return;
-    if (stages_layout(arena, plan, ranks, &layout, &unknown) == STATUS_OK)
-        plan->stages.layout = layout;
+    if (ranks < 2) return STATUS_OK;
+    STATUS_TRY(stages_layout(arena, plan, ranks, &layout, reterr));
+    plan->stages.layout = layout;
+    return STATUS_OK;
 }
 
-struct scenario scenario_shown(struct arena *arena, const struct scenario *scenario)
+static enum status defaults_fill(struct arena *arena, struct scenario *scenario,
+                                 struct error *reterr)
 {
-    struct scenario shown = *scenario;
-    struct error unknown = {0};
     struct machine machine;
-    if (machine_build(arena, &shown.machine, &machine, &unknown) != STATUS_OK) return shown;
-    machine_fill(&machine, &shown.machine);
-    layout_fill(arena, &machine, &shown);
-    return shown;
+    STATUS_TRY(machine_build(arena, &scenario->machine, &machine, reterr));
+    machine_fill(&machine, &scenario->machine);
+    return layout_fill(arena, &machine, scenario, reterr);
+}
+
+enum status scenario_shown(struct arena *arena, const struct scenario *scenario,
+                           struct scenario *ret_shown, struct error *reterr)
+{
+    struct error unknown = {0};
+    *ret_shown = *scenario;
+    if (defaults_fill(arena, ret_shown, &unknown) != STATUS_NO_MEMORY) return STATUS_OK;
+    *reterr = unknown;
+    return STATUS_NO_MEMORY;
 }

@@ -13,8 +13,11 @@ static const char *scenario_write(struct arena *arena, const struct scenario *sc
 {
     struct strbuf text = {0};
     struct json_writer writer;
-    struct scenario const shown = scenario_shown(arena, scenario);
-    uint32_t const known_axes = scenario_axis_count(arena, &shown.machine);
+    struct scenario shown;
+    struct error error; /* There is no memory; NULL says so. */
+    uint32_t known_axes = 0;
+    if (scenario_shown(arena, scenario, &shown, &error) != STATUS_OK) return NULL;
+    if (scenario_axis_count(arena, &shown.machine, &known_axes, &error) != STATUS_OK) return NULL;
     struct key_source const source = {&shown, &shown,
                                       known_axes == 0 ? MACHINE_AXES_MAX : known_axes};
     json_write_start(&writer, &text);

@@ -244,7 +244,9 @@ static void products_in_fp8_have_a_clock_of_their_own(void **state)
         struct scenario scenario;
         const char *more = arena_format(case_arena, "%s%s", rows[i].stack, rows[i].keys);
         case_ok(read_with("\"h100-sxm\"", more, &scenario));
-        struct machine_plan const shown = scenario_shown(case_arena, &scenario).machine;
+        struct scenario whole;
+        case_ok(scenario_shown(case_arena, &scenario, &whole, &case_error));
+        struct machine_plan const shown = whole.machine;
         const struct machine_plan *plans[] = {&scenario.machine, &shown};
         for (uint32_t p = 0; p < 2; p++) {
             assert_int_equal(rate_of(plans[p], FORMAT_BF16),

@@ -93,13 +93,15 @@ static enum status stage_text(struct session *session, const char *name, enum se
                               bool as_other, struct strbuf *text, struct error *reterr)
 {
     const struct scenario *scenario = &session->scenario;
+    const char *whole = NULL;
     if (session->is_program) STATUS_TRY(text_has_stage(session, name, stage, as_other, reterr));
     switch (stage) {
     case SESSION_SCENARIO:
         text->columns = 0; /* JSON, in whose strings no line may end. */
-        strbuf_add(text, "%s",
-                   session->is_program ? scenario_text_of_program(session->arena, scenario)
-                                       : scenario_text(session->arena, scenario));
+        whole = session->is_program ? scenario_text_of_program(session->arena, scenario)
+                                    : scenario_text(session->arena, scenario);
+        if (whole == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+        strbuf_add(text, "%s", whole);
         return STATUS_OK;
     case SESSION_MACHINE: /* Printed by machine_print(). */
         break;

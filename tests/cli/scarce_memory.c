@@ -1,0 +1,78 @@
+/*
+ * A library that is loaded before a program and lets one allocation fail: the one whose number
+ * SCARCE_MEMORY_AT says, counted from 1 in the order in which they are asked for. How many the
+ * program asked for is written to the file SCARCE_MEMORY_COUNT, if that is set. libuv is spared: it
+ * aborts where its own few allocations fail.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <execinfo.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FRAMES = 24 };
+
+/* What malloc and the others are in glibc. */
+extern void *__libc_malloc(size_t size_bytes);
+extern void *__libc_calloc(size_t count, size_t size_bytes);
+extern void *__libc_realloc(void *memory, size_t size_bytes);
+
+void *malloc(size_t size_bytes);
+void *calloc(size_t count, size_t size_bytes);
+void *realloc(void *memory, size_t size_bytes);
+
+static unsigned long fails_at, asked;
+
+static int is_of_libuv(void)
+{
+    void *frame[FRAMES];
+    int const count = backtrace(frame, FRAMES);
+    for (int i = 0; i < count; i++) {
+        Dl_info from;
+        if (dladdr(frame[i], &from) != 0 && strstr(from.dli_fname, "libuv") != NULL) return 1;
+    }
+    return 0;
+}
+
+static int is_scarce(void)
+{
+    unsigned long const number = __atomic_add_fetch(&asked, 1, __ATOMIC_RELAXED);
+    if (number != fails_at || is_of_libuv()) return 0;
+    errno = ENOMEM;
+    return 1;
+}
+
+void *malloc(size_t size_bytes)
+{
+    return is_scarce() ? NULL : __libc_malloc(size_bytes);
+}
+
+void *calloc(size_t count, size_t size_bytes)
+{
+    return is_scarce() ? NULL : __libc_calloc(count, size_bytes);
+}
+
+void *realloc(void *memory, size_t size_bytes)
+{
+    return is_scarce() ? NULL : __libc_realloc(memory, size_bytes);
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+    const char *at = getenv("SCARCE_MEMORY_AT");
+    asked = 0;
+    fails_at = at == NULL ? 0 : strtoul(at, NULL, 10);
+}
+
+__attribute__((destructor)) static void end(void)
+{
+    unsigned long const count = asked;
+    const char *path = getenv("SCARCE_MEMORY_COUNT");
+    FILE *file = path == NULL ? NULL : fopen(path, "w");
+    if (file == NULL) return;
+    (void)fprintf(file, "%lu\n", count);
+    (void)fclose(file);
+}

@@ -34,7 +34,7 @@
 #include "sim/graph/terms.h"
 
 enum {
-    GRAPH_TENSORS_MAX = 64,
+    GRAPH_TENSORS_MAX = 80,
     GRAPH_OPS_MAX = 56,
     GRAPH_ARRAYS_MAX = 6, /* Inputs of an op, its weights, its outputs. */
     GRAPH_BLOCKS_MAX = 2,

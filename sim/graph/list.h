@@ -15,13 +15,13 @@
 
 enum { GRAPH_LINES_MAX = 256, GRAPH_LINE_BYTES = 512 };
 
-_Static_assert(GRAPH_TENSORS_MAX <= 64, "graph_list_weights has a bit for each");
+_Static_assert(GRAPH_TENSORS_MAX <= 128, "graph_list_weights has a bit for each");
 
 struct graph_list_weights {
     const struct graph *state; /* The part, as gradients of weights are wanted. */
-    uint64_t gathers[2];       /* By pass, the backward one last: a bit for each tensor, a weight
+    units_wide gathers[2];     /* By pass, the backward one last: a bit for each tensor, a weight
                                   that is gathered for it. */
-    uint64_t reduces;          /* A bit for each tensor: its gradient is reduced. */
+    units_wide reduces;        /* A bit for each tensor: its gradient is reduced. */
     uint32_t axis_same;        /* The axis of ranks that hold the same weights, or 0. */
     uint32_t grouped_ranks; /* Ranks that hold the same experts, where they are only a part of the
                                axis. 0: they are the whole axis. */

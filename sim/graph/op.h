@@ -115,6 +115,7 @@ struct op_kind {
                             pass of its own. Else the inputs' pass gives it. */
     bool inputs_apart;   /* The op has two inputs, whose gradients are passes of their own. */
     bool passes_on;      /* The gradient of an input is the gradient of the result. */
+    bool takes_rows;     /* The result is some rows of the input. */
     bool gives_gradient; /* The result is already the gradient of the input. */
     bool shares_sequence;    /* All inputs but the first are read of whole sequences. */
     bool passes_round;       /* The parts of two ranks lie here at once. */

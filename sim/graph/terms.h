@@ -118,6 +118,9 @@ struct graph_cache {
                           heads of prompts to the rows that it has computed as all of them have. */
     bool kinds_apart;  /* Decodes and prompts attend by ops of their own. */
     bool begins;       /* Nothing but prompts is in the step, and they attend to no earlier rows. */
+    bool makes_heads;  /* Of latent attention, with decodes and prompts in the pass: prompts attend
+                          to no earlier rows, but to keys and values of all heads that are made of
+                          their latents. Decodes attend to latents. */
     uint32_t cores;    /* Of the chip, that take sequences and heads apart; 1: all together. */
     uint32_t splits_most;        /* Parts of a sequence's keys that cores may take apart. */
     bool prefetches;             /* Weights may be read before the products that want them. */

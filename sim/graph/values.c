@@ -49,11 +49,12 @@ static bool columns_alike(const struct sharding *a, const struct sharding *b)
                   b->dimension[b->dimension_count - 1].name) == 0;
 }
 
-/* Whether rows of several arrays become those of one. */
-static bool joins_rows(const struct graph *graph, const struct graph_op *op)
+/* Whether a result has other rows than an input: those of several arrays, or some of one. */
+static bool has_other_rows(const struct graph *graph, const struct graph_op *op)
 {
-    return op->in_count > 1 &&
-           columns_alike(&graph->tensor[op->in[0]].at, &graph->tensor[op->in[1]].at);
+    return op->kind->takes_rows ||
+           (op->in_count > 1 &&
+            columns_alike(&graph->tensor[op->in[0]].at, &graph->tensor[op->in[1]].at));
 }
 
 /* The tensor whose gradient lies where the gradient of `of` is read: silent ops pass gradients on.
@@ -78,7 +79,7 @@ static tensor made_at(const struct graph_sharded *sharded, tensor of)
     while (maker != NULL && is_silent(sharded, maker, OP_FORWARD)) {
         const struct graph_tensor *tensors = sharded->graph->tensor;
         if (!columns_alike(&tensors[of].at, &tensors[maker->in[0]].at)) break;
-        if (joins_rows(sharded->graph, maker)) break;
+        if (has_other_rows(sharded->graph, maker)) break;
         of = maker->in[0];
         maker = graph_maker(sharded->graph, of);
     }

@@ -269,13 +269,26 @@ static void product_add(struct graph *graph, tensor left, tensor weight, tensor 
     op->as.matmul.product[op->product_count++] = (struct graph_product){left, weight, out};
 }
 
-tensor graph_product(struct graph *graph, tensor left, const char *weight_text, const char *text)
+static tensor product_write(struct graph *graph, tensor left, tensor weight, const char *text)
 {
-    tensor const weight = weight_add(graph, weight_text);
     tensor const out = graph_result(graph, text);
     graph_set_kept(graph, out, GRAPH_REMAT_BIG_MATMULS, GRAPH_REMAT_BIG_MATMULS);
     product_add(graph, left, weight, out);
     return out;
+}
+
+tensor graph_product(struct graph *graph, tensor left, const char *weight_text, const char *text)
+{
+    tensor const weight = weight_add(graph, weight_text);
+    return product_write(graph, left, weight, text);
+}
+
+tensor graph_product_again(struct graph *graph, tensor left, tensor weight, const char *text)
+{
+    struct graph_op *op = last_op(graph);
+    SIM_ASSERT(op->weight_count < GRAPH_ARRAYS_MAX);
+    op->weight[op->weight_count++] = weight;
+    return product_write(graph, left, weight, text);
 }
 
 void graph_product_added(struct graph *graph, tensor left, const char *weight_text)

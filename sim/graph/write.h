@@ -49,6 +49,8 @@ tensor graph_lookup(struct graph *graph, const char *table, const char *by_posit
 struct graph_op *graph_matmul(struct graph *graph, const char *name);
 tensor graph_product(struct graph *graph, tensor left, const char *weight, const char *text);
 tensor graph_copied(struct graph *graph, tensor in, const char *text);
+/* A product with a weight that an op before has, too: both read it, and it lies there once. */
+tensor graph_product_again(struct graph *graph, tensor left, tensor weight, const char *text);
 /* One more product, which is added to the result of the last one. */
 void graph_product_added(struct graph *graph, tensor left, const char *weight);
 

@@ -45,7 +45,7 @@ static void sequences_set(const struct ranks *ranks, struct graph_terms *terms)
     bool const ulysses = ranks_has_ulysses(ranks);
     /* A decode has the queries of all; where prompts are in the pass too, of decodes alone. */
     bool const mixed = inference->kinds_apart;
-    uint64_t const rows = mixed ? inference->part_tokens[INFERENCE_DECODES] : ranks->rows;
+    uint64_t const rows = mixed ? inference->part[INFERENCE_DECODES].own : ranks->rows;
     plain_set(terms, "T", ranks->sequences.of.keys);
     plain_set(terms, "Bc",
               rows * ranks->data * (ulysses || inference->has_decodes ? ranks->cp : 1));
@@ -54,8 +54,9 @@ static void sequences_set(const struct ranks *ranks, struct graph_terms *terms)
     heads->holders = ranks->heads.kv_holders;
     heads->of_width = GRAPH_OF_WIDTH_HEADS;
     if (!mixed) return;
-    plain_set(terms, "Bd", rows * ranks->data);
-    plain_set(terms, "Bp", inference->part_tokens[INFERENCE_PROMPTS] * ranks->data);
+    graph_dimension_set(terms, "Bd", rows * ranks->data, inference->part[INFERENCE_DECODES].all);
+    graph_dimension_set(terms, "Bp", inference->part[INFERENCE_PROMPTS].own * ranks->data,
+                        inference->part[INFERENCE_PROMPTS].all);
 }
 
 /* Ranks that turn sequences into heads have an axis of their own. */
@@ -101,14 +102,14 @@ static void cache_set(const struct ranks *ranks, uint8_t attends, struct graph_t
     uint64_t const apart = inference->apart == GRAPH_APART_TOKENS ? ranks_tp_d(ranks) : 1;
     bool const ulysses = ranks_has_ulysses(ranks);
     /* Of the pass' own tokens, or of all that a prompt has in the cache. */
-    uint64_t const own = inference->part_tokens[INFERENCE_PROMPTS];
+    uint64_t const own = inference->part[INFERENCE_PROMPTS].own;
     uint64_t const gathered = ranks->cp * (inference->own_rows ? own : prompts->read);
     /* Of prompts that stay a rank keeps rows that it does not read, and attends to decodes for
      * others alone. */
     bool const stay = inference->prompts_stay;
     uint32_t const parts = inference_parts(ranks);
-    uint64_t const kept = units_ceil_divide(inference->kept_part[INFERENCE_PROMPTS], parts);
-    uint64_t const shared = stay ? inference->kept_part[INFERENCE_DECODES] : inference->kept_tokens;
+    uint64_t const kept = units_ceil_divide(inference->part[INFERENCE_PROMPTS].kept, parts);
+    uint64_t const shared = stay ? inference->part[INFERENCE_DECODES].kept : inference->kept_tokens;
     terms->formats.cache = ranks->plan->inference.cache;
     terms->formats.head = ranks->plan->inference.head;
     terms->cache = (struct graph_cache){
@@ -122,6 +123,7 @@ static void cache_set(const struct ranks *ranks, uint8_t attends, struct graph_t
         .prompts_stay = stay,
         .kinds_apart = inference->kinds_apart,
         .begins = inference->begins,
+        .makes_heads = inference->makes_heads,
         .cores = chip_cores_apart(&ranks->machine->chip),
         .splits_most = ranks->plan->inference.whole_units ? 1 : SPLITS_MAX,
         .prefetches = ranks->plan->inference.prefetch == INFERENCE_PREFETCH_VMEM,

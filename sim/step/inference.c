@@ -208,15 +208,21 @@ static uint64_t kept_all(const struct ranks *ranks, enum inference_part part)
     return kept;
 }
 
-/* Whether prompts attend to nothing before their pass, so that latents are not absorbed. Layers
- * have other matrices then, so all passes of a step do it, or none. Ranks of cp gather the latents
- * of all, and each attends to all. */
+/* Whether a rank attends to all rows of prompts that it has tokens of: ranks of cp gather those of
+ * all. */
+static bool attends_to_own_rows(const struct ranks *ranks)
+{
+    return inference_attending_parts(ranks, INFERENCE_PROMPTS) == ranks->cp;
+}
+
+/* Whether a step has prompts alone, which attend to nothing before their pass, so that latents are
+ * not absorbed. Layers have other matrices then, so all passes of a step do it, or none. */
 static bool begins(const struct ranks *ranks)
 {
     const struct inference_plan *plan = plan_of(ranks);
     return plan->decodes.count == 0 && ranks->inference.pass.has[INFERENCE_PROMPTS] &&
            plan->prompts.cached == 0 && inference_batch_passes(plan) == 1 &&
-           inference_attending_parts(ranks, INFERENCE_PROMPTS) == ranks->cp;
+           attends_to_own_rows(ranks);
 }
 
 /* Who is in the pass, and how far it goes back. Ranks of tp with the same heads have all computed
@@ -225,17 +231,21 @@ static bool begins(const struct ranks *ranks)
 static void kinds_build(struct ranks *ranks)
 {
     struct inference_ranks *of = &ranks->inference;
-    bool const prompts = tokens_of(ranks, span_of(ranks, INFERENCE_PROMPTS)) > 0;
-    bool const decodes = tokens_of(ranks, span_of(ranks, INFERENCE_DECODES)) > 0;
+    for (uint32_t p = 0; p < INFERENCE_PARTS; p++)
+        of->part[p].all = tokens_of(ranks, span_of(ranks, (enum inference_part)p));
+    bool const prompts = of->part[INFERENCE_PROMPTS].all > 0;
+    bool const decodes = of->part[INFERENCE_DECODES].all > 0;
     bool const first = plan_of(ranks)->prompts.cached == 0 && of->pass.index == 0;
     bool const latents = ranks->plan->model.latent.kv_rank != 0;
     of->prompts_in_parts = ranks->cp > 1 && prompts;
     of->has_decodes = ranks->cp > 1 && decodes;
     of->prompts_stay = prompts && first && of->batch_ways * of->sequence_ways > 1 &&
                        model_borrowing_layers(&ranks->plan->model) == 0;
-    of->own_rows = of->prompts_in_parts && first && (!decodes || of->prompts_stay || !latents);
+    of->own_rows = of->prompts_in_parts && first;
+    of->makes_heads = latents && prompts && decodes && first && attends_to_own_rows(ranks);
     of->kinds_apart =
-        prompts && decodes && (of->prompts_stay || (ranks->cp > 1 && !ranks_has_ulysses(ranks)));
+        prompts && decodes &&
+        (of->prompts_stay || of->makes_heads || (ranks->cp > 1 && !ranks_has_ulysses(ranks)));
 }
 
 /* A rank's new tokens, of those between blocks and of those whose logits are wanted. */
@@ -253,7 +263,7 @@ static void tokens_build(struct ranks *ranks)
     of->tokens = apart * own.all;
     of->own_tokens = in_parts ? of->tokens : whole.all;
     of->prompt_tokens = whole.part[INFERENCE_PROMPTS];
-    for (uint32_t p = 0; p < INFERENCE_PARTS; p++) of->part_tokens[p] = apart * own.part[p];
+    for (uint32_t p = 0; p < INFERENCE_PARTS; p++) of->part[p].own = apart * own.part[p];
     of->head_rows = apart * most_of(ranks, shares, ways, in_parts, head_rows_of).all;
 }
 
@@ -368,7 +378,7 @@ void inference_build(struct ranks *ranks)
     tokens_build(ranks);
     struct most const kept = most_of(ranks, of->kept, keepers, /* in_parts= */ false, tokens_of);
     of->kept_tokens = kept.all;
-    memcpy(of->kept_part, kept.part, sizeof kept.part);
+    for (uint32_t p = 0; p < INFERENCE_PARTS; p++) of->part[p].kept = kept.part[p];
     of->kept_sequences = kept_all(ranks, INFERENCE_DECODES);
     if (!generates) of->kept_sequences += kept_all(ranks, INFERENCE_PROMPTS);
     fullest_find(ranks, /* windowed= */ false, UINT64_MAX);
@@ -384,15 +394,17 @@ static bool layers_alike(const struct inference_ranks *one, const struct inferen
                          uint8_t attends)
 {
     bool const windowed = (attends & ATTENDS_IN_WINDOW) != 0;
-    bool alike =
-        one->own_rows == other->own_rows && one->begins == other->begins &&
-        one->prompts_stay == other->prompts_stay && one->kinds_apart == other->kinds_apart &&
-        one->prompts_in_parts == other->prompts_in_parts && one->has_decodes == other->has_decodes;
+    bool alike = one->own_rows == other->own_rows && one->begins == other->begins &&
+                 one->prompts_stay == other->prompts_stay &&
+                 one->kinds_apart == other->kinds_apart && one->makes_heads == other->makes_heads &&
+                 one->prompts_in_parts == other->prompts_in_parts &&
+                 one->has_decodes == other->has_decodes;
     SIM_ASSERT(one->apart == other->apart && one->batch_ways == other->batch_ways &&
                one->sequence_ways == other->sequence_ways);
     for (uint32_t p = 0; p < INFERENCE_PARTS; p++)
-        alike = alike && one->part_tokens[p] == other->part_tokens[p] &&
-                one->kept_part[p] == other->kept_part[p] &&
+        alike = alike && one->part[p].own == other->part[p].own &&
+                one->part[p].all == other->part[p].all &&
+                one->part[p].kept == other->part[p].kept &&
                 memcmp(&one->served[p][windowed], &other->served[p][windowed],
                        sizeof(struct graph_served)) == 0;
     return alike;

@@ -138,6 +138,13 @@ struct inference_replicas {
     uint64_t fullest[INFERENCE_FULLEST]; /* The data ranks that have most, by amount. */
 };
 
+/* New tokens of a kind of sequences in a pass. */
+struct inference_tokens {
+    uint64_t own;  /* Tokens that the rank computes. */
+    uint64_t kept; /* Tokens whose rows the rank keeps. */
+    uint64_t all;  /* Tokens of all ranks together, without padding. */
+};
+
 /* What a pass has on the rank with most work, which the other ranks wait for. */
 struct inference_ranks {
     struct inference_replicas charged; /* Found once, for all passes. */
@@ -146,18 +153,18 @@ struct inference_ranks {
     uint64_t kept[INFERENCE_PARTS];      /* Sequences whose rows a rank keeps, by kind. */
     uint64_t kept_sequences; /* Sequences whose rows a rank keeps, of all batches and both kinds. A
                                 generation's decodes are its prompts and count once. */
-    uint32_t batch_ways, sequence_ways;               /* As struct graph_cache has them. */
-    bool begins, own_rows, prompts_stay, kinds_apart; /* As struct graph_cache has them. */
+    uint32_t batch_ways, sequence_ways; /* As struct graph_cache has them. */
+    /* As struct graph_cache has them. */
+    bool begins, own_rows, prompts_stay, kinds_apart, makes_heads;
     bool prompts_in_parts;  /* Each rank of cp has a part of each prompt. */
     bool has_decodes;       /* Ranks of cp have some of the decodes each. */
     enum graph_apart apart; /* What ranks of tp_d split. */
     uint64_t own_tokens;    /* Tokens of the pass without padding that makes ranks of tp_d equal. */
     uint64_t tokens;        /* Tokens of the pass. */
-    uint64_t part_tokens[INFERENCE_PARTS]; /* Tokens of the pass by kind. */
+    struct inference_tokens part[INFERENCE_PARTS]; /* Tokens of the pass by kind. */
     uint64_t prompt_tokens; /* Tokens of a data rank's prompts, before ranks get equal parts. */
     uint64_t kept_tokens;   /* Tokens of the pass whose rows a rank keeps. */
-    uint64_t kept_part[INFERENCE_PARTS];            /* `kept_tokens` by kind. */
-    uint64_t head_rows;                             /* Tokens whose logits are wanted. */
+    uint64_t head_rows;     /* Tokens whose logits are wanted. */
     struct graph_served served[INFERENCE_PARTS][2]; /* [part][windowed] */
     uint64_t held_rows[2];    /* [windowed] Rows of the cache behind the step. */
     struct inference_sum all; /* Sums of the pass, on all ranks. */

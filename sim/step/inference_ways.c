@@ -177,7 +177,7 @@ enum status inference_ways_check(const struct ranks *ranks, struct error *reterr
 bool inference_prompts_spread(const struct ranks *ranks)
 {
     const struct inference_ranks *of = &ranks->inference;
-    return of->part_tokens[INFERENCE_PROMPTS] > 0 && !of->prompts_stay &&
+    return of->part[INFERENCE_PROMPTS].own > 0 && !of->prompts_stay &&
            of->batch_ways * of->sequence_ways > 1;
 }
 

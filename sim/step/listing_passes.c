@@ -105,12 +105,13 @@ static void layer_add(const struct listing *listing)
     bool const once = ranks->gradients.once;
     bool const gathers = !once || backward_has(listing->program, LOWER_URGENCY_WEIGHTS);
     bool const reduces = !once || backward_has(listing->program, LOWER_URGENCY_GRADIENTS);
+    units_wide const all = ~(units_wide)0;
     struct part layer;
     part_derive(listing, BLOCK_LAYER, /* used_before= */ false, &layer);
     layer.list.weights = (struct graph_list_weights){
         .state = &layer.state,
-        .gathers = {UINT64_MAX, gathers ? UINT64_MAX : 0},
-        .reduces = reduces ? UINT64_MAX : 0,
+        .gathers = {all, gathers ? all : 0},
+        .reduces = reduces ? all : 0,
         .axis_same = ranks->shards > 1 ? ranks->axes.z : ranks->axes.x,
         .grouped_ranks = ranks->experts.ranks > 1 ? ranks->experts.replicas.count : 0,
         .grouped_scatters = ranks->plan->zero != 0,
@@ -157,8 +158,9 @@ static void weight_moved(const struct ranks *ranks, struct part *end, uint8_t we
     const struct graph *graph = &end->derived.graph;
     for (uint8_t i = 0; i < graph->op_count; i++) {
         const struct graph_op *op = &graph->op[i];
+        units_wide *of = gradient ? &list->reduces : &list->gathers[backward];
         if (op->kind->weights_apart && weights_of(ranks, graph, op) == weights)
-            *(gradient ? &list->reduces : &list->gathers[backward]) |= 1ULL << op->weight[0];
+            *of |= (units_wide)1 << op->weight[0];
     }
 }
 

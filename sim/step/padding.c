@@ -71,7 +71,7 @@ void padding_list(const struct ranks *ranks, struct paddings *ret_paddings)
              ranks->inference.own_tokens, ranks->inference.tokens);
     list_add(&paddings, "tokens of prompts", mesh_role_name(MESH_CP), ranks->cp,
              ranks->inference.prompt_tokens,
-             ranks->cp > 1 ? ranks->cp * ranks->inference.part_tokens[INFERENCE_PROMPTS]
+             ranks->cp > 1 ? ranks->cp * ranks->inference.part[INFERENCE_PROMPTS].own
                            : ranks->inference.prompt_tokens);
     for (const struct graph_dimension *of = terms.dimension; of->name != NULL; of++)
         tp_add(ranks, &paddings, of);

@@ -316,6 +316,7 @@ enum status ranks_make(const struct workload_plan *plan, const struct machine *m
 
 enum status ranks_pass_set(struct ranks *ranks, uint32_t pass, struct error *reterr)
 {
+    bool const makes_heads = ranks->inference.makes_heads;
     if (pass == ranks->pass) return STATUS_OK;
     STATUS_TRY(cancel_check(ranks->plan->watch, reterr)); /* It may have millions of sequences. */
     ranks->pass = pass;
@@ -323,5 +324,7 @@ enum status ranks_pass_set(struct ranks *ranks, uint32_t pass, struct error *ret
     if (ranks_is_decoder(ranks)) STATUS_TRY(ranks_sequences_build(ranks, reterr));
     ranks->experts = (struct routing){.count = 0};
     if (model_has_experts(&ranks->plan->model)) STATUS_TRY(routing_build(ranks, reterr));
-    return limits_sizes_check(ranks, reterr);
+    STATUS_TRY(limits_sizes_check(ranks, reterr));
+    bool const alike = makes_heads == ranks->inference.makes_heads;
+    return alike ? STATUS_OK : ranks_places_build(ranks, reterr);
 }

@@ -268,6 +268,8 @@ struct ranks_padded ranks_padded_of(const struct model *model, uint32_t tp);
 /* Weights of layers and ends, by what is gathered and reduced as one (ranks_buckets.c). Refused:
  * parts of the model that are too large to be counted. */
 enum status ranks_buckets_build(struct ranks *ranks, struct error *reterr);
+/* The same of layers alone, for a pass whose layers have other ops of the same weights. */
+enum status ranks_places_build(struct ranks *ranks, struct error *reterr);
 
 /* Ranks of the last pass, where a step of inference has several. */
 enum status ranks_make(const struct workload_plan *plan, const struct machine *machine,

@@ -15,7 +15,8 @@ struct matrices {
     const struct ranks *ranks;
     const struct graph *graph;
     struct ranks_layer *layer;
-    uint8_t bucket[GRAPH_TENSORS_MAX], place[GRAPH_TENSORS_MAX];
+    uint8_t bucket[GRAPH_TENSORS_MAX];         /* [tensor]; GRAPH_NONE: no op so far has it. */
+    uint8_t place[GRAPH_TENSORS_MAX];          /* [tensor]: of the first op that has it. */
     tensor first[GRAPH_BLOCKS_MAX];            /* The block's first. */
     uint8_t block_bucket[GRAPH_BLOCKS_MAX][2]; /* [block][experts]; GRAPH_NONE: not yet. */
 };
@@ -67,13 +68,16 @@ static void matrix_add(struct matrices *matrices, const struct graph_product *pr
     const struct graph_tensor *weight = &graph->tensor[product->weight];
     bool const biased = weight->grouped && matrices->ranks->plan->model.experts.biased;
     struct ranks_layer *layer = matrices->layer;
-    uint8_t const bucket = bucket_find(matrices, weight, block);
-    matrices->bucket[product->weight] = bucket;
-    matrices->place[product->weight] = place;
+    bool const again = matrices->bucket[product->weight] != GRAPH_NONE;
+    uint8_t const bucket =
+        again ? matrices->bucket[product->weight] : bucket_find(matrices, weight, block);
     if (matrices->first[block] == GRAPH_NONE) matrices->first[block] = product->weight;
     layer->bucket[bucket].places |= 1U << place;
     if (block == 0) layer->mixer_places |= 1U << place;
     if (weight->grouped) layer->expert_places |= 1U << place;
+    if (again) return; /* It lies there once. */
+    matrices->bucket[product->weight] = bucket;
+    matrices->place[product->weight] = place;
     elements_add(matrices, product->weight,
                  graph_weight_elements(graph, product->weight) +
                      (biased ? graph_bias_elements(graph, product) : 0));
@@ -124,6 +128,7 @@ static void layer_build(const struct ranks *ranks, const struct graph_derived *d
     struct matrices matrices = {.ranks = ranks, .graph = graph, .layer = layer};
     uint8_t place = 0;
     memset(matrices.first, GRAPH_NONE, sizeof matrices.first);
+    memset(matrices.bucket, GRAPH_NONE, sizeof matrices.bucket);
     memset(matrices.block_bucket, GRAPH_NONE, sizeof matrices.block_bucket);
     for (uint8_t i = 0; i < graph->op_count; i++) {
         const struct graph_op *op = &graph->op[i];
@@ -203,20 +208,21 @@ static void ends_complete(struct ranks *ranks)
 
 /* --- All parts --- */
 
-enum status ranks_buckets_build(struct ranks *ranks, struct error *reterr)
+static enum status parts_build(struct ranks *ranks, bool ends, struct error *reterr)
 {
     const struct model *model = &ranks->plan->model;
+    uint64_t const dense = model_dense_layers(model);
     struct step_part part[STEP_PARTS_MAX];
     units_wide bytes = 0;
-    ranks->layer[LAYER_DENSE].count = model_dense_layers(model);
-    ranks->layer[LAYER_MOE].count = model->layers - model_dense_layers(model);
-    ranks->layer[LAYER_MOE].experts = true;
+    ranks->layer[LAYER_DENSE] = (struct ranks_layer){.count = dense};
+    ranks->layer[LAYER_MOE] = (struct ranks_layer){.count = model->layers - dense, .experts = true};
     uint32_t const count = step_parts(ranks, part);
     for (uint32_t i = 0; i < count; i++) {
         enum block_part const which = part[i].part;
         struct ranks_layer *layer = &ranks->layer[part[i].kind];
         struct graph_terms terms;
         struct graph_derived derived;
+        if (which != BLOCK_LAYER && !ends) continue;
         graph_terms_of_part(ranks, &part[i], &terms);
         graph_derive(&terms, model, which, part[i].layer, &derived);
         STATUS_TRY(limits_part_check(ranks, &derived, part[i].count, &bytes, reterr));
@@ -227,6 +233,17 @@ enum status ranks_buckets_build(struct ranks *ranks, struct error *reterr)
         else if ((part[i].attends & ATTENDS_TO_BORROWED) != 0)
             layer->lent_bytes = lent_bytes_of(ranks, &derived, layer);
     }
+    return STATUS_OK;
+}
+
+enum status ranks_buckets_build(struct ranks *ranks, struct error *reterr)
+{
+    STATUS_TRY(parts_build(ranks, /* ends= */ true, reterr));
     ends_complete(ranks);
     return STATUS_OK;
+}
+
+enum status ranks_places_build(struct ranks *ranks, struct error *reterr)
+{
+    return parts_build(ranks, /* ends= */ false, reterr);
 }

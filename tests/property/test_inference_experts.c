@@ -203,9 +203,18 @@ static void folded_or_not_a_step_is_the_same(void **state)
 
 /* --- Counted --- */
 
-/* Weights of attention on a rank: of latents what goes down and up, absorbed or not. */
+/* Prompts that begin, each rank with all rows of its own, attend to heads that are made of the
+ * latents they have just computed. */
+static bool makes_heads(const struct lying *of)
+{
+    return is_latent() && asking > 0 && cached == 0 && !of->by_rows;
+}
+
+/* Weights of attention on a rank: of latents what goes down and up, absorbed or not. With decodes
+ * beside prompts that begin both are there, and what goes up is read twice. */
 static double attention_weights(const struct lying *of)
 {
+    uint64_t const times = makes_heads(of) && answers > 0 ? 2 : 1;
     uint64_t const wide = expert_places[place].tp_d, D = expert_models[model].width / wide;
     uint64_t const up = of->by_heads ? of->heads / wide : of->heads;
     uint64_t const values = expert_models[model].value_width, latent = expert_models[model].latent;
@@ -213,7 +222,8 @@ static double attention_weights(const struct lying *of)
     if (!is_latent()) return (double)(D * H * (2 * of->heads + 2 * of->kv_heads));
     uint64_t const queries = query == 0 ? D * of->heads * H : (D + up * H) * query;
     return (double)(D * (latent + expert_models[model].turned) + queries +
-                    latent * up * (expert_models[model].plain + values) + of->heads * values * D);
+                    times * latent * up * (expert_models[model].plain + values) +
+                    of->heads * values * D);
 }
 
 /* Experts of a rank that tokens ask for: each is missed by all with (1 - k/E)^tokens. Ranks of ep
@@ -258,13 +268,6 @@ static void weights_check(const struct play *play, const struct lying *of)
         fail_msg("weights have %g bytes more than the %g of the formula", more, bytes * all);
 }
 
-/* Prompts that begin, each rank with all rows of its own, read what they have just computed. */
-static bool begins(const struct lying *of)
-{
-    return is_latent() && answers == 0 && cached == 0 && !of->turns &&
-           of->parts == expert_places[place].cp;
-}
-
 /* Elements of a row of the cache, in one array or in two. */
 static uint64_t row_of(const struct lying *of)
 {
@@ -291,18 +294,13 @@ static uint64_t asked_rows(const struct lying *of)
     return shares(shares(own, of->keepers) * (cached + prompt), of->parts);
 }
 
-/* Whether ranks of cp gather new rows as they were computed; latents, where nothing answers. */
-static bool gathers_new(void)
-{
-    return expert_places[place].cp > 1 && cached == 0 && (answers == 0 || !is_latent());
-}
-
 /* Of prompts whose parts lie on ranks of cp a pass reads what it has gathered. */
 static void cache_check(const struct play *play, const struct lying *of)
 {
     uint64_t const data = expert_places[place].data, ways = expert_places[place].cp;
     uint64_t const rows = shares(shares(shares(answers, data), of->keepers) * context, of->parts);
-    uint64_t const asked = stays(of) || begins(of) || gathers_new() ? 0 : asked_rows(of);
+    uint64_t const asked =
+        stays(of) || makes_heads(of) || (ways > 1 && cached == 0) ? 0 : asked_rows(of);
     double const layers = (double)expert_models[model].layers;
     double const bytes = layers * cached_bytes(of, rows + asked_rows(of));
     double const read =
@@ -321,7 +319,7 @@ static void context_check(const struct play *play, const struct lying *of)
     double const layers = (double)expert_models[model].layers;
     uint64_t const key = is_latent() ? row_of(of) : H;
     uint64_t const value = is_latent() ? expert_models[model].latent : H;
-    bool const own = gathers_new() || stays(of);
+    bool const own = cached == 0; /* As the rows were computed. */
     double const fresh_bytes =
         (double)((is_latent() ? 1U : 2U) * ACTIVATION_BYTES * ways * asking_of(of) * row_of(of));
     double const rows = own ? fresh_bytes : cached_bytes(of, ways * asked_rows(of));

@@ -76,23 +76,27 @@ static void steps_mark(void)
     }
 }
 
-/* What inference has: prompts whose last tokens are wanted alone, and decodes of a model of each
- * kind of attention, whose caches lie apart. */
+/* What inference has: prompts whose last tokens are wanted alone, decodes, and both in one pass, of
+ * a model of each kind of attention, whose caches lie apart. */
 static void inference_mark(void)
 {
     static const uint64_t context[] = {4096};
     static const char *const models[] = {"llama-3-70b", "deepseek-v3"};
-    for (uint32_t k = 0; k < 2 * sizeof models / sizeof *models; k++) {
+    static const enum workload_kind kinds[] = {WORKLOAD_DECODE, WORKLOAD_PREFILL, WORKLOAD_MIXED};
+    enum { KINDS = sizeof kinds / sizeof *kinds };
+    for (uint32_t k = 0; k < KINDS * sizeof models / sizeof *models; k++) {
+        enum workload_kind const kind = kinds[k % KINDS];
         const char *const parts[MESH_ROLE_COUNT] = {[MESH_TP] = "x y"};
         struct model model;
         struct workload_case made;
-        case_ok(model_read_name_or_path(case_arena, models[k / 2], NULL, "", &model, &case_error));
+        case_ok(
+            model_read_name_or_path(case_arena, models[k / KINDS], NULL, "", &model, &case_error));
         assert_int_equal(case_build_roles(&made, &model, "4x4x1", parts), STATUS_OK);
         made.plan.attention.context = WORKLOAD_CONTEXT_ALL_GATHER;
-        made.plan.kind = k % 2 == 0 ? WORKLOAD_DECODE : WORKLOAD_PREFILL;
+        made.plan.kind = kind;
         made.plan.inference = (struct inference_plan){
-            .decodes = {k % 2 == 0 ? 32 : 0, lengths_given(context, 1), 1},
-            .prompts = {k % 2 == 0 ? 0 : 32, lengths_given(context, 1), 0, 0}};
+            .decodes = {kind == WORKLOAD_PREFILL ? 0 : 32, lengths_given(context, 1), 1},
+            .prompts = {kind == WORKLOAD_DECODE ? 0 : 32, lengths_given(context, 1), 0, 0}};
         parts_mark(&made);
         case_free(&made);
     }

@@ -433,6 +433,51 @@ static void scores_of_prompts_are_counted_by_hand(void **state)
     case_free(&made);
 }
 
+/* Ops of weights have places in their order. They are `further` ones from the third on, where one
+ * more op reads weights that other ops have. */
+static void places_are(const struct ranks *ranks, const struct ranks *alone, uint32_t further)
+{
+    uint32_t const before = (1U << 2) - 1;
+    for (uint32_t kind = 0; kind < LAYER_KINDS; kind++) {
+        const struct ranks_layer *one = &ranks->layer[kind], *other = &alone->layer[kind];
+        assert_int_equal(one->bucket_count, other->bucket_count);
+        for (uint32_t u = 0; u < one->bucket_count; u++) {
+            uint32_t const places = other->bucket[u].places, behind = places & ~before;
+            uint32_t const own = u == 0 ? further << 2 : 0; /* Of attention. */
+            assert_int_equal(one->bucket[u].elements, other->bucket[u].elements);
+            assert_int_equal(one->bucket[u].places, (places & before) | behind << further | own);
+        }
+    }
+}
+
+/* Two stages have two batches, of which one has the prompt: there one more op reads the matrices
+ * that bring latents up. A chip holds the same weights in both. */
+static void places_of_weights_are_those_of_the_pass(void **state)
+{
+    static const uint64_t context[] = {64};
+    static const char *const parts[MESH_ROLE_COUNT] = {[MESH_PP] = "x", [MESH_FSDP] = "y"};
+    struct inference_plan plan = {.decodes = {4, lengths_given(context, 1), 1},
+                                  .prompts = {1, lengths_given(context, 1), 0, 0}};
+    struct workload_case made, made_alone;
+    struct ranks ranks, alone;
+    (void)state;
+    made_of(&made, "deepseek-v3", "2x2x1", parts, plan);
+    plan.prompts.count = 0;
+    made_of(&made_alone, "deepseek-v3", "2x2x1", parts, plan);
+    inference_stages_set(&made.plan, 2);
+    inference_stages_set(&made_alone.plan, 2);
+    case_ok(
+        ranks_make(&made_alone.plan, &made_alone.machine, &made_alone.mesh, &alone, &case_error));
+    case_ok(ranks_make(&made.plan, &made.machine, &made.mesh, &ranks, &case_error));
+    places_are(&ranks, &alone, 1);
+    case_ok(ranks_pass_set(&ranks, 0, &case_error));
+    places_are(&ranks, &alone, 0);
+    case_ok(ranks_pass_set(&ranks, 1, &case_error));
+    places_are(&ranks, &alone, 1);
+    case_free(&made);
+    case_free(&made_alone);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -445,6 +490,7 @@ int main(void)
         cmocka_unit_test(chunks_are_prompts_behind_cached_tokens),
         cmocka_unit_test(ranks_of_tp_d_have_heads_sequences_or_rows),
         cmocka_unit_test(latents_are_shared_by_sequences_first),
+        cmocka_unit_test(places_of_weights_are_those_of_the_pass),
         cmocka_unit_test(scores_of_prompts_are_counted_by_hand),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);

@@ -116,7 +116,7 @@ static void a_step_may_be_left_between_passes(void **state)
  * own kind, with a window or without. */
 static void passes_that_differ_in_one_term_are_not_alike(void **state)
 {
-    enum { FLAGS = 6, OF_PARTS = 4, COUNTS = OF_PARTS + 2 * 6 };
+    enum { FLAGS = 7, OF_PARTS = 6, COUNTS = OF_PARTS + 2 * 6 };
     (void)state;
     for (uint32_t windowed = 0; windowed < 2; windowed++)
         for (uint32_t field = 0; field < FLAGS + COUNTS; field++) {
@@ -128,11 +128,14 @@ static void passes_that_differ_in_one_term_are_not_alike(void **state)
                                 *ask = &other.served[INFERENCE_PROMPTS][windowed];
             bool *const flags[FLAGS] = {&other.begins,           &other.own_rows,
                                         &other.prompts_stay,     &other.kinds_apart,
-                                        &other.prompts_in_parts, &other.has_decodes};
-            uint64_t *const counts[COUNTS] = {&other.part_tokens[INFERENCE_DECODES],
-                                              &other.part_tokens[INFERENCE_PROMPTS],
-                                              &other.kept_part[INFERENCE_DECODES],
-                                              &other.kept_part[INFERENCE_PROMPTS],
+                                        &other.prompts_in_parts, &other.has_decodes,
+                                        &other.makes_heads};
+            uint64_t *const counts[COUNTS] = {&other.part[INFERENCE_DECODES].own,
+                                              &other.part[INFERENCE_PROMPTS].own,
+                                              &other.part[INFERENCE_DECODES].all,
+                                              &other.part[INFERENCE_PROMPTS].all,
+                                              &other.part[INFERENCE_DECODES].kept,
+                                              &other.part[INFERENCE_PROMPTS].kept,
                                               &answer->rows,
                                               &answer->columns,
                                               &answer->read,

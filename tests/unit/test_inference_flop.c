@@ -135,8 +135,9 @@ static double latent_flop(const struct pass *pass, double up)
            2 * pass->head_rows * 7168 * 129280;
 }
 
-/* Heads are made of latents where prompts see themselves alone: a score has 192 columns and weighs
- * 128. Over a cache, queries of 576 columns find 512, and both are turned into heads. */
+/* Heads are made of latents where prompts see themselves alone, with decodes in the pass or
+ * without: a score has 192 columns and weighs 128. Over a cache, queries of 576 columns find 512,
+ * and both are turned into heads. */
 static void prompts_that_begin_have_heads(void **state)
 {
     static const char *const places[] = {ep_8, tp_8, tp_8_tp_d_2};
@@ -148,19 +149,25 @@ static void prompts_that_begin_have_heads(void **state)
     for (size_t i = 0; i < 2 * sizeof places / sizeof *places; i++) {
         struct pass const prompts = {8 * 4096, 8, 8 * pairs}, decodes = {8, 8, 8 * 4096};
         struct pass const behind = {8 * 4096, 8, 8 * (pairs + 4096)};
-        char step[3][160];
-        for (uint32_t n = 0; n < 3; n++)
+        char step[4][160];
+        for (uint32_t n = 0; n < 4; n++)
             case_text(step[n], sizeof step[n], "\"kv_sharding\": \"%s\", \"batch\": 8, %s",
                       shardings[i % 2],
                       n == 0   ? "\"kind\": \"prefill\", \"prompt\": 4096"
                       : n == 1 ? "\"kind\": \"prefill\", \"prompt\": 4096, \"cached\": 1"
-                               : "\"kind\": \"decode\", \"context\": 4096");
+                      : n == 2 ? "\"kind\": \"decode\", \"context\": 4096"
+                               : "\"kind\": \"mixed\", \"context\": 4096, \"prompts\": 8, "
+                                 "\"prompt\": 4096");
         made_check("deepseek-v3", places[i / 2], step[0], latent_flop(&prompts, made),
                    61 * 2 * 128 * (192 + 128.0) * prompts.scores);
         made_check("deepseek-v3", places[i / 2], step[1], latent_flop(&behind, absorbed),
                    61 * 2 * 128 * (576 + 512.0) * behind.scores);
         made_check("deepseek-v3", places[i / 2], step[2], latent_flop(&decodes, absorbed),
                    61 * 2 * 128 * (576 + 512.0) * decodes.scores);
+        made_check("deepseek-v3", places[i / 2], step[3],
+                   latent_flop(&prompts, made) + latent_flop(&decodes, absorbed),
+                   61 * 2 * 128 *
+                       ((192 + 128.0) * prompts.scores + (576 + 512.0) * decodes.scores));
     }
 }
 

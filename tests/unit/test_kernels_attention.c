@@ -241,6 +241,31 @@ static void decodes_of_latents_have_tables_of_their_own(void **state)
     play_close(&play);
 }
 
+/* In one pass prompts that begin and decodes have a kernel each, as in passes of their own. */
+static void a_pass_of_latents_has_a_kernel_of_each_kind(void **state)
+{
+    (void)state;
+    struct play play;
+    uint32_t count[KERNEL_FAMILIES] = {0};
+    played(&play, "\"gpus\": 1", "{\"dp\": [\"gpu\"]}",
+           "\"kind\": \"mixed\", \"model\": \"deepseek-v3\", \"batch\": 64, \"context\": 4096, "
+           "\"prompts\": 4, \"prompt\": 2048, \"allow_oversubscription\": true");
+    for (uint32_t w = 0; w < play.program.work_count; w++) {
+        struct work_call calls[WORK_MATMULS_MAX];
+        if (play.program.works[w].kernel != WORK_KERNEL_ATTENTION) continue;
+        assert_int_equal(work_calls(&play.program.works[w], calls), 1);
+        bool const decodes = calls[0].family == KERNEL_LATENT_DECODE;
+        static const uint64_t sides[2][KERNEL_SIDES_MAX] = {{2048, 4 * 128, 1, 160},
+                                                            {4096, 64, 128, 544}};
+        for (uint32_t s = 0; s < KERNEL_SIDES_MAX; s++)
+            assert_int_equal(calls[0].side[s], sides[decodes][s]);
+        count[calls[0].family]++;
+    }
+    assert_int_equal(count[KERNEL_ATTENTION], 1);
+    assert_int_equal(count[KERNEL_LATENT_DECODE], 1);
+    play_close(&play);
+}
+
 /* TensorRT-LLM 1.3.0rc20 on an H100: heads, heads of keys, sequences, tokens and us. */
 static void shipped_tables_have_what_was_measured(void **state)
 {
@@ -357,6 +382,7 @@ int main(void)
         cmocka_unit_test(ranks_of_cp_ask_for_as_many_keys_a_query),
         cmocka_unit_test(decodes_and_prompts_have_tables_of_their_own),
         cmocka_unit_test(decodes_of_latents_have_tables_of_their_own),
+        cmocka_unit_test(a_pass_of_latents_has_a_kernel_of_each_kind),
         cmocka_unit_test(counts_know_a_kernel_as_its_op_does),
         cmocka_unit_test(shipped_tables_have_what_was_measured),
         cmocka_unit_test(files_that_are_none_are_refused),

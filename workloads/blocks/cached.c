@@ -141,25 +141,30 @@ static struct attending prompts_of(struct attending at, const struct cached_rows
     return at;
 }
 
+/* Decodes by ops of their own, where prompts are in the pass too. */
+static tensor decodes_attended(struct attending at, tensor query)
+{
+    bool const in_parts = at.graph->terms->cache.prompt_ways > 1;
+    at.serves = GRAPH_SERVES_ANSWERS;
+    at.tokens = "Bd";
+    if (in_parts) at.axes = "ZX";
+    at.suffix = "D";
+    struct text const text = text_of(&at, false, "", "Bd", "N");
+    return in_parts ? answers_attended(at, query, text.bytes) : attended(&at, query, text.bytes);
+}
+
 /* Decodes and prompts by ops of their own. */
 static tensor kinds_attended(struct attending at, const struct cached_rows *rows, tensor query,
                              const char *text)
 {
-    const struct graph_cache *cache = &at.graph->terms->cache;
     struct attending prompts = prompts_of(at, rows);
-    bool const in_parts = cache->prompt_ways > 1;
-    at.serves = GRAPH_SERVES_ANSWERS;
     prompts.serves = GRAPH_SERVES_PROMPTS;
-    at.tokens = "Bd";
     prompts.tokens = "Bp";
     prompts.rotated = GRAPH_NONE; /* With those that answer. */
-    if (in_parts) at.axes = prompts.axes = "ZX";
-    at.suffix = "D";
-    struct text const one = text_of(&at, false, "", "Bd", "N");
+    if (at.graph->terms->cache.prompt_ways > 1) prompts.axes = "ZX";
     prompts.suffix = "P";
     struct text const other = text_of(&prompts, false, "", "Bp", "N");
-    tensor const found[] = {in_parts ? answers_attended(at, query, one.bytes)
-                                     : attended(&at, query, one.bytes),
+    tensor const found[] = {decodes_attended(at, query),
                             prompts_attended(prompts, query, other.bytes)};
     graph_op(at.graph, &op_kind_concat, "Found", 2, found);
     return graph_result(at.graph, text);
@@ -190,20 +195,32 @@ void cached_rows_gather(struct graph *graph, uint8_t count, const tensor *rows,
     }
 }
 
+static struct attending attending_of(struct graph *graph, const struct cached_texts *of,
+                                     tensor rotated, const struct cached_rows *rows)
+{
+    return (struct attending){.graph = graph,
+                              .of = of,
+                              .tokens = "B",
+                              .axes = of->axes,
+                              .head_axes = of->head_axes,
+                              .suffix = "",
+                              .rotated = rotated,
+                              .count = rows->count,
+                              .rows = rows->cached};
+}
+
+tensor cached_answers_attention(struct graph *graph, const struct cached_texts *of, tensor query,
+                                const struct cached_rows *rows)
+{
+    return decodes_attended(attending_of(graph, of, GRAPH_NONE, rows), query);
+}
+
 tensor cached_attention(struct graph *graph, const struct cached_texts *of, tensor query,
                         tensor rotated, const struct cached_rows *rows)
 {
     const struct graph_cache *cache = &graph->terms->cache;
     bool const in_rows = cache->apart == GRAPH_APART_ROWS;
-    struct attending at = {.graph = graph,
-                           .of = of,
-                           .tokens = "B",
-                           .axes = of->axes,
-                           .head_axes = of->head_axes,
-                           .suffix = "",
-                           .rotated = rotated,
-                           .count = rows->count,
-                           .rows = rows->cached};
+    struct attending const at = attending_of(graph, of, rotated, rows);
     if (!in_rows) return all_attended(at, rows, query, of->result);
     struct attending parts = at;
     parts.axes = "ZX";

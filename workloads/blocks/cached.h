@@ -29,6 +29,11 @@ struct cached_rows {
 tensor cached_attention(struct graph *graph, const struct cached_texts *of, tensor query,
                         tensor rotated, const struct cached_rows *rows);
 
+/* Attention of the sequences that answer alone, where the block has ops of its own for the prompts
+ * of the pass. `query` has the tokens of these sequences, and so has what is returned. */
+tensor cached_answers_attention(struct graph *graph, const struct cached_texts *of, tensor query,
+                                const struct cached_rows *rows);
+
 /* Rows of prompts from all ranks that have parts of them, by one collective. */
 void cached_rows_gather(struct graph *graph, uint8_t count, const tensor *rows,
                         const char *const *texts, tensor *ret_rows);

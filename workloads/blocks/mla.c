@@ -10,7 +10,7 @@
  * In inference so do prompts that attend to no earlier tokens. Only their latents stay in the
  * cache, and they read no row of the cache. Ranks of cp, which have a part of each prompt, gather
  * the latents, and each makes keys and values of all of them. What reads rows of the cache is in
- * mla_absorbed.c.
+ * mla_absorbed.c, and passes that have such prompts and decodes are there, too.
  */
 #include "workloads/blocks/mla.h"
 
@@ -74,17 +74,30 @@ tensor mla_append(struct graph *g, const struct model *model, const struct mla_l
     return graph_cached(g, "CKV[Sc_ZXW, Key]");
 }
 
-/* Tokens of prompts attend to one another as they lie in HBM, heads and all. */
+void mla_prompts_gather(struct graph *g, const struct mla_latents *of, tensor ret_latents[2])
+{
+    static const char *const texts[] = {"GLKV[Sg_ZX, Ckv]", "GKR[Sg_ZX, R]"};
+    cached_rows_gather(g, 2, (const tensor[]){of->lkv, of->kr}, texts, ret_latents);
+}
+
+tensor mla_prompts_attend(struct graph *g, const struct model *model, uint8_t count,
+                          const tensor *heads)
+{
+    bool const some = g->terms->cache.makes_heads;
+    struct graph_op *op = graph_op(g, &op_kind_cached_attention, "attention", count, heads);
+    op->serves = some ? GRAPH_SERVES_PROMPTS : GRAPH_SERVES_ALL;
+    /* Of Q as many columns, and of a rank's own rows; K's are rotated as they come to the cache. */
+    op->as.rotated.of[0] = model->positions.learned == 0 ? heads[count - 1] : GRAPH_NONE;
+    op->as.rotated.of[1] = GRAPH_NONE;
+    op->rotated_ways = g->terms->cache.prompt_ways;
+    return graph_result(g, some ? "AP[Bp_ZXW, N_YW, V]" : "A[B_ZXW, N_YW, V]");
+}
+
 static tensor prompts_write(struct graph *g, const struct model *model,
                             const struct mla_latents *of, const tensor heads[3])
 {
     (void)mla_append(g, model, of);
-    struct graph_op *op = graph_op(g, &op_kind_cached_attention, "attention", 3, heads);
-    /* Of Q as many columns, and of a rank's own rows; K's are rotated as they come to the cache. */
-    op->as.rotated.of[0] = model->positions.learned == 0 ? heads[2] : GRAPH_NONE;
-    op->as.rotated.of[1] = GRAPH_NONE;
-    op->rotated_ways = g->terms->cache.prompt_ways;
-    return graph_result(g, "A[B_ZXW, N_YW, V]");
+    return mla_prompts_attend(g, model, 3, heads);
 }
 
 static tensor flash_write(struct graph *g, const struct model *model, const struct mla_latents *of,
@@ -110,9 +123,8 @@ static void write(struct graph *g, const struct model *model)
 
     /* Ranks of cp attend to the tokens of all, whose latents are thin. */
     bool const gathers = g->terms->cache.is_there && g->terms->cache.prompt_ways > 1;
-    static const char *const texts[] = {"GLKV[Sg_ZX, Ckv]", "GKR[Sg_ZX, R]"};
     tensor latents[] = {of.lkv, of.kr};
-    if (gathers) cached_rows_gather(g, 2, (const tensor[]){of.lkv, of.kr}, texts, latents);
+    if (gathers) mla_prompts_gather(g, &of, latents);
 
     tensor const lq = direct ? of.lq : graph_cast(g, of.lq, RECIPE_NORMED, "Cast LQ");
     tensor const lkv = graph_cast(g, latents[0], RECIPE_NORMED, "Cast LKV");

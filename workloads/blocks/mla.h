@@ -17,6 +17,15 @@ struct mla_latents {
  * rotated by position are an array of their own. */
 struct mla_latents mla_down(struct graph *graph, const struct model *model, bool apart);
 
+/* Latents of prompts, and what is rotated of K, from all ranks of cp, which have parts of prompts.
+ */
+void mla_prompts_gather(struct graph *graph, const struct mla_latents *of, tensor ret_latents[2]);
+
+/* Attention of prompts to one another as they lie in HBM, heads and all. `heads`: Q, K and V in one
+ * array or two, and last R, the rotated columns of K for each head. */
+tensor mla_prompts_attend(struct graph *graph, const struct model *model, uint8_t count,
+                          const tensor *heads);
+
 /* Writes latents behind those of earlier tokens in the cache: [rows, latent and rotated columns].
  */
 tensor mla_append(struct graph *graph, const struct model *model, const struct mla_latents *of);

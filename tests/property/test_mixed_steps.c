@@ -1,0 +1,117 @@
+/*
+ * Mixed steps, drawn: a step of decodes and prompts together does what a step of the decodes and a
+ * step of the prompts do, one behind the other, and takes no longer. Weights lie in HBM once,
+ * however many kernels of a step read them.
+ */
+#include "sim/base/units.h"
+#include "tests/property/experts_places.h"
+#include "tests/support/case.h"
+#include "tests/support/walk.h"
+
+enum { TEXT_BYTES = WALK_TEXT_BYTES, DRAWN = 150 };
+
+static const char *const models[] = {"tests/property/latent.json", "tests/property/experts.json",
+                                     "deepseek-v2-lite"};
+enum { MIXED_MODELS = sizeof models / sizeof *models };
+
+/* Collectives of decodes and of prompts may go over the same links at once, where each waits for a
+ * part of the other. */
+static const double SLACK = 1.01;
+
+/* What was drawn last. */
+static uint32_t place, model, answers, context, asking, prompt;
+
+enum kind { DECODE, PREFILL, MIXED };
+
+static void keys_write(enum kind kind, char text[TEXT_BYTES / 4])
+{
+    if (kind == DECODE)
+        case_text(text, TEXT_BYTES / 4, "\"decode\", \"batch\": %u, \"context\": %u", answers,
+                  context);
+    else if (kind == PREFILL)
+        case_text(text, TEXT_BYTES / 4, "\"prefill\", \"batch\": %u, \"prompt\": %u", asking,
+                  prompt);
+    else
+        case_text(text, TEXT_BYTES / 4,
+                  "\"mixed\", \"batch\": %u, \"context\": %u, \"prompts\": %u, \"prompt\": %u",
+                  answers, context, asking, prompt);
+}
+
+static void step_write(enum kind kind, char text[TEXT_BYTES])
+{
+    char keys[TEXT_BYTES / 4];
+    keys_write(kind, keys);
+    case_text(text, TEXT_BYTES,
+              "{\"podsim\": 1, \"machine\": {%s, \"profile\": \"ideal\"}, \"mesh\": %s, "
+              "\"workload\": {\"kind\": %s, \"model\": \"%s\", \"allow_oversubscription\": true}}",
+              expert_places[place].machine, expert_places[place].mesh, keys, models[model]);
+}
+
+/* Ranks of tp_d have a sequence of each kind at least. With fewer they keep parts of the rows of
+ * each, and the steps' caches lie in different ways. */
+static void draw(uint64_t *state, char text[TEXT_BYTES])
+{
+    place = below(state, PLACES);
+    model = below(state, MIXED_MODELS);
+    if (model == 1 && expert_places[place].ep > 16) model = 0; /* It has 16 experts. */
+    uint32_t const wide = expert_places[place].tp_d;
+    uint32_t const least = wide > 1 ? wide * expert_places[place].data : 1;
+    answers = least + below(state, 400);
+    context = 1 + below(state, 4000);
+    asking = least + below(state, 24);
+    prompt = 1 + below(state, 2000);
+    step_write(MIXED, text);
+}
+
+/* Of all ranks, in all products and in attention. */
+struct amounts {
+    double useful_flop, attention_flop, hbm_bytes, parameter_bytes, time_s;
+};
+
+static struct amounts amounts_of(const struct play *play)
+{
+    return (struct amounts){
+        .useful_flop = play->roofline.flop.useful,
+        .attention_flop = play->roofline.flop.useful_attention,
+        .hbm_bytes = play->roofline.counts.hbm_bytes,
+        .parameter_bytes = (double)play->program.roles[0].resident_bytes[PROGRAM_MEMORY_PARAMETERS],
+        .time_s = units_seconds(play->trace.step_ps)};
+}
+
+static struct amounts step_of(enum kind kind)
+{
+    char text[TEXT_BYTES];
+    struct play play;
+    step_write(kind, text);
+    play_run(&play, text, NULL);
+    struct amounts const amounts = amounts_of(&play);
+    play_close(&play);
+    return amounts;
+}
+
+static void mixed_check(struct play *play, const char *text)
+{
+    struct amounts const mixed = amounts_of(play);
+    struct amounts const decode = step_of(DECODE), prefill = step_of(PREFILL);
+    case_near(mixed.parameter_bytes, decode.parameter_bytes, 1e-9);
+    case_near(mixed.parameter_bytes, prefill.parameter_bytes, 1e-9);
+    case_near(mixed.useful_flop, decode.useful_flop + prefill.useful_flop, 1e-9);
+    case_near(mixed.attention_flop, decode.attention_flop + prefill.attention_flop, 1e-9);
+    case_that(mixed.hbm_bytes <= decode.hbm_bytes + prefill.hbm_bytes, text);
+    case_that(mixed.time_s <= SLACK * (decode.time_s + prefill.time_s), text);
+}
+
+static void a_mixed_step_takes_no_longer_than_its_two_steps(void **state)
+{
+    (void)state;
+    walk_drawn_all(DRAWN, draw, NULL, mixed_check);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_mixed_step_takes_no_longer_than_its_two_steps),
+    };
+    walk_seed(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

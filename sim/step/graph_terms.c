@@ -104,6 +104,8 @@ static void cache_set(const struct ranks *ranks, uint8_t attends, struct graph_t
     /* Of the pass' own tokens, or of all that a prompt has in the cache. */
     uint64_t const own = inference->part[INFERENCE_PROMPTS].own;
     uint64_t const gathered = ranks->cp * (inference->own_rows ? own : prompts->read);
+    uint64_t const wanted =
+        inference->own_rows ? inference->part[INFERENCE_PROMPTS].all : prompts->read * ranks->data;
     /* Of prompts that stay a rank keeps rows that it does not read, and attends to decodes for
      * others alone. */
     bool const stay = inference->prompts_stay;
@@ -135,7 +137,7 @@ static void cache_set(const struct ranks *ranks, uint8_t attends, struct graph_t
     heads_set(terms, "Nb", ranks->heads.queries * inference->batch_ways * ranks->tp);
     heads_set(terms, "Ns", ranks->heads.queries * inference->sequence_ways * ranks->tp);
     plain_set(terms, "Sc", (decodes->read + (stay ? kept : prompts->read)) * ranks->data * apart);
-    plain_set(terms, "Sg", gathered * ranks->data);
+    graph_dimension_set(terms, "Sg", gathered * ranks->data, wanted)->holders = ranks->cp;
     graph_dimension_set(terms, "Bh", inference->head_rows * ranks->data, inference->all.head_rows);
     plain_set(terms, "Pick", PICK_NUMBERS);
 }

@@ -73,6 +73,7 @@ static const char dp_8[] = ON_8 "{\"dp\": [\"gpu\"]}", ep_8[] = ON_8 "{\"ep\": [
 static const char tp_8[] = ON_8 "{\"tp\": [\"gpu\"]}";
 static const char tp_16[] = ON_16 "{\"tp\": [\"node\", \"gpu\"]}";
 static const char tp_8_tp_d_2[] = ON_16 "{\"tp\": [\"gpu\"], \"tp_d\": [\"node\"]}";
+static const char cp_2_ep_4[] = ON_8 "{\"cp\": [\"gpu:2\"], \"ep\": [\"gpu:4\"]}";
 static const char dp_2_tp_8[] = ON_16 "{\"dp\": [\"node\"], \"tp\": [\"gpu\"]}";
 
 /* Eight ranks with a sequence, or with two of which most have one or none. */
@@ -137,10 +138,10 @@ static double latent_flop(const struct pass *pass, double up)
 
 /* Heads are made of latents where prompts see themselves alone, with decodes in the pass or
  * without: a score has 192 columns and weighs 128. Over a cache, queries of 576 columns find 512,
- * and both are turned into heads. */
+ * and both are turned into heads. What ranks of cp all make of gathered latents is useful once. */
 static void prompts_that_begin_have_heads(void **state)
 {
-    static const char *const places[] = {ep_8, tp_8, tp_8_tp_d_2};
+    static const char *const places[] = {ep_8, tp_8, tp_8_tp_d_2, cp_2_ep_4};
     static const char *const shardings[] = {"auto", "replicated"};
     double const made = 1536.0 * 128 * 192 + 512.0 * 128 * 256;
     double const absorbed = 1536.0 * 128 * 192 + 2 * 128.0 * 128 * 512;

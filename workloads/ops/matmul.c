@@ -282,8 +282,8 @@ static uint64_t without_padding(const struct graph_terms *terms,
     return (uint64_t)((units_wide)flop * of->useful * of->holders / at->size);
 }
 
-/* Ranks that compute the same: of tp holders of a part, or all where none has a part of its own,
- * and all of tp_d where none has. */
+/* Ranks that compute the same: holders of the same rows; of tp holders of a part, or all where none
+ * has a part of its own, and all of tp_d where none has. */
 static uint64_t ranks_alike(const struct graph_sharded *sharded, const struct graph_op *op,
                             const struct graph_product *product)
 {
@@ -293,6 +293,9 @@ static uint64_t ranks_alike(const struct graph_sharded *sharded, const struct gr
     uint32_t const gathered = graph_shard_of(sharded, op)->gather;
     uint32_t const split = (sharding_axes(left) & ~gathered) | sharding_axes(weight);
     uint64_t ranks = (split & graph->terms->axis_w) == 0 ? graph->terms->ranks_w : 1;
+    for (uint32_t d = 0; d < left->dimension_count; d++)
+        if (!sharding_has(weight, left->dimension[d].name))
+            ranks *= graph_dimension_of(graph->terms, left->dimension[d].name)->holders;
     if ((split & graph->terms->axis_y) == 0) return ranks * graph->terms->ranks_y;
     for (uint32_t d = 0; d < weight->dimension_count; d++) {
         const struct sharding_dimension *at = &weight->dimension[d];

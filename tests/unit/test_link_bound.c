@@ -49,6 +49,18 @@ static void groups_under_a_leaf_leave_the_cables_above_it_to_others(void **state
     case_near(busy_s(&machine, NODE, &near_a, &far_a), 4e9 / nic, 1e-9);
 }
 
+/* Of four groups of 24 nodes the second and the third lie under two leaves: each has two messages
+ * to a neighbour that cross, half of a message for a group on the mean, each way. */
+static void groups_that_lie_under_one_leaf_leave_it_to_others(void **state)
+{
+    (void)state;
+    struct machine const machine = case_machine("h100-sxm:nodes=96,leaf.oversubscription=32");
+    struct group const group = case_group(&machine, "node:24");
+    struct workload_traffic const none = {.gather_bytes = 0};
+    struct workload_traffic const one = {.group = group, .permute_bytes = 1e9};
+    case_near(busy_s(&machine, NODE, &one, &none), 32.0 / 24 * 1e9 / nic, 1e-9);
+}
+
 /* What enters a leaf comes once, and is passed on in it by NICs. */
 static void a_group_over_leaves_fills_both_tiers(void **state)
 {
@@ -279,6 +291,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(groups_under_a_leaf_leave_the_cables_above_it_to_others),
+        cmocka_unit_test(groups_that_lie_under_one_leaf_leave_it_to_others),
         cmocka_unit_test(a_group_over_leaves_fills_both_tiers),
         cmocka_unit_test(switches_that_add_halve_a_sum),
         cmocka_unit_test(gathers_and_reductions_pass_each_other_at_switches),

@@ -1,8 +1,9 @@
 /*
  * A library that is loaded before a program and lets one allocation fail: the one whose number
- * SCARCE_MEMORY_AT says, counted from 1 in the order in which they are asked for. How many the
- * program asked for is written to the file SCARCE_MEMORY_COUNT, if that is set. libuv is spared: it
- * aborts where its own few allocations fail.
+ * SCARCE_MEMORY_AT says, counted from 1 in the order in which they are asked for. Where
+ * SCARCE_MEMORY_OF is "growing", only those are counted that make a piece of memory larger, as
+ * texts ask for. How many were counted is written to the file SCARCE_MEMORY_COUNT, if that is set.
+ * libuv is spared: it aborts where its own few allocations fail.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -25,6 +26,7 @@ void *calloc(size_t count, size_t size_bytes);
 void *realloc(void *memory, size_t size_bytes);
 
 static unsigned long fails_at, asked;
+static int only_growing;
 
 static int is_of_libuv(void)
 {
@@ -37,8 +39,9 @@ static int is_of_libuv(void)
     return 0;
 }
 
-static int is_scarce(void)
+static int is_scarce(int grows)
 {
+    if (only_growing && !grows) return 0;
     unsigned long const number = __atomic_add_fetch(&asked, 1, __ATOMIC_RELAXED);
     if (number != fails_at || is_of_libuv()) return 0;
     errno = ENOMEM;
@@ -47,22 +50,24 @@ static int is_scarce(void)
 
 void *malloc(size_t size_bytes)
 {
-    return is_scarce() ? NULL : __libc_malloc(size_bytes);
+    return is_scarce(0) ? NULL : __libc_malloc(size_bytes);
 }
 
 void *calloc(size_t count, size_t size_bytes)
 {
-    return is_scarce() ? NULL : __libc_calloc(count, size_bytes);
+    return is_scarce(0) ? NULL : __libc_calloc(count, size_bytes);
 }
 
 void *realloc(void *memory, size_t size_bytes)
 {
-    return is_scarce() ? NULL : __libc_realloc(memory, size_bytes);
+    return is_scarce(1) ? NULL : __libc_realloc(memory, size_bytes);
 }
 
 __attribute__((constructor)) static void begin(void)
 {
     const char *at = getenv("SCARCE_MEMORY_AT");
+    const char *of = getenv("SCARCE_MEMORY_OF");
+    only_growing = of != NULL && strcmp(of, "growing") == 0;
     asked = 0;
     fails_at = at == NULL ? 0 : strtoul(at, NULL, 10);
 }

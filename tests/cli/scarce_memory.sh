@@ -7,11 +7,12 @@
 # then ends with status 0 and the bytes that it always writes, or with status 1, a sentence on
 # standard error, and whole files or none: never by a signal, never with part of its output.
 #
-# PODSIM_TEST_THIN=N takes every N-th of the allocations that are tried.
+# Tried are some of all allocations, and some of those that make a text longer. PODSIM_TEST_THIN=N
+# takes every N-th of them.
 set -u
 podsim=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 library=$(cd "$(dirname "$2")" && pwd)/$(basename "$2")
-tries=$((32 / ${PODSIM_TEST_THIN:-1}))
+tries=$((12 / ${PODSIM_TEST_THIN:-1}))
 [ "$tries" -ge 4 ] || tries=4
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -23,7 +24,7 @@ run() {
     at=$1
     shift
     rm -f "$work"/made*
-    SCARCE_MEMORY_AT=$at SCARCE_MEMORY_COUNT=$work/count LD_PRELOAD=$library \
+    SCARCE_MEMORY_AT=$at SCARCE_MEMORY_OF=$of SCARCE_MEMORY_COUNT=$work/count LD_PRELOAD=$library \
         "$podsim" "$@" > "$work/out" 2> "$work/err"
 }
 
@@ -33,34 +34,42 @@ complain() {
     failed=1
 }
 
+# check STATUS WHAT
+check() {
+    if [ "$1" -eq 0 ]; then
+        for file in "$work"/whole/*; do
+            cmp -s "$file" "$work/$(basename "$file")" || complain "$2: $(basename "$file") differs"
+        done
+    elif [ "$1" -ne 1 ] || [ ! -s "$work/err" ]; then
+        complain "$2: status $1"
+    else
+        for file in "$work"/made*; do
+            [ ! -e "$file" ] || cmp -s "$file" "$work/whole/$(basename "$file")" ||
+                complain "$2: a part of $(basename "$file")"
+        done
+    fi
+}
+
 while read -r command; do
     command=$(echo "$command" | sed "s|MADE|$work/made|g")
+    of=all
     # shellcheck disable=SC2086 # Words of a command.
     run 0 $command || complain "$command: fails with memory enough"
     rm -rf "$work/whole"
     mkdir "$work/whole"
     cp "$work/out" "$work"/made* "$work/whole" 2> /dev/null
-    count=$(cat "$work/count")
-    i=0
-    while [ "$i" -lt "$tries" ]; do
-        at=$((1 + i * count / tries))
+    for of in all growing; do
         # shellcheck disable=SC2086
-        run "$at" $command
-        status=$?
-        if [ "$status" -eq 0 ]; then
-            for file in "$work"/whole/*; do
-                cmp -s "$file" "$work/$(basename "$file")" ||
-                    complain "$command: allocation $at of $count: $(basename "$file") differs"
-            done
-        elif [ "$status" -ne 1 ] || [ ! -s "$work/err" ]; then
-            complain "$command: allocation $at of $count: status $status"
-        else
-            for file in "$work"/made*; do
-                [ ! -e "$file" ] || cmp -s "$file" "$work/whole/$(basename "$file")" ||
-                    complain "$command: allocation $at of $count: a part of $(basename "$file")"
-            done
-        fi
-        i=$((i + 1))
+        run 0 $command
+        count=$(cat "$work/count")
+        i=0
+        while [ "$i" -lt "$tries" ]; do
+            at=$((1 + i * count / tries))
+            # shellcheck disable=SC2086
+            run "$at" $command
+            check $? "$command: $of, allocation $at of $count"
+            i=$((i + 1))
+        done
     done
 done << 'END'
 run llama3-8b-fsdp-v5e-16x16

@@ -20,7 +20,11 @@ struct message_cost {
 /* Work at this chip's own rate, out of work at the rate of the others; rounded up, as all work. */
 static inline int64_t scaled_ps(int64_t ps, uint32_t ppm)
 {
-    if (ppm == PPM_ONE) return ps;
+    uint64_t wide = 0;
+    if (ppm == PPM_ONE || ps == 0) return ps;
+    if (!__builtin_mul_overflow((uint64_t)ps, (uint64_t)PPM_ONE, &wide) &&
+        !__builtin_add_overflow(wide, (uint64_t)ppm - 1, &wide))
+        return (int64_t)(wide / ppm);
     return (int64_t)(((units_wide)(uint64_t)ps * PPM_ONE + ppm - 1) / ppm);
 }
 
@@ -123,6 +127,26 @@ static inline void pass_plain(struct server_state *state, int64_t work_ps, int64
     if (work_ps == 0) return;
     state->dma_ps += work_ps;
     if (now_ps - link_ps < state->edge_ps) server_passed(state, work_ps, now_ps - link_ps, now_ps);
+}
+
+/* What a message costs at the chip's own rates. `room`: for what this chip alone has. */
+static inline const struct message_cost *cost_own(const struct servers *servers,
+                                                  const struct message_cost *cost, uint32_t chip,
+                                                  struct message_cost *room)
+{
+    const struct fold_chip_class *kind = chip_class_of(servers, chip);
+    if (kind->hbm_ppm == PPM_ONE && (kind->math_ppm == PPM_ONE || cost->vector_ps == 0))
+        return cost;
+    *room = *cost;
+    room->read_ps = scaled_ps(cost->read_ps, kind->hbm_ppm);
+    room->write_ps = scaled_ps(cost->write_ps, kind->hbm_ppm);
+    room->vector_ps = scaled_ps(cost->vector_ps, kind->math_ppm);
+    return room;
+}
+
+static inline bool costs_differ(const struct servers *servers)
+{
+    return servers->differs[SERVER_HBM] || servers->differs[SERVER_VPU];
 }
 
 /* Charges what a message of a plain lane costs where it lands; it delays nothing. */

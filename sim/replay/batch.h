@@ -42,12 +42,12 @@ static inline bool takes_batches(const struct replay *replay, uint32_t count)
            !replay->prefetch.is_on;
 }
 
-/* Whether a handler may take messages of `count` chips together: each has one link, at which
- * nothing has to be looked up. */
+/* Whether a handler may take messages of `count` chips together: each has one link, and nothing but
+ * the link delays it. */
 static inline bool lane_takes_batches(const struct replay *replay, const struct lane_table *lane,
                                       uint32_t count)
 {
-    return lane->route.plain && lane->ring && !lane->posts && replay->grid.waits == NULL &&
+    return lane->route.single && lane->ring && !lane->posts && replay->grid.waits == NULL &&
            takes_batches(replay, count);
 }
 

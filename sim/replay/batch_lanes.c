@@ -26,6 +26,7 @@ enum { BEFORE_MAX = 8 };
 /* The next message of the chips at one place. */
 struct lane_next {
     uint32_t piece, number, chunks, units;
+    uint32_t kind;   /* Class of the link that it leaves by. */
     bool waits;      /* It cannot be sent before another arrival of its lane; or is under way. */
     bool is_checked; /* All have been sent: the lane may have ended. */
     bool has_before; /* It may wait for arrivals in other lanes. */
@@ -92,8 +93,10 @@ static void next_send(struct replay *replay, struct lane_table *lane,
                       const struct lane_state *first, const struct lane_next *next,
                       const uint32_t *chips, uint32_t count, int64_t now_ps)
 {
-    const struct message_cost *cost = cost_at(lane, 0, next->units);
+    const struct message_cost *cost = cost_at(lane, next->kind, next->units);
     int64_t const depart_ps = now_ps + cost->link_ps;
+    bool const differ = replay->servers.differs[SERVER_HBM];
+    const uint8_t *kinds = lane->route.kinds;
     bool const asks_operand = lane->reduces && lane->chain.first;
     struct batch receivers;
     receivers.count = 0;
@@ -106,14 +109,18 @@ static void next_send(struct replay *replay, struct lane_table *lane,
             if (next->is_checked) transport_lane_check(replay, lane, chip);
             continue;
         }
-        if (!alike || state->free_ps > now_ps || link->free_ps > now_ps) {
+        if (!alike || state->free_ps > now_ps || link->free_ps > now_ps ||
+            (kinds != NULL && first_kind(lane, chip) != next->kind)) {
             transport_lane_try(replay, lane, chip, now_ps);
             continue;
         }
         if (next->has_before && !before_arrived(lane, next, chip)) continue;
         if (asks_operand && !operand_ready(replay, lane, chip, next->piece, next->chunks)) continue;
         link_serve(link, lane, cost, depart_ps);
-        message_is_read(replay, lane, chip, cost, now_ps, depart_ps);
+        struct message_cost own;
+        message_is_read(replay, lane, chip,
+                        differ ? cost_own(&replay->servers, cost, chip, &own) : cost, now_ps,
+                        depart_ps);
         state->free_ps = depart_ps;
         state->sent++;
         batch_add(&receivers, lane->route.neighbours[chip]);
@@ -123,9 +130,10 @@ static void next_send(struct replay *replay, struct lane_table *lane,
             transport_lane_check(replay, lane, chip);
     }
     replay->tally.transfers += receivers.count;
-    engine_post_many(
-        replay->engine, depart_ps + lane->route.latency_ps, lane->route.arrive_key | next->units,
-        channel_of(replay, EVENT_ARRIVE, lane->number), receivers.chip, receivers.count);
+    engine_post_many(replay->engine, depart_ps + arrival_latency_ps(replay, lane, next->kind),
+                     arrival_key(lane, next->kind, next->units),
+                     channel_of(replay, EVENT_ARRIVE, lane->number), receivers.chip,
+                     receivers.count);
 }
 
 /* `alike`: the chips are known to be at one place of the lane. */
@@ -138,7 +146,8 @@ static void next_try(struct replay *replay, struct lane_table *lane, const uint3
     if (lane_takes_batches(replay, lane, count)) {
         next = next_find(lane, &first, chips[0]);
         next.all_alike = alike;
-        if (now_ps < TIME_PS_END - cost_at(lane, 0, next.units)->link_ps) {
+        next.kind = first_kind(lane, chips[0]);
+        if (now_ps < TIME_PS_END - cost_at(lane, next.kind, next.units)->link_ps) {
             next_send(replay, lane, &first, &next, chips, count, now_ps);
             return;
         }
@@ -188,18 +197,23 @@ bool lanes_arrive(struct replay *replay, struct lane_table *lane, uint64_t key,
                   const uint32_t *chips, uint32_t count, int64_t now_ps)
 {
     uint32_t const units = event_key_field(key, 0, KEY_UNITS_BITS);
-    const struct message_cost *cost = cost_at(lane, 0, units);
+    const struct message_cost *cost =
+        cost_at(lane, event_key_field(key, KEY_CLASS_SHIFT, KEY_CLASS_BITS), units);
     const uint16_t *running = running_at(replay, lane->stream, 0);
     uint16_t const plan = (uint16_t)lane->plan->index;
+    bool const differ = costs_differ(&replay->servers);
     struct lane_state const first = lane->states[chips[0]];
     struct batch batch, woken;
     batch.count = woken.count = 0;
     if (running[chips[0]] != plan || first.counted == first.arrivals) return false;
-    if (replay->ports != NULL && replay->ports->void_left > 0) return false;
+    if (promise_may_be_void(replay, key, now_ps)) return false;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t const chip = chips[i];
         digest_add(replay, now_ps, key, chip);
-        arrival_cost_plain(&replay->servers, cost, chip, now_ps);
+        struct message_cost own;
+        arrival_cost_plain(&replay->servers,
+                           differ ? cost_own(&replay->servers, cost, chip, &own) : cost, chip,
+                           now_ps);
         if (running[chip] != plan || !is_alike(&lane->states[chip], &first)) {
             transport_message_land(replay, lane, chip, units, now_ps);
             continue;

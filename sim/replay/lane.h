@@ -50,13 +50,15 @@ struct lane_route {
     uint8_t leg_count;
     struct plan_leg leg[PLAN_ROUTE_MAX];
     uint16_t hop_count;
-    bool plain;               /* One link a message; links and HBM are all alike, and none waits. */
+    bool single;              /* One link a message, and no server of a chip delays it. */
+    bool plain;               /* That, and links and servers of all chips are alike. */
     struct link_state *links; /* [chip]: the first link of the route. */
+    const uint8_t *kinds; /* [chip · MACHINE_PORTS_MAX]: its class; NULL: all are of class 0. */
     const uint32_t *neighbours; /* [chip]: the chip at the end of that link. */
     struct server_reads *reads; /* [chip]: reads of messages that leave by the first port. */
     int64_t overhead_ps;        /* Of a message, in addition to the latency of its links. */
     int64_t latency_ps;         /* Of a message over one link of class 0, overhead included. */
-    uint64_t arrive_key;        /* Of the arrival of a message over one link, less its units. */
+    uint64_t arrive_key;        /* Of a message over one link, less its class and units. */
     uint32_t *passed; /* [hop][chip]: messages that came so far; NULL: not needed (port.h). */
     struct record_passing *passing; /* [hop - 1][chip]; NULL unless later links are recorded. */
     uint32_t *recorded; /* [chip]: 1 + index of its last message's record, 0: none; NULL unless

@@ -69,6 +69,26 @@ static inline void message_is_read(struct replay *replay, const struct lane_tabl
     reads_add(&lane->route.reads[chip], cost->read_ps, now_ps, depart_ps);
 }
 
+/* The class of the link by which the lane's messages leave a chip. */
+static inline uint32_t first_kind(const struct lane_table *lane, uint32_t chip)
+{
+    return lane->route.kinds == NULL ? 0 : lane->route.kinds[(uint64_t)chip * MACHINE_PORTS_MAX];
+}
+
+/* The key of the arrival of a message over one link of class `kind`. */
+static inline uint64_t arrival_key(const struct lane_table *lane, uint32_t kind, uint32_t units)
+{
+    return lane->route.arrive_key | units | (uint64_t)kind << KEY_CLASS_SHIFT;
+}
+
+/* From the instant at which the message leaves to that of its arrival. */
+static inline int64_t arrival_latency_ps(const struct replay *replay, const struct lane_table *lane,
+                                         uint32_t kind)
+{
+    if (kind == 0) return lane->route.latency_ps;
+    return lane->route.overhead_ps + replay->fold->link_classes[kind].latency_ps;
+}
+
 /* Puts a message on the `hop`-th link of its route, first come, first served: it may begin now, and
  * its tail may not leave before `tail_ps`. Returns when it begins and, in `ret_depart_ps`, when its
  * tail leaves. */
@@ -114,21 +134,33 @@ int64_t message_share(struct replay *replay, struct lane_table *lane, uint32_t c
 int64_t message_depart(struct replay *replay, struct lane_table *lane, uint32_t chip,
                        uint32_t units, int64_t now_ps);
 
+/* A message leaves by its only link, with which no other stream's messages take turns. `plain`:
+ * that of its lane, a constant of the caller. */
+static inline int64_t message_single(struct replay *replay, struct lane_table *lane, uint32_t chip,
+                                     uint32_t units, bool plain, int64_t now_ps)
+{
+    uint32_t const kind = plain ? 0 : first_kind(lane, chip);
+    const struct message_cost *cost = cost_at(lane, kind, units);
+    struct message_cost own;
+    int64_t depart_ps = 0;
+    (void)link_take(replay, &lane->route.links[chip], lane, 0, lane->route.leg[0].port, chip, cost,
+                    now_ps, 0, &depart_ps);
+    message_is_read(replay, lane, chip, plain ? cost : cost_own(&replay->servers, cost, chip, &own),
+                    now_ps, depart_ps);
+    engine_post(replay->engine, depart_ps + arrival_latency_ps(replay, lane, kind),
+                arrival_key(lane, kind, units), channel_of(replay, EVENT_ARRIVE, lane->number),
+                lane->route.neighbours[chip]);
+    return depart_ps;
+}
+
 /* A message leaves its sender: nearly always over one link like all others, in few steps. */
 static inline int64_t message_send(struct replay *replay, struct lane_table *lane, uint32_t chip,
                                    uint32_t units, int64_t now_ps)
 {
-    if (!lane->route.plain) return message_depart(replay, lane, chip, units, now_ps);
-    const struct message_cost *cost = cost_at(lane, 0, units);
-    int64_t depart_ps = 0;
-    if (promise_meets(replay, &lane->route.links[chip], lane->stream, lane, now_ps))
+    if (!lane->route.plain ||
+        promise_meets(replay, &lane->route.links[chip], lane->stream, lane, now_ps))
         return message_depart(replay, lane, chip, units, now_ps);
-    (void)link_take(replay, &lane->route.links[chip], lane, 0, lane->route.leg[0].port, chip, cost,
-                    now_ps, 0, &depart_ps);
-    message_is_read(replay, lane, chip, cost, now_ps, depart_ps);
-    engine_post(replay->engine, depart_ps + lane->route.latency_ps, lane->route.arrive_key | units,
-                channel_of(replay, EVENT_ARRIVE, lane->number), lane->route.neighbours[chip]);
-    return depart_ps;
+    return message_single(replay, lane, chip, units, true, now_ps);
 }
 
 #endif

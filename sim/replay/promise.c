@@ -161,10 +161,10 @@ static bool lane_on_port(const struct replay *replay, struct lane_table *lane, u
     uint32_t const kind = link_class_of(replay, chip, port);
     *ret_entry = (struct port_entry){
         .lane = lane,
-        .key = lane->route.arrive_key | units | (uint64_t)kind << KEY_CLASS_SHIFT,
+        .key = arrival_key(lane, kind, units),
         .work_ps = cost_at(lane, kind, units)->link_ps,
         .end_ps = state->free_ps,
-        .latency_ps = replay->fold->link_classes[kind].latency_ps + lane->route.overhead_ps,
+        .latency_ps = arrival_latency_ps(replay, lane, kind),
         .chip = chip,
         .last = true,
         .own = true,

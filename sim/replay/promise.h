@@ -88,11 +88,17 @@ void promise_records_move(struct replay *replay, const struct port_ticket *place
 /* Whether an event is void; if so, removes it from the void events. */
 bool promise_void_take(struct replay *replay, uint64_t key, uint32_t chip, int64_t stamp);
 
+/* Whether an event of some chip with this key and stamp may be void. */
+static inline bool promise_may_be_void(const struct replay *replay, uint64_t key, int64_t stamp)
+{
+    return replay->ports != NULL && replay->ports->void_left > 0 &&
+           *port_void_near(replay->ports, key, stamp) > 0;
+}
+
 static inline bool promise_is_void(struct replay *replay, uint64_t key, uint32_t chip,
                                    int64_t stamp)
 {
-    return replay->ports != NULL && replay->ports->void_left > 0 &&
-           promise_void_take(replay, key, chip, stamp);
+    return promise_may_be_void(replay, key, stamp) && promise_void_take(replay, key, chip, stamp);
 }
 
 /* Whether a message finds the link with messages of another stream, or of a lane of its own stream

@@ -257,8 +257,12 @@ void transport_arrive(struct replay *replay, uint64_t key, const uint32_t *chips
     for (uint32_t i = 0; i < count; i++) {
         if (arrival_is_void(replay, lane, key, chips[i], now_ps)) continue;
         digest_add(replay, now_ps, unnumbered, chips[i]);
+        struct message_cost own;
         if (lane->route.plain)
             arrival_cost_plain(&replay->servers, cost, chips[i], now_ps);
+        else if (lane->route.single)
+            arrival_cost_plain(&replay->servers, cost_own(&replay->servers, cost, chips[i], &own),
+                               chips[i], now_ps);
         else if (landing_delayed(replay, cost, chips[i], key, now_ps))
             continue;
         transport_message_land(replay, lane, chips[i], units, now_ps);

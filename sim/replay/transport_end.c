@@ -1,4 +1,6 @@
 /* The end of a collective on a chip: all has come, all has left, and what it leaves is written. */
+#include <string.h>
+
 #include "sim/replay/arrival_cost.h"
 #include "sim/replay/batch.h"
 #include "sim/replay/flight_log.h"
@@ -136,6 +138,15 @@ void transport_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_
     port_check(replay, port_ps, now_ps - stream_at(replay, stream, chip)->begin_ps);
 }
 
+/* Whether all links of two chips are of the same classes. */
+static bool links_alike(const struct replay *replay, uint32_t chip, uint32_t other)
+{
+    const uint8_t *kinds = replay->fold->link_class;
+    return kinds == NULL ||
+           memcmp(&kinds[(uint64_t)chip * MACHINE_PORTS_MAX],
+                  &kinds[(uint64_t)other * MACHINE_PORTS_MAX], MACHINE_PORTS_MAX) == 0;
+}
+
 void lanes_end(struct replay *replay, uint32_t stream, const struct batch *batch, int64_t now_ps)
 {
     const uint16_t *running = running_at(replay, stream, 0);
@@ -145,11 +156,11 @@ void lanes_end(struct replay *replay, uint32_t stream, const struct batch *batch
     int64_t port_ps[MACHINE_GRID_PORTS];
     bool alike = true;
     for (uint32_t i = 0; i < plan->lane_count; i++)
-        alike = alike && plan->lane[i].ring && plan->lane[i].route.plain;
+        alike = alike && plan->lane[i].ring && plan->lane[i].route.single;
     if (alike) port_times(replay, plan, batch->chip[0], port_ps);
     for (uint32_t i = 0; i < batch->count; i++) {
         uint32_t const chip = batch->chip[i];
-        if (alike && running[chip] == index)
+        if (alike && running[chip] == index && links_alike(replay, chip, batch->chip[0]))
             port_check(replay, port_ps, now_ps - stream_at(replay, stream, chip)->begin_ps);
         else
             transport_end(replay, stream, chip, now_ps);

@@ -260,7 +260,6 @@ static enum status rows_build(struct ranks *ranks, struct error *reterr)
                                 "the number of tokens of a data rank", "ranks of tp", &share,
                                 reterr));
     if (model_has_experts(&plan->model)) STATUS_TRY(rows_split(ranks, reterr));
-    ranks->block_shard = ranks->rows * ranks_block_columns(ranks) / ranks->tp / ranks_tp_d(ranks);
     return STATUS_OK;
 }
 

@@ -143,8 +143,7 @@ struct ranks {
     struct ranks_gradients gradients;
     struct ranks_axes axes;
 
-    uint64_t rows;        /* Tokens of a microbatch on one data rank. */
-    uint64_t block_shard; /* Elements of [B_X, D_WY] */
+    uint64_t rows; /* Tokens of a microbatch on one data rank. */
 
     struct ranks_widths widths;
 
@@ -368,12 +367,18 @@ static inline uint64_t ranks_block_columns(const struct ranks *ranks)
     return units_round_up(ranks->plan->model.width, ranks_of_width(ranks));
 }
 
+/* Elements of [B_X, D_WY]. */
+static inline uint64_t ranks_block_shard(const struct ranks *ranks)
+{
+    return ranks->rows * ranks_block_columns(ranks) / ranks->tp / ranks_tp_d(ranks);
+}
+
 /* Elements of what a rank has between blocks, which is what it sends to another stage. */
 static inline uint64_t ranks_block_elements(const struct ranks *ranks)
 {
     bool const whole = ranks->plan->activations == WORKLOAD_ACTIVATIONS_REPLICATED;
     return whole ? ranks->rows * ranks_block_columns(ranks) / ranks_tp_d(ranks)
-                 : ranks->block_shard;
+                 : ranks_block_shard(ranks);
 }
 
 #endif

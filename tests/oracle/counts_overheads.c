@@ -20,7 +20,7 @@ static bool keeps_outputs(const struct ranks *ranks)
 
 static uint64_t mask_bytes(const struct ranks *ranks)
 {
-    return ranks->plan->attention.kernel == WORKLOAD_KERNEL_DROPOUT ? ranks->block_shard : 0;
+    return ranks->plan->attention.kernel == WORKLOAD_KERNEL_DROPOUT ? ranks_block_shard(ranks) : 0;
 }
 
 void oracle_overheads_saved(const struct letters *x, struct workload_counts *counts)

@@ -40,10 +40,11 @@ void block_write(const struct block *block, const struct model *model, struct gr
 
 bool block_is_of(const struct block *block, const struct model *model)
 {
-    for (uint32_t cached = 0; cached < 2; cached++) {
-        struct graph_terms const terms = {.cache = {.is_there = cached == 1}};
-        for (uint64_t layer = 0; layer < model->layers; layer++)
-            if (block->applies(&terms, model, layer)) return true;
+    struct layer_kinds const kinds = model_layer_kinds(model, UINT64_MAX);
+    for (uint32_t i = 0; i < 2 * kinds.count; i++) {
+        struct graph_terms const terms = {.layer = kinds.kind[i / 2],
+                                          .cache = {.is_there = i % 2 == 1}};
+        if (block->applies(&terms, model)) return true;
     }
     return false;
 }
@@ -57,7 +58,7 @@ const char *block_lacking(const struct model *model, enum block_way way)
 }
 
 void block_write_part(const struct graph_terms *terms, const struct model *model,
-                      enum block_part part, uint64_t layer, struct graph *ret_graph)
+                      enum block_part part, struct graph *ret_graph)
 {
     /* Tensors and ops are written whole as they come: to clear 40 KB took as long as to write. */
     ret_graph->terms = terms;
@@ -66,6 +67,6 @@ void block_write_part(const struct graph_terms *terms, const struct model *model
     ret_graph->begins_backward = false;
     for (uint32_t place = 0; place < BLOCK_PLACE_COUNT; place++)
         for (uint32_t i = 0; (places_of[part] >> place & 1) != 0 && i < block_count; i++)
-            if (block_table[i]->place == place && block_table[i]->applies(terms, model, layer))
+            if (block_table[i]->place == place && block_table[i]->applies(terms, model))
                 block_write(block_table[i], model, ret_graph);
 }

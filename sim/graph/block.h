@@ -44,7 +44,8 @@ struct block {
                      bring their operands and take their results. */
     /* [way]: the block's name in sentences that refuse a way which it lacks; NULL: it has ops. */
     const char *lacks[BLOCK_WAY_COUNT];
-    bool (*applies)(const struct graph_terms *terms, const struct model *model, uint64_t layer);
+    /* Whether the layer of the terms has the block, or the part before or behind the layers. */
+    bool (*applies)(const struct graph_terms *terms, const struct model *model);
     void (*write)(struct graph *graph, const struct model *model);
 };
 
@@ -64,14 +65,13 @@ const char *block_lacking(const struct model *model, enum block_way way);
 /* Writes one more block of a part, which begins with {.terms = ...}. */
 void block_write(const struct block *block, const struct model *model, struct graph *graph);
 
-/* Writes the blocks of a part, in their order. `layer`: which one the part is, or, of a module,
- * which its own is like. */
+/* Writes the blocks of a part, in their order. */
 void block_write_part(const struct graph_terms *terms, const struct model *model,
-                      enum block_part part, uint64_t layer, struct graph *ret_graph);
+                      enum block_part part, struct graph *ret_graph);
 static inline void block_write_layer(const struct graph_terms *terms, const struct model *model,
-                                     uint64_t layer, struct graph *ret_graph)
+                                     struct graph *ret_graph)
 {
-    block_write_part(terms, model, BLOCK_LAYER, layer, ret_graph);
+    block_write_part(terms, model, BLOCK_LAYER, ret_graph);
 }
 
 #endif

@@ -18,6 +18,6 @@ struct graph_derived {
 /* Writes a part, as block_write_part() does, and derives the rest. `terms` have to live as long as
  * the result. */
 void graph_derive(const struct graph_terms *terms, const struct model *model, enum block_part part,
-                  uint64_t layer, struct graph_derived *ret_derived);
+                  struct graph_derived *ret_derived);
 
 #endif

@@ -69,11 +69,11 @@ static uint64_t *part_of(const struct graph_terms *terms, const struct graph_ten
 
 /* Adds matrices, norms, and vectors of attention of a layer. `*ret_biases` grows by the biases of
  * experts, one for each column. */
-static void layer_add(const struct graph_terms *terms, const struct model *model, uint64_t layer,
+static void layer_add(const struct graph_terms *terms, const struct model *model,
                       struct model_counts *counts, uint64_t *ret_biases)
 {
     struct graph graph;
-    block_write_layer(terms, model, layer, &graph);
+    block_write_layer(terms, model, &graph);
     for (uint8_t i = 0; i < graph.op_count; i++) {
         const struct graph_op *op = &graph.op[i];
         bool const channels = graph.block[op->block].block->place == BLOCK_MIXES_CHANNELS;
@@ -94,7 +94,8 @@ static void layer_add(const struct graph_terms *terms, const struct model *model
 }
 
 /* Counts multiplications of a prompt's attention with every key, and columns of a token in the
- * cache, as in the first pass of prompts. Absorbed attention of later passes multiplies more. */
+ * cache, as in the first pass of prompts through the first layer. Absorbed attention of later
+ * passes multiplies more. */
 static void cache_count(const struct graph_terms *terms, const struct model *model,
                         struct model_counts *counts)
 {
@@ -107,7 +108,8 @@ static void cache_count(const struct graph_terms *terms, const struct model *mod
                                         .context_ways = 1,
                                         .prompt_ways = 1};
     graph_dimension_set(&serves, "Sc", 1, 1);
-    block_write_layer(&serves, model, 0, &graph);
+    serves.layer = model_layer_kind(model, 0, 0);
+    block_write_layer(&serves, model, &graph);
     for (uint8_t t = 0; t < graph.tensor_count; t++)
         if (graph.tensor[t].role == GRAPH_CACHE)
             counts->cache_columns += graph_elements(&graph, &graph.tensor[t].at, 0);
@@ -119,37 +121,53 @@ static void cache_count(const struct graph_terms *terms, const struct model *mod
     }
 }
 
-/* What a layer has of attention that takes its keys and values from another one. */
-static uint64_t borrower_count(const struct graph_terms *terms, const struct model *model)
+/* A layer of the terms' kind, with what lies in no matrix. */
+static struct model_counts counts_of_layer(const struct graph_terms *terms,
+                                           const struct model *model)
 {
-    struct graph_terms borrows = *terms;
-    struct model_counts counts = {0};
-    uint64_t biases = 0;
-    borrows.borrows = true;
-    layer_add(&borrows, model, 0, &counts, &biases);
-    return counts.attention_layer;
+    const struct model_experts *experts = &model->experts;
+    struct model_counts layer = {.total = 0};
+    uint64_t biases = 0, idle = 0;
+    layer_add(terms, model, &layer, &biases);
+    if (terms->layer.experts) {
+        layer.router_layer += experts->router_biased * experts->count;
+        layer.experts_layer += experts->biased * biases;
+        layer.shared_layer += experts->biased * experts->shared * (biases / experts->count);
+        idle = layer.experts_layer / experts->count * (experts->count - experts->top_k);
+    } else {
+        layer.mlp_layer += model->vectors.mlp;
+    }
+    layer.total = layer.attention_layer + layer.norm_layer + layer.mlp_layer + layer.router_layer +
+                  layer.experts_layer + layer.shared_layer;
+    layer.active = layer.total - idle;
+    return layer;
 }
 
-/* Layers of both kinds have the same attention and norms. */
+/* Layers of all kinds have the same norms. */
 static void layers_count(const struct graph_terms *terms, const struct model *model,
                          struct model_counts *counts)
 {
-    const struct model_experts *experts = &model->experts;
-    struct model_counts dense = {0}, sparse = {0};
-    uint64_t none = 0, biases = 0;
-    if (counts->mlp_layers != 0) layer_add(terms, model, 0, &dense, &none);
-    if (counts->expert_layers != 0) layer_add(terms, model, model->layers - 1, &sparse, &biases);
-    const struct model_counts *any = counts->mlp_layers != 0 ? &dense : &sparse;
-    counts->attention_layer = any->attention_layer;
-    counts->borrowers = model_borrowing_layers(model);
-    if (counts->borrowers != 0) counts->attention_borrower = borrower_count(terms, model);
-    counts->norm_layer = any->norm_layer;
-    counts->mlp_layer = dense.mlp_layer + model->vectors.mlp;
-    if (experts->count == 0) return;
-    counts->router_layer = sparse.router_layer + experts->router_biased * experts->count;
-    counts->experts_layer = sparse.experts_layer + experts->biased * biases;
-    counts->shared_layer =
-        sparse.shared_layer + experts->biased * experts->shared * (biases / experts->count);
+    struct layer_kinds const kinds = model_layer_kinds(model, 0);
+    for (uint32_t kind = 0; kind < kinds.count; kind++) {
+        struct graph_terms of = *terms;
+        of.layer = kinds.kind[kind];
+        struct model_counts const layer = counts_of_layer(&of, model);
+        uint64_t const layers = kinds.layers[kind];
+        *(of.layer.borrows ? &counts->attention_borrower : &counts->attention_layer) =
+            layer.attention_layer;
+        counts->borrowers += of.layer.borrows ? layers : 0;
+        *(of.layer.experts ? &counts->expert_layers : &counts->mlp_layers) += layers;
+        counts->norm_layer = layer.norm_layer;
+        if (!of.layer.experts) {
+            counts->mlp_layer = layer.mlp_layer;
+        } else {
+            counts->router_layer = layer.router_layer;
+            counts->experts_layer = layer.experts_layer;
+            counts->shared_layer = layer.shared_layer;
+        }
+        counts->total += layers * layer.total;
+        counts->active += layers * layer.active;
+    }
 }
 
 /* --- Ends --- */
@@ -195,44 +213,38 @@ static void ends_count(const struct graph_terms *terms, const struct model *mode
                        struct model_counts *counts)
 {
     struct graph embedding, head;
-    block_write_part(terms, model, BLOCK_EMBEDDING, model->layers - 1, &embedding);
-    block_write_part(terms, model, BLOCK_HEAD, model->layers - 1, &head);
+    block_write_part(terms, model, BLOCK_EMBEDDING, &embedding);
+    block_write_part(terms, model, BLOCK_HEAD, &head);
     graph_ends_count(&embedding, &head, model, counts);
 }
 
 /* A module has a projection, a layer like the last, and norms: of both that it joins, and before
  * the model's head. */
 static void modules_count(const struct graph_terms *terms, const struct model *model,
-                          uint64_t layer, uint64_t idle, struct model_counts *counts)
+                          struct model_counts *counts)
 {
     struct graph graph;
-    block_write_part(terms, model, BLOCK_MTP, model->layers - 1, &graph);
+    struct graph_terms of = *terms;
+    of.layer = model_layer_kind(model, model->layers - 1, 0);
+    block_write_part(&of, model, BLOCK_MTP, &graph);
     struct part_sum const own = part_sum(&graph, model);
-    uint64_t const module =
-        own.matrix + own.matrices_behind + own.norms + counts->norm_final + layer;
-    counts->mtp_modules = model->mtp_modules * module;
-    counts->mtp_active = model->mtp_modules * (module - idle + counts->embedding);
+    struct model_counts const layer = counts_of_layer(&of, model);
+    uint64_t const others = own.matrix + own.matrices_behind + own.norms + counts->norm_final;
+    counts->mtp_modules = model->mtp_modules * (others + layer.total);
+    counts->mtp_active = model->mtp_modules * (others + layer.active + counts->embedding);
 }
 
 struct model_counts model_count(const struct model *model)
 {
-    const struct model_experts *experts = &model->experts;
-    struct model_counts counts = {.mlp_layers = model_dense_layers(model)};
+    struct model_counts counts = {.total = 0};
     struct graph_terms terms = {
         .ranks = 1, .ranks_y = 1, .ranks_w = 1, .ranks_exchange = 1, .sequence = {.parts = 1}};
-    counts.expert_layers = model->layers - counts.mlp_layers;
     graph_dimensions_begin(model, &terms);
     layers_count(&terms, model, &counts);
     cache_count(&terms, model, &counts);
+    uint64_t const of_layers = counts.total;
     if (model->kind == MODEL_DECODER) ends_count(&terms, model, &counts);
-    uint64_t const both = counts.attention_layer + counts.norm_layer;
-    uint64_t const layer = both + counts.router_layer + counts.experts_layer + counts.shared_layer;
-    uint64_t const idle = experts->count == 0 ? 0
-                                              : counts.experts_layer / experts->count *
-                                                    (experts->count - experts->top_k);
-    counts.total += counts.mlp_layers * (both + counts.mlp_layer) + counts.expert_layers * layer;
-    counts.total -= counts.borrowers * (counts.attention_layer - counts.attention_borrower);
-    counts.active = counts.total - counts.expert_layers * idle;
-    if (model->mtp_modules != 0) modules_count(&terms, model, layer, idle, &counts);
+    counts.active += counts.total - of_layers;
+    if (model->mtp_modules != 0) modules_count(&terms, model, &counts);
     return counts;
 }

@@ -39,6 +39,7 @@
 #include "sim/kernels/fusion.h"
 #include "sim/kernels/recipe.h"
 #include "sim/mesh/sharding.h"
+#include "sim/model/layer_kinds.h"
 
 enum { GRAPH_DIMENSIONS_MAX = 48 };
 
@@ -206,7 +207,7 @@ struct graph_terms {
     struct graph_share experts_read; /* Of the weights of a rank's experts, what is read. */
     struct graph_dimension dimension[GRAPH_DIMENSIONS_MAX]; /* Ended by a NULL name. */
     struct graph_sequence sequence;
-    bool borrows; /* The layer attends to keys and values of an earlier layer. */
+    struct layer_kind layer; /* What a layer is, where the graph is of a layer. */
     struct graph_cache cache;
     struct graph_formats formats;
     struct graph_policy policy;

@@ -67,8 +67,8 @@ bool model_same(const struct model *model, const struct model *other)
                    fact->size_bytes) != 0)
             return false;
     for (uint64_t layer = 0; layer < model->layers; layer++)
-        if (model_layer_is_windowed(&one, layer) != model_layer_is_windowed(&two, layer) ||
-            model_layer_borrows(&one, layer) != model_layer_borrows(&two, layer))
+        if (!layer_kinds_equal(model_layer_kind(&one, layer, UINT64_MAX),
+                               model_layer_kind(&two, layer, UINT64_MAX)))
             return false;
     return true;
 }
@@ -76,9 +76,8 @@ bool model_same(const struct model *model, const struct model *other)
 uint64_t model_window_layers(const struct model *model, uint64_t length)
 {
     uint64_t count = 0;
-    if (model->attends.windowed == NULL || model->attends.window >= length) return 0;
     for (uint64_t layer = 0; layer < model->layers; layer++)
-        count += model->attends.windowed[layer];
+        count += model_layer_kind(model, layer, length).windowed;
     return count;
 }
 
@@ -86,6 +85,6 @@ uint64_t model_borrowing_layers(const struct model *model)
 {
     uint64_t count = 0;
     for (uint64_t layer = 0; layer < model->layers; layer++)
-        count += model_layer_borrows(model, layer);
+        count += model_layer_kind(model, layer, 0).borrows;
     return count;
 }

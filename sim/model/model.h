@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "sim/base/status.h"
+#include "sim/model/layer_kinds.h"
 
 enum model_kind {
     MODEL_DECODER, /* Decoder of attention and MLP blocks, norms, embedding and head. */
@@ -119,16 +120,6 @@ bool model_same(const struct model *model, const struct model *other);
 static inline bool model_has_experts(const struct model *model)
 {
     return model->experts.count != 0;
-}
-
-static inline bool model_layer_is_windowed(const struct model *model, uint64_t layer)
-{
-    return model->attends.windowed != NULL && model->attends.windowed[layer];
-}
-
-static inline bool model_layer_borrows(const struct model *model, uint64_t layer)
-{
-    return model->attends.borrows != NULL && model->attends.borrows[layer];
 }
 
 /* Layers from the first on that have one MLP. */

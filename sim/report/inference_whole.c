@@ -30,8 +30,9 @@ static double windowed_share(const struct model *model, uint64_t keys, bool held
 {
     uint64_t windowed = 0, layers = 0;
     for (uint64_t layer = 0; layer < model->layers; layer++) {
-        if (held && model_layer_borrows(model, layer)) continue;
-        windowed += model->attends.window < keys && model_layer_is_windowed(model, layer);
+        struct layer_kind const kind = model_layer_kind(model, layer, keys);
+        if (held && kind.borrows) continue;
+        windowed += kind.windowed;
         layers++;
     }
     return (double)windowed / (double)layers;

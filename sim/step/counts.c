@@ -228,7 +228,7 @@ static void part_add(const struct ranks *ranks, const struct step_part *which,
     struct graph_terms terms;
     struct graph_derived derived;
     graph_terms_of_part(ranks, which, &terms);
-    graph_derive(&terms, &ranks->plan->model, which->part, which->layer, &derived);
+    graph_derive(&terms, &ranks->plan->model, which->part, &derived);
     graph_count(&derived.sharded, &derived.backward, &derived.kept, &units, &part.graph);
     for (uint32_t i = 0; i < part.graph.compute_count; i++)
         compute_add(&part, &part.graph.compute[i], counts);
@@ -258,7 +258,7 @@ static double all_ranks(const struct ranks *ranks)
 static double assigned_rows(const struct ranks *ranks, double rows)
 {
     double const tokens = (double)(ranks->rows * ranks->experts.ranks);
-    double const sparse = (double)ranks_layer_count(ranks, LAYER_MOE);
+    double const sparse = (double)ranks_layers_with(ranks, /* experts= */ true);
     return sparse == 0 ? 0 : sparse * (double)workload_tokens(ranks->plan) * rows / tokens;
 }
 

@@ -77,7 +77,7 @@ static void passes_gather(const struct ranks *ranks, uint32_t head_returns,
         {ends ? microbatches * (1 + modules) : 0, &ranks->end[BLOCK_EMBEDDING].read},
         {ends ? heads : 0, &ranks->end[BLOCK_HEAD].read},
         {2 * microbatches * modules, &ranks->end[BLOCK_MTP].read}};
-    for (uint32_t kind = 0; kind < LAYER_KINDS; kind++)
+    for (uint32_t kind = 0; kind < ranks->kinds.count; kind++)
         for (uint32_t u = 0; u < ranks->layer[kind].bucket_count; u++)
             moved_add(traffic, COLLECTIVE_ALL_GATHER, ranks->layer[kind].bucket[u].format,
                       passes * microbatches * ranks_layer_count(ranks, kind), 1,
@@ -199,7 +199,8 @@ static void offload_count(const struct ranks *ranks, struct workload_counts *cou
     double const all = (double)(layers + ranks->mtp.modules);
     if (ranks_offloads_optimizer(ranks)) {
         double const elements = (double)padding_sums(ranks, 1, /* experts= */ false).elements;
-        double const share = layer_elements(ranks, LAYER_DENSE) / (elements > 0 ? elements : 1);
+        double const share =
+            layer_elements(ranks, ranks_last_kind(ranks)) / (elements > 0 ? elements : 1);
         counts->host.moment_bytes = counts->memory.optimizer_bytes;
         counts->host_copy_count +=
             2 * (layers + (ranks_is_decoder(ranks) ? UINT64_C(2) - ranks->tie.here : 0));
@@ -220,8 +221,7 @@ static void overheads_add(const struct ranks *ranks, double kept, double gradien
 {
     double const weight = format_stored_number_bytes(ranks->plan->formats.weights);
     bool const wide = weight >= FP32 || ranks_offloads_optimizer(ranks);
-    uint64_t const layers[LAYER_KINDS] = {ranks_layer_count(ranks, LAYER_DENSE),
-                                          ranks_layer_count(ranks, LAYER_MOE)};
+    uint64_t layers[LAYER_KINDS_MAX] = {0};
     uint64_t resident[PROGRAM_MEMORY_COUNT] = {0};
     if (!overheads_count(ranks)) return;
     counts->memory.gradient_bytes =
@@ -230,6 +230,8 @@ static void overheads_add(const struct ranks *ranks, double kept, double gradien
         counts->memory.master_bytes = overheads_of_fsdp(ranks)
                                           ? ranks->copies * kept * (FP32 - weight)
                                           : state_elements(ranks) * FP32;
+    for (uint32_t kind = 0; kind < ranks->kinds.count; kind++)
+        layers[kind] = ranks_layer_count(ranks, kind);
     overheads_chip(ranks, layers, resident);
     for (uint32_t kind = 0; kind < PROGRAM_MEMORY_COUNT; kind++)
         counts->held_anyway.fixed_bytes += (double)resident[kind];
@@ -253,7 +255,6 @@ void counts_memory(const struct ranks *ranks, struct workload_counts *counts)
                                              format_stored_number_bytes(formats->weights);
     if (ranks_serves(ranks)) {
         uint64_t const layers = ranks->plan->model.layers;
-        counts->memory.parameter_bytes -= (double)ranks_lent_bytes(ranks, 0, layers);
         counts->memory.cache_bytes = (double)inference_cache_bytes(ranks, 0, layers);
         return;
     }

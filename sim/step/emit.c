@@ -10,7 +10,8 @@ struct lower_graph *emit_graph(struct lower *lower, const struct step_part *part
 {
     const struct model *model = &lower->ranks->plan->model;
     struct lower_graph **at =
-        &lower->shape->graph[part->part][part->kind][part->used_before ? 1 : part->attends];
+        &lower->shape
+             ->graph[part->part][part->part == BLOCK_LAYER ? part->kind : part->used_before];
     void *memory = NULL;
     uint8_t place = 0;
     if (*at != NULL) return *at;
@@ -20,7 +21,7 @@ struct lower_graph *emit_graph(struct lower *lower, const struct step_part *part
     if (lower->build.status != STATUS_OK) return NULL;
     struct lower_graph *of = *at = memory;
     graph_terms_of_part(lower->ranks, part, &of->terms);
-    graph_derive(&of->terms, model, part->part, part->layer, &of->derived);
+    graph_derive(&of->terms, model, part->part, &of->derived);
     for (uint8_t i = 0; i < of->derived.graph.op_count; i++) {
         bool const has = of->derived.graph.op[i].kind->weights_apart;
         SIM_ASSERT(!has || place < MATRICES_MAX);
@@ -31,13 +32,7 @@ struct lower_graph *emit_graph(struct lower *lower, const struct step_part *part
 
 static struct lower_graph *graph_of(struct lower *lower)
 {
-    const struct ranks *ranks = lower->ranks;
-    struct step_part const part = {.part = BLOCK_LAYER,
-                                   .layer =
-                                       lower->layer->experts ? ranks->plan->model.layers - 1 : 0,
-                                   .kind = (uint32_t)(lower->layer - ranks->layer),
-                                   .attends = lower->part.attends};
-    return emit_graph(lower, &part);
+    return emit_graph(lower, &(struct step_part){.part = BLOCK_LAYER, .kind = lower->kind});
 }
 
 uint64_t emit_kept_bytes(struct lower *lower)
@@ -365,17 +360,14 @@ void emit_weights_cast(struct lower *lower, enum lower_module module)
 {
     const struct ranks *ranks = lower->ranks;
     struct graph_casting const casts = workload_casts(ranks->plan, &ranks->machine->chip);
-    bool const has_layer =
-        module == MODULE_LAYER || module == MODULE_EXPERTS || module == MODULE_MTP;
+    bool const has_layer = lower_is_layer(module) || module == MODULE_MTP;
     if (!has_layer || casts.recipe == NULL || !casts.way->weights_stay) return;
-    const struct ranks_layer *layer = lower_layer_of(ranks, module);
-    struct step_part const part = {.part = BLOCK_LAYER,
-                                   .layer = layer->experts ? ranks->plan->model.layers - 1 : 0,
-                                   .kind = (uint32_t)(layer - ranks->layer)};
+    struct step_part const part = {.part = BLOCK_LAYER, .kind = lower_kind_of(ranks, module)};
     const struct lower_graph *of = emit_graph(lower, &part);
     if (of == NULL) return;
     struct work const work = graph_cast_weights(&of->derived.graph);
-    (void)lower_compute(lower, layer->experts ? "cast experts" : "cast layer", &work, 1);
+    bool const experts = ranks->kinds.kind[part.kind].experts;
+    (void)lower_compute(lower, experts ? "cast experts" : "cast layer", &work, 1);
 }
 
 /* Of one pass of inference; in training there is one. */

@@ -5,9 +5,7 @@
 
 void emit_end(struct lower *lower, const struct emit_end *end, bool backward)
 {
-    struct step_part const part = {.part = end->part,
-                                   .layer = lower->ranks->plan->model.layers - 1,
-                                   .used_before = end->used_before};
+    struct step_part const part = {.part = end->part, .used_before = end->used_before};
     struct graph_request const request =
         backward ? emit_backward_request(lower) : (struct graph_request){.backward = false};
     emit_pass(lower, emit_graph(lower, &part), end, request);

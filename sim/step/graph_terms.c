@@ -92,10 +92,10 @@ static void experts_set(const struct ranks *ranks, struct graph_terms *terms)
 }
 
 /* Rows of the cache, and tokens whose logits are wanted. */
-static void cache_set(const struct ranks *ranks, uint8_t attends, struct graph_terms *terms)
+static void cache_set(const struct ranks *ranks, struct graph_terms *terms)
 {
     const struct inference_ranks *inference = &ranks->inference;
-    bool const windowed = (attends & ATTENDS_IN_WINDOW) != 0;
+    bool const windowed = terms->layer.windowed;
     const struct graph_served *decodes = &inference->served[INFERENCE_DECODES][windowed],
                               *prompts = &inference->served[INFERENCE_PROMPTS][windowed];
     /* The cores of a TPU work as one on each op. */
@@ -190,15 +190,14 @@ void graph_terms_of_part(const struct ranks *ranks, const struct step_part *part
     ret_terms->policy.used_before = part->used_before;
     if (part->part != BLOCK_LAYER && ret_terms->policy.remat > GRAPH_REMAT_NORMS)
         ret_terms->policy.remat = GRAPH_REMAT_NORMS;
-    bool const windowed = (part->attends & ATTENDS_IN_WINDOW) != 0;
-    ret_terms->borrows = (part->attends & ATTENDS_TO_BORROWED) != 0;
-    ret_terms->sequence.window = windowed ? ranks->plan->model.attends.window : 0;
+    if (part->part == BLOCK_LAYER) ret_terms->layer = ranks->kinds.kind[part->kind];
+    ret_terms->sequence.window = ret_terms->layer.windowed ? ranks->plan->model.attends.window : 0;
     ret_terms->axis_c = axis_c_add(ranks, &ret_terms->mesh);
     graph_dimensions_begin(&ranks->plan->model, ret_terms);
     widths_set(ranks, ret_terms);
     if (ranks_is_decoder(ranks)) sequences_set(ranks, ret_terms);
     if (model_has_experts(&ranks->plan->model)) experts_set(ranks, ret_terms);
-    if (ranks_serves(ranks)) cache_set(ranks, part->attends, ret_terms);
+    if (ranks_serves(ranks)) cache_set(ranks, ret_terms);
 }
 
 bool step_embedding_used(const struct ranks *ranks)
@@ -209,23 +208,7 @@ bool step_embedding_used(const struct ranks *ranks)
 /* The first use of a matrix in a backward pass is another part than those behind it. */
 uint32_t step_parts(const struct ranks *ranks, struct step_part ret_parts[STEP_PARTS_MAX])
 {
-    const struct model *model = &ranks->plan->model;
-    uint64_t const last = model->layers - 1;
     uint64_t const ends = ranks_is_decoder(ranks), modules = ranks->mtp.modules;
-    struct step_part layers[LAYER_KINDS][ATTENDS_KINDS];
-    for (uint32_t kind = 0; kind < LAYER_KINDS; kind++)
-        for (uint8_t attends = 0; attends < ATTENDS_KINDS; attends++)
-            layers[kind][attends] = (struct step_part){.part = BLOCK_LAYER,
-                                                       .layer = kind == LAYER_DENSE ? 0 : last,
-                                                       .kind = kind,
-                                                       .attends = attends};
-    for (uint64_t layer = last + 1; layer-- > 0;) {
-        uint32_t const kind = ranks_layer_kind(ranks, layer);
-        struct step_part *of = &layers[kind][ranks_layer_attends(ranks, layer)];
-        of->layer = layer;
-        of->count++;
-    }
-    layers[ranks_last_kind(ranks)][0].count += modules;
     struct step_part const others[] = {
         {.part = BLOCK_EMBEDDING, .used_before = step_embedding_used(ranks), .count = ends},
         {.part = BLOCK_HEAD, .count = ends && ranks_has_head(ranks)},
@@ -234,25 +217,21 @@ uint32_t step_parts(const struct ranks *ranks, struct step_part ret_parts[STEP_P
         {.part = BLOCK_MTP, .used_before = true, .count = modules > 0 ? modules - 1 : 0},
     };
     uint32_t count = 0;
-    for (uint32_t i = 0; i < LAYER_KINDS * ATTENDS_KINDS; i++) {
-        ret_parts[count] = layers[i / ATTENDS_KINDS][i % ATTENDS_KINDS];
-        count += ret_parts[count].count > 0;
-    }
+    for (; count < ranks->kinds.count; count++)
+        ret_parts[count] = (struct step_part){
+            .part = BLOCK_LAYER, .kind = count, .count = ranks_layer_count(ranks, count)};
     for (uint32_t i = 0; i < sizeof others / sizeof *others; i++) {
         ret_parts[count] = others[i];
-        ret_parts[count].layer = last;
         count += others[i].count > 0;
     }
     return count;
 }
 
-uint64_t step_part_layers(const struct ranks *ranks, const struct step_part *part,
-                          uint64_t layer_first, uint64_t count)
+struct step_layers step_layers(const struct ranks *ranks, uint64_t first, uint64_t count)
 {
-    uint64_t layers = 0;
-    for (uint64_t layer = layer_first; layer < layer_first + count; layer++)
-        layers += part->part == BLOCK_LAYER && part->kind == ranks_layer_kind(ranks, layer) &&
-                  part->attends == ranks_layer_attends(ranks, layer);
+    struct step_layers layers = {{0}};
+    for (uint64_t layer = first; layer < first + count; layer++)
+        layers.of[ranks_kind_at(ranks, layer)]++;
     return layers;
 }
 

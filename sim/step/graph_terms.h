@@ -10,24 +10,23 @@
 /* A part of the model that has a graph of its own. */
 struct step_part {
     enum block_part part;
-    uint64_t layer;   /* The first of a part's layers; the model's last layer, where the part is no
-                         layer. */
-    uint32_t kind;    /* LAYER_DENSE or LAYER_MOE, of a layer. */
-    uint8_t attends;  /* Bits of ranks_layer_attends(), of a layer. */
+    uint32_t kind;    /* Of a layer, its kind by the place in ranks->kinds. */
     bool used_before; /* Of an end: another use of the embedding, or of the head, has left its
                          gradient in the same backward pass. So has any other use of the head than
                          the model's own, and of the embedding in modules any but the last one's. */
     uint64_t count;   /* Uses of the part in the whole model with its modules, in one microbatch. */
 };
 
-enum { STEP_PARTS_MAX = ATTENDS_KINDS * LAYER_KINDS + 5 };
+enum { STEP_PARTS_MAX = LAYER_KINDS_MAX + 5 };
 
 /* All parts that the model has, layers first; returns how many. */
 uint32_t step_parts(const struct ranks *ranks, struct step_part ret_parts[STEP_PARTS_MAX]);
 
-/* How many of the `count` layers from `layer_first` on have the part for their graph. */
-uint64_t step_part_layers(const struct ranks *ranks, const struct step_part *part,
-                          uint64_t layer_first, uint64_t count);
+/* How many of the `count` layers from `first` on are of each kind. */
+struct step_layers {
+    uint32_t of[LAYER_KINDS_MAX];
+};
+struct step_layers step_layers(const struct ranks *ranks, uint64_t first, uint64_t count);
 
 /* `used_before` of the embedding itself. */
 bool step_embedding_used(const struct ranks *ranks);

@@ -43,19 +43,17 @@ static void pass_add(const struct printer *printer, const struct graph_derived *
 static void part_title_add(const struct printer *printer, const struct step_part *which)
 {
     const struct ranks *ranks = printer->ranks;
-    bool const of_modules =
-        ranks->mtp.modules != 0 && which->kind == ranks_last_kind(ranks) && which->attends == 0;
+    bool const of_modules = ranks->mtp.modules != 0 && which->kind == ranks_last_kind(ranks);
     static const char *const names[] = {
         [BLOCK_EMBEDDING] = "embedding",
         [BLOCK_HEAD] = "head",
         [BLOCK_MTP] = "multi-token prediction: a module's own",
     };
     if (which->part == BLOCK_LAYER)
-        title_add(printer, "==== %s%s%s%s%s, as layer %llu", counted(which->count, "layer").text,
-                  which->kind == LAYER_MOE ? ", with experts" : "",
-                  (which->attends & ATTENDS_IN_WINDOW) != 0 ? ", with windows" : "",
-                  (which->attends & ATTENDS_TO_BORROWED) != 0 ? ", with keys of another" : "",
-                  of_modules ? ", modules' among them" : "", (unsigned long long)which->layer);
+        title_add(printer, "==== %s%s%s, as layer %llu", counted(which->count, "layer").text,
+                  layer_kind_text(ranks->kinds.kind[which->kind]).text,
+                  of_modules ? ", modules' among them" : "",
+                  (unsigned long long)ranks->kinds.first[which->kind]);
     else
         title_add(printer, "==== %s%s", names[which->part],
                   which->used_before ? ", gradients added to another use's" : "");
@@ -70,7 +68,7 @@ static void part_add(const struct printer *printer, const struct step_part *whic
     struct graph_derived derived;
     struct graph_count count;
     graph_terms_of_part(ranks, which, &terms);
-    graph_derive(&terms, &ranks->plan->model, which->part, which->layer, &derived);
+    graph_derive(&terms, &ranks->plan->model, which->part, &derived);
     part_title_add(printer, which);
     title_add(printer, "tensors: on one chip, format, strongest remat that keeps them");
     graph_print_tensors(&derived.sharded, printer->text);

@@ -391,9 +391,8 @@ void inference_build(struct ranks *ranks)
 /* What a layer's terms have of a pass, in addition to its tokens: graph_terms.c. How the cache lies
  * is the same for all passes of a step. */
 static bool layers_alike(const struct inference_ranks *one, const struct inference_ranks *other,
-                         uint8_t attends)
+                         bool windowed)
 {
-    bool const windowed = (attends & ATTENDS_IN_WINDOW) != 0;
     bool alike = one->own_rows == other->own_rows && one->begins == other->begins &&
                  one->prompts_stay == other->prompts_stay &&
                  one->kinds_apart == other->kinds_apart && one->makes_heads == other->makes_heads &&
@@ -411,9 +410,9 @@ static bool layers_alike(const struct inference_ranks *one, const struct inferen
 }
 
 bool inference_alike(const struct inference_ranks *one, const struct inference_ranks *other,
-                     enum block_part part, uint8_t attends)
+                     enum block_part part, struct layer_kind layer)
 {
-    if (part == BLOCK_LAYER && !layers_alike(one, other, attends)) return false;
+    if (part == BLOCK_LAYER && !layers_alike(one, other, layer.windowed)) return false;
     if (part == BLOCK_HEAD &&
         (one->head_rows != other->head_rows || one->all.head_rows != other->all.head_rows))
         return false;

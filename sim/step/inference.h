@@ -179,10 +179,9 @@ bool inference_replica_has_all(const struct ranks *ranks, uint64_t replica);
  * on its data ranks. */
 void inference_build(struct ranks *ranks);
 
-/* Whether two passes give a part of the model equal work. `attends`: how a layer attends, by bits
- * of ranks_layer_attends(). */
+/* Whether two passes give a part of the model equal work. `layer`: what a layer is. */
 bool inference_alike(const struct inference_ranks *one, const struct inference_ranks *other,
-                     enum block_part part, uint8_t attends);
+                     enum block_part part, struct layer_kind layer);
 
 /* New tokens of a prompt on one rank. Ranks of cp have equally many, the last ones with padding. */
 uint64_t inference_prompt_share(const struct ranks *ranks, uint64_t tokens);

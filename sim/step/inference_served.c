@@ -55,9 +55,7 @@ units_wide inference_scores(const struct workload_plan *plan, uint32_t pass,
                             enum inference_part part)
 {
     const struct model *model = &plan->model;
-    uint64_t windowed = 0;
-    for (uint64_t layer = 0; layer < model->layers; layer++)
-        windowed += model_layer_is_windowed(model, layer);
+    uint64_t const windowed = model_window_layers(model, UINT64_MAX);
     units_wide const scores =
         (model->layers - windowed) * inference_scores_all(plan, pass, part, UINT64_MAX);
     if (windowed == 0) return scores;

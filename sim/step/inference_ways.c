@@ -184,24 +184,22 @@ bool inference_prompts_spread(const struct ranks *ranks)
 /* As wide as what the pass reads, with the rows that stay. */
 uint64_t inference_cache_bytes(const struct ranks *ranks, uint64_t layer_first, uint64_t count)
 {
-    struct step_part parts[STEP_PARTS_MAX];
-    uint32_t const part_count = step_parts(ranks, parts);
+    struct step_layers const layers = step_layers(ranks, layer_first, count);
     uint64_t bytes = 0;
-    for (uint32_t i = 0; i < part_count && parts[i].part == BLOCK_LAYER; i++) {
-        bool const borrows = (parts[i].attends & ATTENDS_TO_BORROWED) != 0;
-        uint64_t const layers =
-            borrows ? 0 : step_part_layers(ranks, &parts[i], layer_first, count);
+    for (uint32_t kind = 0; kind < ranks->kinds.count; kind++) {
+        struct step_part const part = {.part = BLOCK_LAYER, .kind = kind};
+        uint64_t const held = ranks->inference.held_rows[ranks->kinds.kind[kind].windowed];
         struct graph_terms terms;
         struct graph graph;
-        uint64_t const held = ranks->inference.held_rows[parts[i].attends & ATTENDS_IN_WINDOW];
-        graph_terms_of_part(ranks, &parts[i], &terms);
-        block_write_layer(&terms, &ranks->plan->model, parts[i].layer, &graph);
+        graph_terms_of_part(ranks, &part, &terms);
+        block_write_layer(&terms, &ranks->plan->model, &graph);
         for (uint8_t t = 0; t < graph.tensor_count; t++) {
             const struct sharding *at = &graph.tensor[t].at;
-            if (graph.tensor[t].role != GRAPH_CACHE) continue;
+            bool const borrowed = graph.tensor[t].made_by == GRAPH_NONE;
+            if (graph.tensor[t].role != GRAPH_CACHE || borrowed) continue;
             uint64_t const rows = sharding_local_size(&terms.mesh, &at->dimension[0]);
             uint64_t const elements = graph_elements(&graph, at, 0) / rows * held;
-            bytes += layers * graph_tensor_bytes(&graph.tensor[t], elements);
+            bytes += layers.of[kind] * graph_tensor_bytes(&graph.tensor[t], elements);
         }
     }
     return bytes;

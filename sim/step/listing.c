@@ -70,16 +70,16 @@ static void sequences_add(struct strbuf *text, const struct ranks *ranks)
 }
 
 /* Letters of dimensions. Heads are N and K, their columns H and V, as in the book. */
-static void letters_add(struct strbuf *text, const struct ranks *ranks,
-                        const struct ranks_layer *layer)
+static void letters_add(struct strbuf *text, const struct ranks *ranks)
 {
     const struct model *model = &ranks->plan->model;
+    struct layer_kind const last = ranks->kinds.kind[ranks_last_kind(ranks)];
     const struct model_mla *latent = &model->latent;
     bool const direct = latent->query_rank == 0;
     strbuf_add(text, "  B = %s a microbatch, %llu on one data rank; D = %llu",
                counted(ranks->rows * ranks->data, "token").text, wide(ranks->rows),
                wide(ranks->plan->model.width));
-    if (!layer->experts) strbuf_add(text, ", F = %llu", wide(model->mlp_width));
+    if (!last.experts) strbuf_add(text, ", F = %llu", wide(model->mlp_width));
     strbuf_add(text, "\n");
     if (ranks_has_mla(ranks) && !direct)
         strbuf_add(text, "  latents of Cq = %llu columns for Q, ", wide(latent->query_rank));
@@ -90,19 +90,18 @@ static void letters_add(struct strbuf *text, const struct ranks *ranks,
                    direct ? "  a latent of " : "", wide(latent->kv_rank), direct ? " columns" : "",
                    wide(latent->rope),
                    wide(latent->plain + model_value_width(&ranks->plan->model)));
-    if (layer->experts) experts_add(text, ranks);
+    if (last.experts) experts_add(text, ranks);
     sequences_add(text, ranks);
-    if (ranks->sequences.window_layers != 0)
+    uint64_t const windowed = model_window_layers(model, ranks->kinds.keys);
+    if (windowed != 0)
         strbuf_add(text, "  a query has %llu keys at most in %llu of %llu layers, %s the last\n",
-                   wide(model->attends.window), wide(ranks->sequences.window_layers),
-                   wide(model->layers),
-                   ranks_layer_is_windowed(ranks, model->layers - 1) ? "as in" : "not in");
+                   wide(model->attends.window), wide(windowed), wide(model->layers),
+                   last.windowed ? "as in" : "not in");
     uint64_t const borrowing = model_borrowing_layers(model);
     if (borrowing != 0)
         strbuf_add(text,
                    "  %llu of %llu layers attend to the cache of a layer before, %s the last\n",
-                   wide(borrowing), wide(model->layers),
-                   model_layer_borrows(model, model->layers - 1) ? "as does" : "not");
+                   wide(borrowing), wide(model->layers), last.borrows ? "as does" : "not");
 }
 
 void listing_heading(struct strbuf *text, const struct ranks *ranks)
@@ -126,7 +125,7 @@ void listing_heading(struct strbuf *text, const struct ranks *ranks)
     else if (passes > 1)
         strbuf_add(text, "  the last of %u passes, each with up to %llu tokens of every prompt\n",
                    passes, wide(plan->inference.prompts.chunk));
-    letters_add(text, ranks, layer);
+    letters_add(text, ranks);
     paddings_add(text, ranks);
     for (uint32_t u = 0; ranks->shards > 1 && u < layer->bucket_count; u++) {
         strbuf_add(text, "  %s travels as one: %s gathered\n", layer->bucket[u].name,

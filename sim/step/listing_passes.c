@@ -29,13 +29,13 @@ static void part_derive(const struct listing *listing, enum block_part part, boo
 {
     const struct ranks *ranks = listing->ranks;
     const struct model *model = &ranks->plan->model;
-    uint8_t const attends = part == BLOCK_LAYER ? ranks_layer_attends(ranks, model->layers - 1) : 0;
-    struct step_part const which = {.part = part, .attends = attends, .used_before = used_before};
+    struct step_part const which = {
+        .part = part, .kind = ranks_last_kind(ranks), .used_before = used_before};
     graph_terms_of_part(ranks, &which, &of->terms);
     of->state_terms = of->terms;
     of->state_terms.policy.weights_split = ranks->replicas.state_shards > 1;
-    graph_derive(&of->terms, model, part, model->layers - 1, &of->derived);
-    block_write_part(&of->state_terms, model, part, model->layers - 1, &of->state);
+    graph_derive(&of->terms, model, part, &of->derived);
+    block_write_part(&of->state_terms, model, part, &of->state);
     of->list = (struct graph_list){
         .part = &of->derived, .text = listing->text, .weights.state = &of->state};
 }

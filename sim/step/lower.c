@@ -51,7 +51,8 @@ void lower_pass_begin(struct lower *lower, const struct lower_part *part)
     lower->part = *part;
     lower->shape = &lower->shapes[part->pass];
     lower->ranks = lower->shape->ranks;
-    lower->layer = lower_layer_of(lower->ranks, (enum lower_module)part->module);
+    lower->kind = lower_kind_of(lower->ranks, part->module);
+    lower->layer = &lower->ranks->layer[lower->kind];
     lower->pass_first = lower->build.op_count;
     lower->output = LOWER_NONE;
     lower->received = LOWER_NONE;

@@ -73,13 +73,41 @@ enum lower_urgency {
 enum lower_module {
     MODULE_NOTHING, /* A stage that has neither layers nor ends in a pass hands on what it gets. */
     MODULE_EMBEDDING,
-    MODULE_LAYER,    /* A layer with one MLP. */
-    MODULE_EXPERTS,  /* A layer with experts. */
     MODULE_MTP,      /* A module that predicts a further token. */
     MODULE_MTP_HEAD, /* The head of a module that lies on another stage. */
     MODULE_HEAD,
-    MODULE_COUNT,
+    MODULE_LAYER, /* A layer of the first kind of the model's layers. Other kinds follow. */
+    MODULE_COUNT = MODULE_LAYER + LAYER_KINDS_MAX,
 };
+
+static inline bool lower_is_layer(uint32_t module)
+{
+    return module >= MODULE_LAYER;
+}
+
+static inline enum lower_module lower_module_of(uint32_t kind)
+{
+    return (enum lower_module)(MODULE_LAYER + kind);
+}
+
+/* The kind of a layer, or of a module's layer; of any other module the last layer's. */
+static inline uint32_t lower_kind_of(const struct ranks *ranks, uint32_t module)
+{
+    return lower_is_layer(module) ? module - MODULE_LAYER : ranks_last_kind(ranks);
+}
+
+/* The module of what is done with weights alone, as updates are: for all layers with equal weights
+ * that of their first kind, and any other module itself. */
+static inline enum lower_module lower_weights_module(const struct ranks *ranks, uint32_t module)
+{
+    if (!lower_is_layer(module)) return (enum lower_module)module;
+    return lower_module_of(ranks->layer[module - MODULE_LAYER].weights);
+}
+
+static inline enum lower_module lower_weights_at(const struct ranks *ranks, uint64_t layer)
+{
+    return lower_weights_module(ranks, lower_module_of(ranks_kind_at(ranks, layer)));
+}
 
 /* What a template does: a pass of the module, or something with all of its gradients. Between
  * the two halves of a backward pass, what the weight gradients read stays: inputs of the matmuls
@@ -104,13 +132,12 @@ enum lower_weights {
     LOWER_HOLDS,   /* The weights are there already. */
 };
 
-/* Whether a template is this, of MODULE_LAYER also for layers with experts. */
+/* Whether a template is this, of MODULE_LAYER for layers of all kinds. */
 static inline bool lower_is(const struct program_template *template, enum lower_module module,
                             enum lower_act act)
 {
-    uint32_t const found = template->module;
-    bool const is_layer = module == MODULE_LAYER && found == MODULE_EXPERTS;
-    return (found == (uint32_t)module || is_layer) && template->act == (uint32_t)act;
+    uint32_t const found = lower_is_layer(template->module) ? MODULE_LAYER : template->module;
+    return found == (uint32_t)module && template->act == (uint32_t)act;
 }
 
 /* The place of a module that predicts a further token among all such modules, in the order of the
@@ -134,7 +161,6 @@ struct lower_part {
     uint8_t arrays;  /* Number of arrays [B_X, D] between blocks that are sent. */
     bool around;     /* The message goes from the last rank to the first, or back. */
     bool receives;   /* The input comes as a message. */
-    uint8_t attends; /* Bits of ranks_layer_attends(), of a layer. */
     bool top;        /* A layer that keeps its activations where others store them on the host. */
     bool updated;    /* Weights of a forward pass come from the last step's update, and are gathered
                         from ranks that each have updated a part of the weights. */
@@ -151,8 +177,8 @@ struct lower_part {
 struct lower_shape {
     const struct ranks *ranks;
     struct lower_graph
-        *graph[BLOCK_PART_COUNT][LAYER_KINDS][ATTENDS_KINDS]; /* [part][kind of layer][how it
-                                             attends, or of ends used before] (emit.c), or NULL. */
+        *graph[BLOCK_PART_COUNT][LAYER_KINDS_MAX]; /* [part][kind of layer, or of
+                              ends whether they are used before] (emit.c), or NULL. */
 };
 
 struct lower {
@@ -168,7 +194,8 @@ struct lower {
     /* The template under construction. */
     /* The part that is emitted: of a pair the second pass, once it has begun. */
     struct lower_part part;
-    const struct ranks_layer *layer; /* The kind of a layer, or of a module's layer. */
+    uint32_t kind;                   /* The kind of a layer, or of a module's layer. */
+    const struct ranks_layer *layer; /* Weights of layers of that kind. */
     uint32_t pass_first;             /* The first op of the part. */
     uint32_t output;   /* The op whose end makes the running activation (or its gradient)
                           available; LOWER_NONE: it comes from earlier slots. */
@@ -286,8 +313,6 @@ void lower_update(struct lower *lower, const struct delayed_update *update);
 
 /* The modules of a model (lower_ends.c): the ops of the part's pass. */
 void lower_module_emit(struct lower *lower);
-/* The kind of layer that a module is, or has (MTP). */
-const struct ranks_layer *lower_layer_of(const struct ranks *ranks, enum lower_module module);
 /* Weights that the module shares with no other; returns how many buckets. */
 enum { LOWER_BUCKETS_MAX = LAYER_BUCKETS_MAX + 1 };
 uint32_t lower_buckets_of(const struct ranks *ranks, enum lower_module module,

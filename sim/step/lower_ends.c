@@ -21,21 +21,13 @@
 
 /* --- Buckets --- */
 
-const struct ranks_layer *lower_layer_of(const struct ranks *ranks, enum lower_module module)
-{
-    uint32_t const kind = module == MODULE_EXPERTS ? LAYER_MOE
-                          : module == MODULE_LAYER ? LAYER_DENSE
-                                                   : ranks_last_kind(ranks);
-    return &ranks->layer[kind];
-}
-
 uint32_t lower_buckets_of(const struct ranks *ranks, enum lower_module module,
                           struct bucket ret_buckets[LOWER_BUCKETS_MAX])
 {
-    const struct ranks_layer *layer = lower_layer_of(ranks, module);
-    bool const is_layer = module == MODULE_LAYER || module == MODULE_EXPERTS;
+    const struct ranks_layer *layer = &ranks->layer[lower_kind_of(ranks, module)];
+    bool const has_layer = lower_is_layer(module) || module == MODULE_MTP;
     uint32_t count = 0;
-    for (; (is_layer || module == MODULE_MTP) && count < layer->bucket_count; count++)
+    for (; has_layer && count < layer->bucket_count; count++)
         ret_buckets[count] = layer->bucket[count];
     if (module == MODULE_EMBEDDING) ret_buckets[count++] = ranks->end[BLOCK_EMBEDDING].bucket;
     if (module == MODULE_HEAD) ret_buckets[count++] = ranks->end[BLOCK_HEAD].bucket;
@@ -45,11 +37,11 @@ uint32_t lower_buckets_of(const struct ranks *ranks, enum lower_module module,
 
 uint64_t lower_gathered_bytes(const struct lower *lower, enum lower_module module)
 {
-    const struct ranks_layer *layer = lower_layer_of(lower->ranks, module);
+    const struct ranks_layer *layer = &lower->ranks->layer[lower_kind_of(lower->ranks, module)];
     uint64_t bytes = 0;
     if (module == MODULE_EMBEDDING) return bucket_bytes(&lower->ranks->end[BLOCK_EMBEDDING].read);
     if (module == MODULE_HEAD) return bucket_bytes(&lower->ranks->end[BLOCK_HEAD].read);
-    SIM_ASSERT(module == MODULE_LAYER || module == MODULE_EXPERTS);
+    SIM_ASSERT(lower_is_layer(module));
     for (uint32_t u = 0; u < layer->bucket_count; u++) bytes += bucket_bytes(&layer->bucket[u]);
     return bytes;
 }
@@ -182,12 +174,12 @@ static void mtp(struct lower *lower, bool backward)
 void lower_module_emit(struct lower *lower)
 {
     bool const backward = lower->part.act != ACT_FORWARD;
-    switch ((enum lower_module)lower->part.module) {
+    uint32_t const module = lower->part.module;
+    switch (lower_is_layer(module) ? MODULE_LAYER : (enum lower_module)module) {
     case MODULE_EMBEDDING:
         embedding(lower, backward);
         break;
     case MODULE_LAYER:
-    case MODULE_EXPERTS:
         (backward ? layer_backward : layer_forward)(lower);
         break;
     case MODULE_MTP:

@@ -1,15 +1,18 @@
 /* The passes of a rank's list: the slots of each, and what the slots play. */
+#include <string.h>
+
 #include "sim/schedule/schedule.h"
 #include "sim/schedule/schedule_traffic.h"
+#include "sim/step/graph_terms.h"
 #include "sim/step/pipeline.h"
 #include "sim/step/stages.h"
 
 /* The modules of a stage that have a part in a pass, in the order of the forward pass: the
  * embedding has no input gradient. */
 struct modules {
+    const struct ranks *ranks;
     const struct stage *stage;
     bool embedding, head;
-    uint32_t dense; /* Of its layers, which come first; the others have experts. */
     uint32_t count;
 };
 
@@ -28,10 +31,10 @@ static struct modules modules_of(const struct pipeline *pipeline, const struct s
     const struct stage *stage = &pipeline->stages.stage[pass->stage];
     bool const embedding = stage->embedding && pass->kind != SCHEDULE_INPUT;
     bool const head = stage->head && ranks_has_head(ranks);
-    return (struct modules){.stage = stage,
+    return (struct modules){.ranks = ranks,
+                            .stage = stage,
                             .embedding = embedding,
                             .head = head,
-                            .dense = stages_dense_layers(stage, ranks->layer[LAYER_DENSE].count),
                             .count = stage->layer_count + stage->mtp_modules + stage->mtp_heads +
                                      embedding + head};
 }
@@ -53,19 +56,23 @@ static enum lower_module module_at(const struct modules *modules, bool forward, 
         return modules->stage->mtp_modules != 0 ? MODULE_MTP : MODULE_MTP_HEAD;
     }
     *ret_layer = (int32_t)(modules->stage->layer_first + layer);
-    return layer < modules->dense ? MODULE_LAYER : MODULE_EXPERTS;
+    return lower_module_of(ranks_kind_at(modules->ranks, (uint64_t)*ret_layer));
 }
 
-/* How many places from `place` on have modules of the same kind. */
-static uint32_t run_at(const struct modules *modules, bool forward, uint32_t place)
+/* How many places from `place` on have its module, or, with `weights`, a module of its weights. */
+static uint32_t run_at(const struct modules *modules, bool forward, uint32_t place, bool weights)
 {
-    uint32_t const kinds[] = {
-        modules->embedding, modules->dense, modules->stage->layer_count - modules->dense,
-        modules->stage->mtp_modules + modules->stage->mtp_heads, modules->head};
-    uint32_t const at = forward ? place : modules->count - 1 - place;
-    uint32_t first = 0, kind = 0;
-    while (at >= first + kinds[kind]) first += kinds[kind++];
-    return forward ? first + kinds[kind] - at : at + 1 - first;
+    const struct ranks *ranks = modules->ranks;
+    int32_t layer = -1;
+    enum lower_module const first = module_at(modules, forward, place, &layer);
+    uint32_t run = 1;
+    for (; place + run < modules->count; run++) {
+        enum lower_module const next = module_at(modules, forward, place + run, &layer);
+        bool const same =
+            weights && lower_weights_module(ranks, next) == lower_weights_module(ranks, first);
+        if (next != first && !same) break;
+    }
+    return run;
 }
 
 void pipeline_block_add(struct pipeline *pipeline, const struct program_block *block)
@@ -153,13 +160,14 @@ static void weights_take(struct pipeline *pipeline, struct passing *passing)
 {
     struct pipeline_hold *hold = &pipeline->role.hold[passing->pass->stage];
     const struct modules *modules = &passing->modules;
-    uint32_t const counts[MODULE_COUNT] = {[MODULE_EMBEDDING] = modules->embedding,
-                                           [MODULE_LAYER] = modules->dense,
-                                           [MODULE_EXPERTS] =
-                                               modules->stage->layer_count - modules->dense,
-                                           [MODULE_HEAD] = modules->head};
+    const struct stage *stage = modules->stage;
+    uint32_t counts[MODULE_COUNT] = {
+        [MODULE_EMBEDDING] = modules->embedding, [MODULE_HEAD] = modules->head};
     if (!keeps_weights(pipeline)) return;
     SIM_ASSERT(hold->held);
+    struct step_layers const layers =
+        step_layers(modules->ranks, stage->layer_first, stage->layer_count);
+    memcpy(&counts[MODULE_LAYER], layers.of, sizeof layers.of);
     passing->since_slot = hold->since_slot;
     for (uint32_t module = MODULE_NOTHING + 1; module < MODULE_COUNT; module++) {
         passing->holds[module] = hold->has[module];
@@ -238,7 +246,9 @@ static void offload_set(const struct ranks *ranks, int32_t layer, struct lower_p
     bool const has_head = ranks_is_decoder(ranks) && !ranks->tie.here;
     part->top = top && ranks_offloads_activations(ranks);
     if (!part->last || !ranks_offloads_optimizer(ranks) || part->module == MODULE_HEAD) return;
-    part->updates = !top ? MODULE_LAYER : has_head ? MODULE_HEAD : MODULE_NOTHING;
+    part->updates = !top       ? (uint8_t)lower_weights_at(ranks, (uint64_t)(layer + 1))
+                    : has_head ? MODULE_HEAD
+                               : MODULE_NOTHING;
 }
 
 /* The first pass of the step that gives the module the same work as `pass`, as chunks of prompts
@@ -247,13 +257,15 @@ static uint8_t pass_alike(const struct pipeline *pipeline, const struct lower_pa
                           uint32_t pass)
 {
     const struct lower_shape *shapes = pipeline->lower->shapes;
+    const struct ranks *ranks = pipeline->lower->ranks;
     enum block_part const of = part->module == MODULE_EMBEDDING ? BLOCK_EMBEDDING
                                : part->module == MODULE_HEAD    ? BLOCK_HEAD
                                                                 : BLOCK_LAYER;
     uint32_t like = 0;
-    if (!ranks_serves(pipeline->lower->ranks)) return 0;
-    while (!inference_alike(&shapes[like].ranks->inference, &shapes[pass].ranks->inference, of,
-                            part->attends))
+    if (!ranks_serves(ranks)) return 0;
+    struct layer_kind const layer = ranks->kinds.kind[lower_kind_of(ranks, part->module)];
+    while (
+        !inference_alike(&shapes[like].ranks->inference, &shapes[pass].ranks->inference, of, layer))
         like++;
     return (uint8_t)like;
 }
@@ -275,8 +287,6 @@ static struct lower_part part_at(const struct pipeline *pipeline, const struct p
     part.around = part.send != WAY_NONE && passing->messages.around;
     part.module = (uint8_t)module_at(&passing->modules, forward, place, ret_layer);
     *ret_since = 0;
-    if (part.module == MODULE_LAYER || part.module == MODULE_EXPERTS)
-        part.attends = ranks_layer_attends(pipeline->lower->ranks, (uint64_t)*ret_layer);
     part.pass = pass_alike(pipeline, &part, passing->pass->microbatch);
     offload_set(pipeline->lower->ranks, *ret_layer, &part);
     if (part.module == MODULE_MTP || part.module == MODULE_MTP_HEAD)
@@ -324,12 +334,12 @@ static uint32_t places_alike(const struct pipeline *pipeline, const struct passi
                              uint32_t place, const struct lower_part *part)
 {
     const struct ranks *ranks = pipeline->lower->ranks;
-    bool const is_layer = part->module == MODULE_LAYER || part->module == MODULE_EXPERTS;
-    bool const differ =
-        ranks_layers_attend_apart(ranks) || ranks->plan->offload != WORKLOAD_OFFLOAD_NONE;
+    bool const is_layer = lower_is_layer(part->module);
+    bool const differ = ranks->plan->offload != WORKLOAD_OFFLOAD_NONE;
     uint32_t const ahead = ranks->plan->prefetch_layers;
     if (!is_layer || differ || place == 0 || place + 1 == passing->count) return 1;
-    uint32_t run = run_at(&passing->modules, pipeline_is_forward(passing->pass->kind), place);
+    uint32_t run = run_at(&passing->modules, pipeline_is_forward(passing->pass->kind), place,
+                          /* weights= */ false);
     if (place + run == passing->count) run--;
     for (uint32_t n = 1; n < run && n < ahead; n++)
         if (slot_is_idle(pipeline, (int64_t)pipeline->role.slot_count + n - ahead)) return n;
@@ -435,26 +445,33 @@ uint32_t pipeline_pass_add(struct pipeline *pipeline, uint32_t rank, uint32_t in
     return 1;
 }
 
-/* Whether two layers differ in more than what they attend to. */
+/* The place of a module in the order of kinds. */
+static uint32_t order_of(const struct lower_part *part)
+{
+    return lower_is_layer(part->module) ? part->module - MODULE_LAYER : 0;
+}
+
+/* Whether two layers differ in more than their kinds. */
 static bool layers_differ(const struct lower_part *one, const struct lower_part *other)
 {
     return one->top != other->top || one->updates != other->updates;
 }
 
-/* Plans are numbered as templates ask for them, and events of messages by plans: so layers
- * come in the order of how they attend, and modules from the first on, whatever plays first. But a
- * layer whose backward pass is unlike that of the others, which update what it reduces, comes
- * before them. */
+/* Plans are numbered as templates ask for them, and events of messages by plans: so layers that
+ * have equal weights and follow one another come in the order of their kinds, and modules from the
+ * first on, whatever plays first. But a layer whose backward pass is unlike that of the others,
+ * which update what it reduces, comes before them. */
 void pipeline_pass_build(struct pipeline *pipeline, uint32_t index)
 {
     struct passing const passing = passing_of(pipeline, 0, index);
+    const struct ranks *ranks = pipeline->lower->ranks;
     bool const forward = pipeline_is_forward(passing.pass->kind);
     for (uint32_t from = 0, end = 0; from < passing.count; from = end) {
         struct slot first = {0};
         part_add(pipeline, &passing, from, &first);
         bool const turns = !forward && first.variant.part[0].module == MODULE_MTP;
-        end = from + run_at(&passing.modules, forward, from);
-        for (uint32_t attends = 0; attends < ATTENDS_KINDS; attends++)
+        end = from + run_at(&passing.modules, forward, from, /* weights= */ true);
+        for (uint32_t kind = 0; kind < ranks->kinds.count; kind++)
             for (uint32_t at = from, next; at < end; at = next) {
                 struct slot slot = {0};
                 part_add(pipeline, &passing, turns ? from + end - 1 - at : at, &slot);
@@ -463,7 +480,7 @@ void pipeline_pass_build(struct pipeline *pipeline, uint32_t index)
                     break;
                 }
                 next = at + places_alike(pipeline, &passing, at, &slot.variant.part[0]);
-                if (slot.variant.part[0].attends == attends)
+                if (order_of(&slot.variant.part[0]) == kind)
                     (void)pipeline_template(pipeline, &slot.variant);
             }
     }

@@ -32,11 +32,9 @@ void lower_resident(const struct ranks *ranks, const uint64_t modules[MODULE_COU
                     uint64_t resident_bytes[PROGRAM_MEMORY_COUNT])
 {
     struct bucket buckets[LOWER_BUCKETS_MAX];
-    uint64_t const layers[LAYER_KINDS] = {
-        [LAYER_DENSE] = modules[MODULE_LAYER], [LAYER_MOE] = modules[MODULE_EXPERTS]};
-    for (uint32_t m = MODULE_NOTHING + 1; m < MODULE_COUNT; m++) {
+    for (uint32_t m = MODULE_NOTHING + 1; m < MODULE_LAYER + ranks->kinds.count; m++) {
         uint32_t const count = lower_buckets_of(ranks, (enum lower_module)m, buckets);
         buckets_resident(ranks, buckets, count, modules[m], resident_bytes);
     }
-    overheads_chip(ranks, layers, resident_bytes);
+    overheads_chip(ranks, &modules[MODULE_LAYER], resident_bytes);
 }

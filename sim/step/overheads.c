@@ -116,28 +116,52 @@ void overheads_bucket(const struct ranks *ranks, const struct bucket_shares *sha
             times * overheads_gradient_bytes(ranks, shares->gradients);
 }
 
-/* Matrices of a layer; of its experts, which are alike, one's. */
-static uint64_t layer_shapes(const struct ranks *ranks, uint32_t kind)
+/* Half of a layer has the matrices that mix tokens, the other half all others. */
+static bool half_has(const struct ranks_layer *layer, bool mixes_tokens, uint32_t place)
 {
-    const struct ranks_layer *layer = &ranks->layer[kind];
+    return (layer->mixer_places >> place & 1) == mixes_tokens;
+}
+
+/* Elements of the matrices of half of a layer; of experts, which are alike, one's. */
+static uint64_t half_elements(const struct ranks *ranks, const struct ranks_layer *layer,
+                              bool mixes_tokens)
+{
     uint64_t elements = 0;
     for (uint32_t place = 0; place < MATRICES_MAX; place++) {
         bool const of_experts = (layer->expert_places >> place & 1) != 0;
-        elements += layer->place_elements[place] / (of_experts ? ranks->experts.count : 1);
+        if (half_has(layer, mixes_tokens, place))
+            elements += layer->place_elements[place] / (of_experts ? ranks->experts.count : 1);
     }
     return elements;
 }
 
-/* Layers of both kinds have the same attention. */
+static bool halves_equal(const struct ranks_layer *one, const struct ranks_layer *other,
+                         bool mixes_tokens)
+{
+    bool equal = true;
+    for (uint32_t place = 0; place < MATRICES_MAX; place++) {
+        bool const has = half_has(one, mixes_tokens, place);
+        uint32_t const of_experts = (one->expert_places ^ other->expert_places) >> place & 1;
+        equal = equal && has == half_has(other, mixes_tokens, place);
+        equal = equal && (!has || (of_experts == 0 &&
+                                   one->place_elements[place] == other->place_elements[place]));
+    }
+    return equal;
+}
+
+/* Matrices of different sizes, of all kinds of layers that the chip has. */
 static uint64_t autograd_elements(const struct ranks *ranks, const uint64_t *layers)
 {
     uint64_t elements = 0;
-    bool const both = layers[LAYER_DENSE] != 0 && layers[LAYER_MOE] != 0;
-    for (uint32_t kind = 0; kind < LAYER_KINDS; kind++)
-        if (layers[kind] != 0) elements += layer_shapes(ranks, kind);
-    const struct ranks_layer *dense = &ranks->layer[LAYER_DENSE];
-    for (uint32_t place = 0; both && place < MATRICES_MAX; place++)
-        if (dense->mixer_places >> place & 1) elements -= dense->place_elements[place];
+    for (uint32_t i = 0; i < 2 * ranks->kinds.count; i++) {
+        uint32_t const kind = i / 2;
+        bool const mixes_tokens = i % 2 == 0;
+        bool met = layers[kind] == 0;
+        for (uint32_t before = 0; before < kind; before++)
+            met = met || (layers[before] != 0 &&
+                          halves_equal(&ranks->layer[before], &ranks->layer[kind], mixes_tokens));
+        if (!met) elements += half_elements(ranks, &ranks->layer[kind], mixes_tokens);
+    }
     return elements;
 }
 

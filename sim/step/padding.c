@@ -14,7 +14,7 @@ static void sums_add(struct padding_sums *sums, uint32_t rank_count, uint64_t el
 struct padding_sums padding_sums(const struct ranks *ranks, uint32_t rank_count, bool experts)
 {
     struct padding_sums sums = {0, 0, 0};
-    for (uint32_t k = 0; k < LAYER_KINDS; k++)
+    for (uint32_t k = 0; k < ranks->kinds.count; k++)
         for (uint32_t u = 0; u < ranks->layer[k].bucket_count; u++)
             if (ranks->layer[k].bucket[u].experts == experts)
                 sums_add(&sums, rank_count, ranks->layer[k].bucket[u].elements,
@@ -55,7 +55,7 @@ static void tp_add(const struct ranks *ranks, struct paddings *paddings,
 {
     bool const both = of->of_width == GRAPH_OF_WIDTH_ALWAYS && ranks_tp_d(ranks) > 1;
     bool const no_layer_has =
-        of->counted == GRAPH_COUNTED_MLP && ranks->layer[LAYER_DENSE].count == 0;
+        of->counted == GRAPH_COUNTED_MLP && ranks_layers_with(ranks, /* experts= */ false) == 0;
     if (of->padded_as == NULL || no_layer_has) return;
     list_add(paddings, of->padded_as, both ? "tp and tp_d" : mesh_role_name(MESH_TP),
              both ? ranks_of_width(ranks) : ranks->tp, of->useful, of->padded / of->holders);
@@ -75,7 +75,7 @@ void padding_list(const struct ranks *ranks, struct paddings *ret_paddings)
                            : ranks->inference.prompt_tokens);
     for (const struct graph_dimension *of = terms.dimension; of->name != NULL; of++)
         tp_add(ranks, &paddings, of);
-    if (ranks->layer[LAYER_MOE].count != 0)
+    if (ranks_layers_with(ranks, /* experts= */ true) != 0)
         flat_add(ranks, &paddings, sharded ? "flat parameters of experts" : "flat state of experts",
                  /* experts= */ true);
     flat_add(ranks, &paddings, sharded ? "flat parameters" : "flat optimizer state",

@@ -68,16 +68,12 @@ static void module_add(struct pipeline *pipeline, struct lower_part module, stru
 static struct kept stage_kept(struct pipeline *pipeline, const struct stage *stage)
 {
     const struct ranks *ranks = pipeline->lower->ranks;
-    uint32_t const dense = stages_dense_layers(stage, ranks->layer[LAYER_DENSE].count);
     struct kept kept = {0, 0, 0};
     if (stage->embedding)
         module_add(pipeline, (struct lower_part){.module = MODULE_EMBEDDING}, &kept);
     for (uint32_t i = 0; i < stage->layer_count; i++) {
-        uint8_t const attends = ranks_layer_attends(ranks, (uint64_t)stage->layer_first + i);
-        module_add(pipeline,
-                   (struct lower_part){.module = i < dense ? MODULE_LAYER : MODULE_EXPERTS,
-                                       .attends = attends},
-                   &kept);
+        uint32_t const kind = ranks_kind_at(ranks, (uint64_t)stage->layer_first + i);
+        module_add(pipeline, (struct lower_part){.module = (uint8_t)lower_module_of(kind)}, &kept);
     }
     for (uint32_t i = 0; i < stage->mtp_modules + stage->mtp_heads; i++)
         module_add(

@@ -68,7 +68,7 @@ static struct effort part_effort(const struct ranks *ranks, const struct step_pa
     struct graph_derived derived;
     struct graph_steps steps;
     graph_terms_of_part(ranks, part, &terms);
-    graph_derive(&terms, &ranks->plan->model, part->part, part->layer, &derived);
+    graph_derive(&terms, &ranks->plan->model, part->part, &derived);
     for (enum pass pass = FORWARD; pass < PASSES; pass++) {
         graph_steps(&derived.sharded, &derived.backward, &derived.kept, requests[pass], &steps);
         for (uint32_t i = 0; i < steps.count; i++) {
@@ -86,14 +86,14 @@ static struct effort part_effort(const struct ranks *ranks, const struct step_pa
 static uint32_t times_of(const struct ranks *ranks, const struct stage *stage,
                          const struct step_part *part)
 {
-    bool const of_modules = part->kind == ranks_last_kind(ranks) && part->attends == 0;
+    bool const of_modules = part->kind == ranks_last_kind(ranks);
     uint32_t const with_heads = ranks->mtp.apart ? 0 : stage->mtp_modules;
     uint32_t const count = of_modules ? stage->mtp_modules : 0;
     if (part->part == BLOCK_EMBEDDING) return stage->embedding;
     if (part->part == BLOCK_HEAD)
         return part->used_before ? stage->mtp_heads + with_heads : stage->head;
     if (part->part == BLOCK_MTP) return part->used_before ? 0 : stage->mtp_modules;
-    return count + (uint32_t)step_part_layers(ranks, part, stage->layer_first, stage->layer_count);
+    return count + step_layers(ranks, stage->layer_first, stage->layer_count).of[part->kind];
 }
 
 /* The share of its rate that the slowest chip of each rank has. */
@@ -216,7 +216,7 @@ int64_t pass_part_ps(const struct ranks *ranks, const struct step_part *part)
     int64_t sum_ps = 0;
     units_wide moved = 0;
     graph_terms_of_part(ranks, part, &terms);
-    graph_derive(&terms, &ranks->plan->model, part->part, part->layer, &derived);
+    graph_derive(&terms, &ranks->plan->model, part->part, &derived);
     graph_steps(&derived.sharded, &derived.backward, &derived.kept, forward, &steps);
     for (uint32_t i = 0; i < steps.count; i++) {
         const struct graph_step *step = &steps.step[i];

@@ -19,7 +19,7 @@ struct pipeline_variant {
     struct lower_part part[2]; /* The parts of two passes that overlap, the forward pass first. */
     uint8_t part_count;
     uint8_t receive; /* enum pipeline_way */
-    uint8_t unused[2];
+    uint8_t unused[4];
 };
 
 enum { PIPELINE_TIED = 2 };
@@ -85,7 +85,7 @@ void pipeline_pass_build(struct pipeline *pipeline, uint32_t index);
 /* Between and behind the passes (pipeline_modules.c). Whether no later pass of the rank adds to the
  * same stage's gradients. */
 bool pipeline_pass_is_last(const struct schedule_rank *list, uint32_t index);
-/* How many modules of each kind a stage has. */
+/* How many of each module a stage has: of layers, how many of each kind. */
 void pipeline_module_counts(const struct pipeline *pipeline, const struct stage *stage,
                             uint32_t ret_counts[MODULE_COUNT]);
 /* Slots of a stage, one for each of its modules. They wait for a message more each, beginning with

@@ -33,6 +33,11 @@ uint32_t pipeline_tied_rank(const struct schedule *schedule, const struct stages
     return schedule_rank_of(schedule, stage, 0);
 }
 
+static bool borrows(const struct model *model, uint32_t layer)
+{
+    return model_layer_kind(model, layer, 0).borrows;
+}
+
 /* A stage has the rows that its layers attend to. */
 static enum status borrowing_check(const struct model *model, const struct stages *stages,
                                    struct error *reterr)
@@ -40,9 +45,9 @@ static enum status borrowing_check(const struct model *model, const struct stage
     for (uint32_t s = 1; s < stages->count; s++) {
         uint32_t const first = stages->stage[s].layer_first;
         uint32_t before = first, behind = first;
-        if (!model_layer_borrows(model, first)) continue;
-        while (model_layer_borrows(model, before)) before--;
-        while (behind < model->layers && model_layer_borrows(model, behind)) behind++;
+        if (!borrows(model, first)) continue;
+        while (borrows(model, before)) before--;
+        while (behind < model->layers && borrows(model, behind)) behind++;
         uint32_t const nearest = before > 0 ? before : behind;
         const char *const name = model->name;
         if (nearest == model->layers)

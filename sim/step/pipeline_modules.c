@@ -1,6 +1,7 @@
 /* What the ranks of a pipeline do with whole stages, between their passes and behind them. */
 #include <string.h>
 
+#include "sim/step/graph_terms.h"
 #include "sim/step/pipeline.h"
 #include "sim/step/stages.h"
 
@@ -18,14 +19,13 @@ void pipeline_module_counts(const struct pipeline *pipeline, const struct stage 
                             uint32_t ret_counts[MODULE_COUNT])
 {
     const struct ranks *ranks = pipeline->lower->ranks;
-    uint32_t const dense = stages_dense_layers(stage, ranks->layer[LAYER_DENSE].count);
     uint32_t const counts[MODULE_COUNT] = {
         [MODULE_EMBEDDING] = stage->embedding || (stage->mtp_modules != 0 && ranks->tie.lookup),
-        [MODULE_LAYER] = dense,
-        [MODULE_EXPERTS] = stage->layer_count - dense,
         [MODULE_MTP] = stage->mtp_modules,
         [MODULE_HEAD] = stage->head && !ranks->tie.here};
+    struct step_layers const layers = step_layers(ranks, stage->layer_first, stage->layer_count);
     memcpy(ret_counts, counts, sizeof counts);
+    memcpy(&ret_counts[MODULE_LAYER], layers.of, sizeof layers.of);
 }
 
 /* Adds slots of the modules of one kind. Modules of one stage are in the order of their places, and
@@ -50,25 +50,40 @@ static void units_add(struct pipeline *pipeline, enum lower_act act, uint32_t co
     }
 }
 
+/* Adds slots of a stage's layers, from the last down. */
+static void layers_add(struct pipeline *pipeline, const struct stage *stage, enum lower_act act,
+                       struct program_block block, uint32_t *arrivals)
+{
+    const struct ranks *ranks = pipeline->lower->ranks;
+    uint32_t run = 0;
+    block.layer_step = -1;
+    for (uint32_t left = stage->layer_count; left > 0; left -= run) {
+        uint32_t const last = stage->layer_first + left - 1;
+        enum lower_module const module = lower_weights_at(ranks, last);
+        run = 1;
+        while (run < left && lower_weights_at(ranks, last - run) == module) run++;
+        block.layer_first = (int32_t)last;
+        units_add(pipeline, act, run, block, module, arrivals);
+    }
+}
+
 void pipeline_modules_add(struct pipeline *pipeline, const struct stage *stage, enum lower_act act,
                           enum program_phase phase, uint32_t microbatch, uint32_t *arrivals)
 {
     /* Of pipelines from the head down; else as the backward pass reduces. */
-    static const enum lower_module orders[2][5] = {
-        {MODULE_HEAD, MODULE_EMBEDDING, MODULE_MTP, MODULE_EXPERTS, MODULE_LAYER},
-        {MODULE_MTP, MODULE_HEAD, MODULE_EXPERTS, MODULE_LAYER, MODULE_EMBEDDING}};
+    static const enum lower_module orders[2][4] = {
+        {MODULE_HEAD, MODULE_EMBEDDING, MODULE_MTP, MODULE_LAYER},
+        {MODULE_MTP, MODULE_HEAD, MODULE_LAYER, MODULE_EMBEDDING}};
+    struct program_block const block = {
+        .phase = phase, .layer_first = -1, .layer_step = 0, .microbatch = microbatch};
     uint32_t counts[MODULE_COUNT];
     pipeline_module_counts(pipeline, stage, counts);
-    int32_t const last = (int32_t)(stage->layer_first + stage->layer_count) - 1;
     for (uint32_t i = 0; i < sizeof orders[0] / sizeof *orders[0]; i++) {
         enum lower_module const module = orders[pipeline->lower->ranks->pp == 1][i];
-        bool const is_layer = module == MODULE_LAYER || module == MODULE_EXPERTS;
-        int32_t const behind = module == MODULE_LAYER ? (int32_t)counts[MODULE_EXPERTS] : 0;
-        struct program_block const block = {.phase = phase,
-                                            .layer_first = is_layer ? last - behind : -1,
-                                            .layer_step = is_layer ? -1 : 0,
-                                            .microbatch = microbatch};
-        units_add(pipeline, act, counts[module], block, module, arrivals);
+        if (module == MODULE_LAYER)
+            layers_add(pipeline, stage, act, block, arrivals);
+        else
+            units_add(pipeline, act, counts[module], block, module, arrivals);
     }
 }
 

@@ -9,19 +9,17 @@
 #include "sim/step/pipeline.h"
 
 /* Equal variants are equal byte by byte. */
-_Static_assert(sizeof(struct lower_part) == 16 + sizeof(struct mtp_position), "without gaps");
+_Static_assert(sizeof(struct lower_part) == 15 + sizeof(struct mtp_position), "without gaps");
 _Static_assert(sizeof(struct pipeline_variant) ==
-                   sizeof(uint64_t) + 2 * sizeof(struct lower_part) + 4,
+                   sizeof(uint64_t) + 2 * sizeof(struct lower_part) + 6,
                "without gaps");
 
 const char *pipeline_module_name(enum lower_module module)
 {
-    static const char *const names[MODULE_COUNT] = {
-        [MODULE_NOTHING] = "stage", [MODULE_EMBEDDING] = "embedding",
-        [MODULE_LAYER] = "layer",   [MODULE_EXPERTS] = "layer",
-        [MODULE_MTP] = "mtp",       [MODULE_MTP_HEAD] = "mtp head",
-        [MODULE_HEAD] = "head"};
-    return names[module];
+    static const char *const names[MODULE_LAYER + 1] = {
+        [MODULE_NOTHING] = "stage",     [MODULE_EMBEDDING] = "embedding", [MODULE_MTP] = "mtp",
+        [MODULE_MTP_HEAD] = "mtp head", [MODULE_HEAD] = "head",           [MODULE_LAYER] = "layer"};
+    return names[lower_is_layer(module) ? MODULE_LAYER : module];
 }
 
 /* The RECEIVE of the message that a variant waits for, or LOWER_NONE. */
@@ -90,8 +88,8 @@ static uint16_t reducing_template(const struct pipeline *pipeline, enum lower_mo
     }
     for (uint32_t i = 0; i < count; i++) {
         const struct lower_part *part = &pipeline->variant[i].part[0];
-        if (part->module == module && part->act == ACT_BACKWARD && part->last &&
-            part->place.first == place.first && part->place.last == place.last)
+        if (lower_weights_module(ranks, part->module) == module && part->act == ACT_BACKWARD &&
+            part->last && part->place.first == place.first && part->place.last == place.last)
             return (uint16_t)i;
     }
     SIM_ASSERT(false);
@@ -131,7 +129,7 @@ static void update_add(struct pipeline *pipeline, enum lower_module module,
 static void reductions_add(struct lower *lower, enum lower_module module)
 {
     struct bucket buckets[LOWER_BUCKETS_MAX];
-    if (module == MODULE_LAYER || module == MODULE_EXPERTS) {
+    if (lower_is_layer(module)) {
         lower_layer_reduce(lower);
         return;
     }
@@ -263,14 +261,31 @@ uint16_t pipeline_rest(struct pipeline *pipeline, enum lower_module module, enum
     return pipeline_template(pipeline, &variant);
 }
 
+/* Templates of all acts of a module. */
+static void rests_build(struct pipeline *pipeline, enum lower_module module,
+                        struct mtp_position place)
+{
+    enum lower_act const end = pipeline->lower->ranks->copies > 1 ? ACT_TIE : ACT_SEND_COPY;
+    for (uint32_t act = ACT_UPDATE; act < end; act++)
+        (void)pipeline_rest(pipeline, module, (enum lower_act)act, place);
+}
+
+/* Layers with equal weights have the templates of the first kind of them. */
+static void layers_rests_build(struct pipeline *pipeline)
+{
+    const struct ranks *ranks = pipeline->lower->ranks;
+    for (uint32_t kind = 0; kind < ranks->kinds.count; kind++)
+        if (ranks->layer[kind].weights == kind)
+            rests_build(pipeline, lower_module_of(kind), (struct mtp_position){false, false});
+}
+
 /* In an order of their own, whatever the passes are. */
 void pipeline_rests_build(struct pipeline *pipeline)
 {
-    static const enum lower_module orders[2][5] = {
-        {MODULE_MTP, MODULE_LAYER, MODULE_EXPERTS, MODULE_EMBEDDING, MODULE_HEAD},
-        {MODULE_MTP, MODULE_HEAD, MODULE_LAYER, MODULE_EXPERTS, MODULE_EMBEDDING}};
+    static const enum lower_module orders[2][4] = {
+        {MODULE_MTP, MODULE_LAYER, MODULE_EMBEDDING, MODULE_HEAD},
+        {MODULE_MTP, MODULE_HEAD, MODULE_LAYER, MODULE_EMBEDDING}};
     const struct ranks *ranks = pipeline->lower->ranks;
-    enum lower_act const end = ranks->copies > 1 ? ACT_TIE : ACT_SEND_COPY;
     struct stage const all = {.layer_count = (uint32_t)ranks->plan->model.layers,
                               .mtp_modules = (uint32_t)ranks->mtp.modules,
                               .embedding = ranks_is_decoder(ranks),
@@ -281,10 +296,12 @@ void pipeline_rests_build(struct pipeline *pipeline)
     for (uint32_t i = 0; i < sizeof orders[0] / sizeof *orders[0]; i++) {
         enum lower_module const module = orders[ranks->pp == 1][i];
         bool const placed = module == MODULE_MTP && ranks->pp == 1;
+        if (module == MODULE_LAYER) {
+            layers_rests_build(pipeline);
+            continue;
+        }
         for (uint32_t k = 0; k < (placed ? counts[module] : counts[module] > 0); k++)
-            for (uint32_t act = ACT_UPDATE; act < end; act++)
-                (void)pipeline_rest(pipeline, module, (enum lower_act)act,
-                                    placed ? mtp_position_at(ranks, k) : no_place);
+            rests_build(pipeline, module, placed ? mtp_position_at(ranks, k) : no_place);
     }
     if (!ranks->tie.apart) return;
     (void)pipeline_rest(pipeline, MODULE_EMBEDDING, ACT_TIE, no_place);

@@ -183,7 +183,7 @@ static enum status model_check(const struct ranks *ranks, struct error *reterr)
         return error_set(reterr, STATUS_LIMIT, "/run/prefetch_layers", "%u is above %d",
                          ranks->plan->prefetch_layers, LAYERS_MAX);
     }
-    return STATUS_OK;
+    return model_layer_kinds_check(model, "/workload/model", reterr);
 }
 
 static enum status tokens_build(struct ranks *ranks, struct error *reterr)
@@ -263,14 +263,12 @@ static enum status rows_build(struct ranks *ranks, struct error *reterr)
     return STATUS_OK;
 }
 
-/* Layers that attend to a window; where sequences fit it they are as any other. */
-static void attends_build(struct ranks *ranks)
+uint64_t ranks_layers_with(const struct ranks *ranks, bool experts)
 {
-    const struct model *model = &ranks->plan->model;
-    ranks->sequences.window_layers = model_window_layers(model, workload_keys(ranks->plan));
-    for (uint64_t layer = 1; layer < model->layers && ranks_layers_attend_apart(ranks); layer++)
-        ranks->sequences.alternations +=
-            ranks_layer_attends(ranks, layer) != ranks_layer_attends(ranks, layer - 1);
+    uint64_t layers = 0;
+    for (uint32_t kind = 0; kind < ranks->kinds.count; kind++)
+        if (ranks->kinds.kind[kind].experts == experts) layers += ranks_layer_count(ranks, kind);
+    return layers;
 }
 
 static enum status mtp_build(struct ranks *ranks, struct error *reterr)
@@ -300,9 +298,9 @@ enum status ranks_make(const struct workload_plan *plan, const struct machine *m
     STATUS_TRY(widths_build(&ranks, reterr));
     if (ranks_serves(&ranks)) inference_replicas_find(&ranks);
     STATUS_TRY(rows_build(&ranks, reterr));
+    ranks.kinds = model_layer_kinds(&plan->model, workload_keys(plan));
     if (ranks_is_decoder(&ranks)) {
         STATUS_TRY(ranks_sequences_build(&ranks, reterr));
-        attends_build(&ranks);
         STATUS_TRY(mtp_build(&ranks, reterr));
     }
     if (model_has_experts(&plan->model)) STATUS_TRY(routing_build(&ranks, reterr));

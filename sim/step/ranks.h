@@ -51,25 +51,16 @@ struct ranks_end {
     uint64_t matrix;      /* Elements of the matrix of the vocabulary alone. */
 };
 
-/* Layers of a model that are alike. */
+/* Weights of a layer. */
 struct ranks_layer {
     struct bucket bucket[LAYER_BUCKETS_MAX]; /* In the order of the forward pass. */
     uint32_t bucket_count;
     uint64_t place_elements[MATRICES_MAX]; /* With the norm's, on the in-projections. */
     uint32_t mixer_places;                 /* Places of the block that mixes tokens, a bit each. */
     uint32_t expert_places;                /* Places of experts' own matrices, a bit each. */
-    uint64_t count;                        /* 0: the model has none. */
-    uint64_t lent_bytes; /* Bytes of the buckets that layers without K and V of their own lack. */
-    bool experts;
     bool sums_parts; /* Ranks of tp have parts of some weights' gradients, which are added up. */
+    uint8_t weights; /* The first kind of layers that has the same buckets. */
 };
-
-/* The first layers of a model have one MLP each, the others experts; a model may have one kind. */
-enum { LAYER_DENSE, LAYER_MOE, LAYER_KINDS };
-
-/* How a layer attends, where layers of a model differ in it: a bit each. Layers with the same bits
- * have the same attention. */
-enum { ATTENDS_IN_WINDOW = 1, ATTENDS_TO_BORROWED = 2, ATTENDS_KINDS = 4 };
 
 /* Letters of the mesh as sharded arrays have them; see above. */
 struct ranks_axes {
@@ -106,10 +97,8 @@ struct ranks_sequences {
     struct graph_sequence of; /* What one rank attends with, in a layer without a window. */
     uint32_t parts;           /* Ranks that share a sequence. */
     struct group group;       /* The ranks that share a sequence. */
-    uint64_t kv_heads;      /* KV heads that a rank attends with: of its own, or some of theirs. */
-    const char *ring_name;  /* The algorithm by which keys pass round, where they do. */
-    uint64_t window_layers; /* Layers whose queries have fewer keys: model.window. */
-    uint64_t alternations;  /* Layers that attend in another way than the layer before them. */
+    uint64_t kv_heads;     /* KV heads that a rank attends with: of its own, or some of theirs. */
+    const char *ring_name; /* The algorithm by which keys pass round, where they do. */
 };
 
 /* What ends of the model have in common. */
@@ -154,8 +143,9 @@ struct ranks {
     uint32_t pass;                    /* The pass of a step of inference that the rows are of. */
     struct inference_ranks inference; /* Where ranks_serves(). */
     struct routing experts;
-    struct ranks_layer layer[LAYER_KINDS];
-    struct ranks_end end[BLOCK_PART_COUNT]; /* [part]: embedding, head, a module's own. */
+    struct layer_kinds kinds;                  /* Kinds of the model's layers. */
+    struct ranks_layer layer[LAYER_KINDS_MAX]; /* [kind] */
+    struct ranks_end end[BLOCK_PART_COUNT];    /* [part]: embedding, head, a module's own. */
     struct ranks_mtp mtp;
     struct ranks_tie tie;
 };
@@ -213,30 +203,10 @@ static inline bool ranks_is_unfused(const struct ranks *ranks)
     return ranks->plan->attention.kernel != WORKLOAD_KERNEL_FLASH;
 }
 
-static inline bool ranks_layer_is_windowed(const struct ranks *ranks, uint64_t layer)
+/* The kind of a layer, by its place in `kinds`. */
+static inline uint32_t ranks_kind_at(const struct ranks *ranks, uint64_t layer)
 {
-    return ranks->sequences.window_layers != 0 &&
-           model_layer_is_windowed(&ranks->plan->model, layer);
-}
-
-/* LAYER_DENSE or LAYER_MOE. */
-static inline uint32_t ranks_layer_kind(const struct ranks *ranks, uint64_t layer)
-{
-    return layer < model_dense_layers(&ranks->plan->model) ? LAYER_DENSE : LAYER_MOE;
-}
-
-/* Bits of ATTENDS_IN_WINDOW and what follows it. */
-static inline uint8_t ranks_layer_attends(const struct ranks *ranks, uint64_t layer)
-{
-    bool const windowed = ranks_layer_is_windowed(ranks, layer);
-    bool const borrows = model_layer_borrows(&ranks->plan->model, layer);
-    return (windowed ? ATTENDS_IN_WINDOW : 0) | (borrows ? ATTENDS_TO_BORROWED : 0);
-}
-
-/* Whether layers of a model may attend in several ways. */
-static inline bool ranks_layers_attend_apart(const struct ranks *ranks)
-{
-    return ranks->sequences.window_layers != 0 || ranks->plan->model.attends.borrows != NULL;
+    return layer_kinds_at(&ranks->kinds, &ranks->plan->model, layer);
 }
 
 /* Refuses what does not divide, with the nearest amounts that would. */
@@ -311,25 +281,24 @@ static inline bool ranks_offloads_activations(const struct ranks *ranks)
            ranks->plan->offload == WORKLOAD_OFFLOAD_BOTH;
 }
 
-/* The kind of the last layer, before the head. */
+/* The kind of the last layer, and of the layers of modules that predict further tokens. */
 static inline uint32_t ranks_last_kind(const struct ranks *ranks)
 {
-    return ranks->layer[LAYER_MOE].count != 0 ? LAYER_MOE : LAYER_DENSE;
+    return ranks_kind_at(ranks, ranks->plan->model.layers - 1);
 }
 
-/* Layers of a kind, layers of modules that predict further tokens included. A module's layer is of
- * the last layer's kind. */
+/* Layers of a kind, layers of modules that predict further tokens included. */
 static inline uint64_t ranks_layer_count(const struct ranks *ranks, uint32_t kind)
 {
     bool const last = kind == ranks_last_kind(ranks);
-    return ranks->layer[kind].count + (last ? ranks->mtp.modules : 0);
+    return ranks->kinds.layers[kind] + (last ? ranks->mtp.modules : 0);
 }
+
+/* Layers that have experts, or that have none, counted so. */
+uint64_t ranks_layers_with(const struct ranks *ranks, bool experts);
 
 /* Ranks that the machine's axes have, of which an axis of the mesh lies on all or a part. */
 uint64_t ranks_room(const struct ranks *ranks, enum mesh_role role);
-
-/* Bytes of weights that layers without K and V lack, among `count` layers from `layer_first` on. */
-uint64_t ranks_lent_bytes(const struct ranks *ranks, uint64_t layer_first, uint64_t count);
 
 /* Refused (pipeline_check.c): what no pipeline can have, stages that the model cannot be split
  * into, a schedule that takes another number of microbatches: whatever the batch is. */
@@ -344,7 +313,10 @@ static inline const struct replicas *ranks_replicas(const struct ranks *ranks, b
 /* Whether ranks of tp have parts of weights' gradients, which are added up before all else. */
 static inline bool ranks_sums_parts(const struct ranks *ranks)
 {
-    return ranks->layer[LAYER_DENSE].sums_parts || ranks->layer[LAYER_MOE].sums_parts;
+    bool sums = false;
+    for (uint32_t kind = 0; kind < ranks->kinds.count; kind++)
+        sums = sums || ranks->layer[kind].sums_parts;
+    return sums;
 }
 
 /* Ranks that the model's width is split over. */

@@ -117,15 +117,16 @@ static void vectors_add(struct matrices *matrices)
     elements_add(matrices, matrices->first[0],
                  vector_share(ranks, graph_attention_vectors(graph, model)));
     elements_add(matrices, matrices->first[graph->block_count - 1],
-                 matrices->layer->experts ? router : vector_share(ranks, model->vectors.mlp));
+                 graph->terms->layer.experts ? router : vector_share(ranks, model->vectors.mlp));
 }
 
 /* Ops of matrices have their places in the order of the forward pass. */
-static void layer_build(const struct ranks *ranks, const struct graph_derived *derived,
-                        struct ranks_layer *layer)
+static struct ranks_layer layer_build(const struct ranks *ranks,
+                                      const struct graph_derived *derived)
 {
     const struct graph *graph = &derived->graph;
-    struct matrices matrices = {.ranks = ranks, .graph = graph, .layer = layer};
+    struct ranks_layer layer = {.bucket_count = 0};
+    struct matrices matrices = {.ranks = ranks, .graph = graph, .layer = &layer};
     uint8_t place = 0;
     memset(matrices.first, GRAPH_NONE, sizeof matrices.first);
     memset(matrices.bucket, GRAPH_NONE, sizeof matrices.bucket);
@@ -140,29 +141,35 @@ static void layer_build(const struct ranks *ranks, const struct graph_derived *d
     }
     vectors_add(&matrices);
     for (uint8_t b = 0; b < graph->block_count; b++)
-        layer->sums_parts |= graph_partial_of(&derived->sharded, &derived->backward, b).ranks > 1;
+        layer.sums_parts |= graph_partial_of(&derived->sharded, &derived->backward, b).ranks > 1;
+    return layer;
 }
 
-/* Layers without K and V of their own have fewer weights than the others of their kind. */
-static uint64_t lent_bytes_of(const struct ranks *ranks, const struct graph_derived *derived,
-                              const struct ranks_layer *layer)
+static bool buckets_equal(const struct bucket *one, const struct bucket *other)
 {
-    struct ranks_layer borrower = {.experts = layer->experts};
-    uint64_t bytes = 0;
-    layer_build(ranks, derived, &borrower);
-    for (uint32_t u = 0; u < layer->bucket_count; u++)
-        bytes += bucket_bytes(&layer->bucket[u]) - bucket_bytes(&borrower.bucket[u]);
-    return bytes;
+    return memcmp(one->name, other->name, sizeof one->name) == 0 && one->places == other->places &&
+           one->elements == other->elements && one->format == other->format &&
+           one->experts == other->experts;
 }
 
-uint64_t ranks_lent_bytes(const struct ranks *ranks, uint64_t layer_first, uint64_t count)
+/* Whether two layers have the same weights, which are then gathered, reduced and updated alike. */
+static bool weights_equal(const struct ranks_layer *one, const struct ranks_layer *other)
 {
-    const struct model *model = &ranks->plan->model;
-    uint64_t bytes = 0;
-    for (uint64_t layer = layer_first; layer < layer_first + count; layer++)
-        if (model_layer_borrows(model, layer))
-            bytes += ranks->layer[ranks_layer_kind(ranks, layer)].lent_bytes;
-    return bytes;
+    bool equal =
+        one->bucket_count == other->bucket_count && one->sums_parts == other->sums_parts &&
+        memcmp(one->place_elements, other->place_elements, sizeof one->place_elements) == 0;
+    for (uint32_t u = 0; equal && u < one->bucket_count; u++)
+        equal = buckets_equal(&one->bucket[u], &other->bucket[u]);
+    return equal;
+}
+
+static void weights_find(struct ranks *ranks)
+{
+    for (uint8_t kind = 0; kind < ranks->kinds.count; kind++) {
+        uint8_t same = 0;
+        while (same < kind && !weights_equal(&ranks->layer[same], &ranks->layer[kind])) same++;
+        ranks->layer[kind].weights = same;
+    }
 }
 
 /* --- Ends --- */
@@ -211,28 +218,23 @@ static void ends_complete(struct ranks *ranks)
 static enum status parts_build(struct ranks *ranks, bool ends, struct error *reterr)
 {
     const struct model *model = &ranks->plan->model;
-    uint64_t const dense = model_dense_layers(model);
     struct step_part part[STEP_PARTS_MAX];
     units_wide bytes = 0;
-    ranks->layer[LAYER_DENSE] = (struct ranks_layer){.count = dense};
-    ranks->layer[LAYER_MOE] = (struct ranks_layer){.count = model->layers - dense, .experts = true};
     uint32_t const count = step_parts(ranks, part);
     for (uint32_t i = 0; i < count; i++) {
         enum block_part const which = part[i].part;
-        struct ranks_layer *layer = &ranks->layer[part[i].kind];
         struct graph_terms terms;
         struct graph_derived derived;
         if (which != BLOCK_LAYER && !ends) continue;
         graph_terms_of_part(ranks, &part[i], &terms);
-        graph_derive(&terms, model, which, part[i].layer, &derived);
+        graph_derive(&terms, model, which, &derived);
         STATUS_TRY(limits_part_check(ranks, &derived, part[i].count, &bytes, reterr));
-        if (which != BLOCK_LAYER)
+        if (which == BLOCK_LAYER)
+            ranks->layer[part[i].kind] = layer_build(ranks, &derived);
+        else
             ranks->end[which] = end_build(ranks, &derived.graph, which);
-        else if (layer->bucket_count == 0)
-            layer_build(ranks, &derived, layer);
-        else if ((part[i].attends & ATTENDS_TO_BORROWED) != 0)
-            layer->lent_bytes = lent_bytes_of(ranks, &derived, layer);
     }
+    weights_find(ranks);
     return STATUS_OK;
 }
 

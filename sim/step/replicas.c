@@ -34,7 +34,7 @@ static uint64_t times_of(const struct ranks *ranks, const struct step_part *part
     if (part->part == BLOCK_EMBEDDING) return stage == 0;
     if (part->part == BLOCK_HEAD) return stage + 1 == ranks->pp && ranks_has_head(ranks);
     if (part->part == BLOCK_MTP) return 0;
-    return step_part_layers(ranks, part, first, layers_before(ranks, stage + 1) - first);
+    return step_layers(ranks, first, layers_before(ranks, stage + 1) - first).of[part->kind];
 }
 
 /* The time of the pass of `ranks` on each stage. */

@@ -282,10 +282,3 @@ bool stages_mtp_apart(const char *layout)
     const char *last = layout == NULL ? NULL : strrchr(layout, 'm');
     return last != NULL && strchr(last, '|') != NULL;
 }
-
-uint32_t stages_dense_layers(const struct stage *stage, uint64_t dense)
-{
-    if (dense <= stage->layer_first) return 0;
-    uint64_t const left = dense - stage->layer_first;
-    return left < stage->layer_count ? (uint32_t)left : stage->layer_count;
-}

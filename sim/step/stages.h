@@ -54,8 +54,4 @@ enum status stages_layout(struct arena *arena, const struct workload_plan *plan,
  * layout does not. */
 bool stages_mtp_apart(const char *layout);
 
-/* How many layers of a stage are among the model's first `dense` layers. They come first in the
- * stage. */
-uint32_t stages_dense_layers(const struct stage *stage, uint64_t dense);
-
 #endif

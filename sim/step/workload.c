@@ -7,8 +7,8 @@
 #include "sim/step/counts_parts.h"
 #include "sim/step/pipeline.h"
 
-/* Embedding, first, middle and last layers of both kinds, head; and one whose gather waits
- * otherwise splits a row of layers in three. */
+/* Embedding, first, middle and last layers, head; and one whose gather waits otherwise splits a row
+ * of layers in three. Changes of kind come in addition. */
 enum { BLOCKS_A_PASS = 8 };
 
 /* Templates of one stage, before its slots: of forward passes first those that gather nothing
@@ -38,14 +38,15 @@ static enum status role_begin(struct pipeline *pipeline, uint32_t rank, struct p
         pipeline_module_counts(pipeline, stage, counts);
         for (uint32_t m = 0; m < MODULE_COUNT; m++) modules[m] += counts[m];
         if (stage->layer_count > layers) layers = stage->layer_count;
-        most += MODULE_COUNT + ranks->mtp.modules; /* Updates. */
+        /* Updates. */
+        most += MODULE_COUNT + ranks->mtp.modules +
+                units_smaller(ranks->kinds.changes, stage->layer_count);
         /* What goes to another copy; reductions, and what comes from there; and a gather behind
          * each of them that waits otherwise. */
         if (ranks->pp > 1) most += 5 * MODULE_COUNT + 3 * (uint64_t)stage->layer_count;
     }
-    uint64_t const alternations = units_smaller(ranks->sequences.alternations, layers);
-    most +=
-        (uint64_t)schedule->rank[rank].count * (BLOCKS_A_PASS + ranks->mtp.modules + alternations);
+    uint64_t const changes = units_smaller(ranks->kinds.changes, layers);
+    most += (uint64_t)schedule->rank[rank].count * (BLOCKS_A_PASS + ranks->mtp.modules + changes);
     STATUS_TRY(arena_try(pipeline->lower->build.arena, most, sizeof *made->block, &memory, reterr));
     *made = (struct pipeline_role){.list = &schedule->rank[rank],
                                    .block = memory,
@@ -58,8 +59,6 @@ static enum status role_begin(struct pipeline *pipeline, uint32_t rank, struct p
             const struct stage *stage = &pipeline->stages.stage[s];
             role->resident_bytes[PROGRAM_MEMORY_CACHE] +=
                 inference_cache_bytes(ranks, stage->layer_first, stage->layer_count);
-            role->resident_bytes[PROGRAM_MEMORY_PARAMETERS] -=
-                ranks_lent_bytes(ranks, stage->layer_first, stage->layer_count);
         }
     return STATUS_OK;
 }

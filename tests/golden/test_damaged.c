@@ -75,8 +75,8 @@ static enum status model_say(struct arena *arena, const struct strbuf *text, str
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         strbuf_add(said, " %llu", (unsigned long long)numbers[i]);
     for (uint64_t layer = 0; layer < model.layers && layer < 128; layer++)
-        strbuf_add(said, " %d%d", model_layer_is_windowed(&model, layer),
-                   model_layer_borrows(&model, layer));
+        strbuf_add(said, " %d%d", model_layer_kind(&model, layer, UINT64_MAX).windowed,
+                   model_layer_kind(&model, layer, UINT64_MAX).borrows);
     if (model.norms.qk != MODEL_QK_NORMS_NONE) strbuf_add(said, " qk%d", (int)model.norms.qk);
     if (model.parallel) strbuf_add(said, " parallel");
     return STATUS_OK;

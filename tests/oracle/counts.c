@@ -61,8 +61,8 @@ static struct letters letters_of(const struct ranks *ranks, const struct machine
     x.in_weights = (double)oracle_width(ranks) * columns * (1 + x.gated);
     x.out_weights = (double)oracle_width(ranks) * columns;
     x.tmp = x.mid = x.rows * columns * (1 + x.gated);
-    x.dense = (double)ranks_layer_count(ranks, LAYER_DENSE);
-    x.sparse = (double)ranks_layer_count(ranks, LAYER_MOE);
+    x.dense = (double)ranks_layers_with(ranks, false);
+    x.sparse = (double)ranks_layers_with(ranks, true);
     x.layer_elements = x.in_weights + x.out_weights;
     if (llama) {
         double const head = (double)plan->model.head_width;
@@ -272,10 +272,9 @@ static void count_weights(const struct letters *x, struct workload_counts *count
                                  : plan->gather == WORKLOAD_GATHER_LAYER ? 1
                                                                          : UINT64_C(1) + llama;
     uint64_t const expert_units = oracle_expert_units(x);
-    uint64_t const units =
-        ranks_layer_count(ranks, LAYER_DENSE) * layer_units +
-        ranks_layer_count(ranks, LAYER_MOE) * (oracle_sparse_units(x) - expert_units);
-    uint64_t const of_experts = ranks_layer_count(ranks, LAYER_MOE) * expert_units;
+    uint64_t const units = ranks_layers_with(ranks, false) * layer_units +
+                           ranks_layers_with(ranks, true) * (oracle_sparse_units(x) - expert_units);
+    uint64_t const of_experts = ranks_layers_with(ranks, true) * expert_units;
     uint64_t const owned = llama ? UINT64_C(2) - tied + ranks->mtp.modules + ranks->tie.lookup : 0;
     double const layers = x->dense * x->layer_elements + x->sparse * x->sparse_elements;
     /* Without what oracle_predictors() counts. */
@@ -317,7 +316,7 @@ static void count_activations(const struct letters *x, struct workload_counts *c
     const struct workload_plan *plan = ranks->plan;
     bool const llama = ranks_is_decoder(ranks);
     uint64_t const layers = plan->model.layers + ranks->mtp.modules;
-    uint64_t const mlps = ranks_layer_count(ranks, LAYER_DENSE), attentions = layers * llama;
+    uint64_t const mlps = ranks_layers_with(ranks, false), attentions = layers * llama;
     uint64_t const ends =
         llama ? UINT64_C(2) : 0; /* Embedding and head: one of each kind a pass. */
     bool const parts = ranks_keeps_parts(ranks);

@@ -181,7 +181,7 @@ static void count_traffic(const struct letters *x, const struct expert_letters *
 {
     const struct ranks *ranks = x->ranks;
     const struct routing *experts = &ranks->experts;
-    uint64_t const layers = ranks->plan->accumulate * ranks_layer_count(ranks, LAYER_MOE);
+    uint64_t const layers = ranks->plan->accumulate * ranks_layers_with(ranks, true);
     uint64_t const block = x->again > 0, big = x->attention_again > 0 && !block;
     uint64_t const outs = 2 + (x->whole > 0); /* Ways back, of what experts give or gradients. */
     if (experts->ranks > 1) {
@@ -217,7 +217,7 @@ static void count_traffic(const struct letters *x, const struct expert_letters *
     if (ranks->plan->activations == WORKLOAD_ACTIVATIONS_TOKENS) {
         bool const once = ranks->replicas.gradient_shards == 1;
         uint64_t const of_router =
-            ranks_layer_count(ranks, LAYER_MOE) * (once ? ranks->copies : ranks->plan->accumulate);
+            ranks_layers_with(ranks, true) * (once ? ranks->copies : ranks->plan->accumulate);
         tp->all_reduce_count += of_router;
         tp->all_reduce_bytes += (double)of_router * e->router * x->g;
     }

@@ -37,8 +37,7 @@ void oracle_overheads_saved(const struct letters *x, struct workload_counts *cou
 void oracle_overheads(const struct letters *x, struct workload_counts *counts)
 {
     const struct ranks *ranks = x->ranks;
-    uint64_t const layers[LAYER_KINDS] = {ranks_layer_count(ranks, LAYER_DENSE),
-                                          ranks_layer_count(ranks, LAYER_MOE)};
+    uint64_t layers[LAYER_KINDS_MAX] = {0};
     uint64_t resident[PROGRAM_MEMORY_COUNT] = {0};
     if (!overheads_count(ranks)) return;
     double const kept =
@@ -52,6 +51,8 @@ void oracle_overheads(const struct letters *x, struct workload_counts *counts)
         counts->memory.master_bytes = overheads_of_fsdp(ranks)
                                           ? ranks->copies * kept * (FP32 - x->w)
                                           : oracle_state_elements(x) * FP32;
+    for (uint32_t kind = 0; kind < ranks->kinds.count; kind++)
+        layers[kind] = ranks_layer_count(ranks, kind);
     overheads_chip(ranks, layers, resident);
     for (uint32_t kind = 0; kind < PROGRAM_MEMORY_COUNT; kind++)
         counts->held_anyway.fixed_bytes += (double)resident[kind];

@@ -15,7 +15,7 @@ void oracle_scores_letters(struct letters *x)
     /* Causal, the first w of T queries have w·(w + 1)/2 keys, the others w each. */
     double const in_window = causal ? window - window * (window - 1) / 2 / keys : window;
     x->scores = queries * (causal ? pairs / 2 : keys);
-    x->windowed = (double)ranks->sequences.window_layers;
+    x->windowed = (double)model_window_layers(&ranks->plan->model, ranks->kinds.keys);
     x->all_scores = (x->layers - x->windowed) * x->scores + x->windowed * queries * in_window;
     x->all_mean_scores = (x->layers - x->windowed) * mean + x->windowed * queries * in_window;
     x->all_useful_scores = x->all_mean_scores * x->useful_heads;

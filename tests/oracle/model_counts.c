@@ -93,8 +93,9 @@ struct model_counts oracle_model_count(const struct model *model)
     counts.active = counts.total - counts.expert_layers * idle;
     /* DeepSeek-V3 (arXiv 2412.19437), 2.2: both inputs are normed, and projected from 2D to D; a
      * layer like the last; a norm before the head. */
+    uint64_t const last = counts.expert_layers > 0 ? layer : both + counts.mlp_layer;
     counts.mtp_modules =
-        model->mtp_modules * (2 * model->width * model->width + 3 * counts.norm_final + layer);
+        model->mtp_modules * (2 * model->width * model->width + 3 * counts.norm_final + last);
     counts.mtp_active = counts.mtp_modules + model->mtp_modules * model->vocabulary * model->width -
                         model->mtp_modules * idle;
     return counts;

@@ -121,7 +121,7 @@ static uint64_t keys_counted(const struct model *model, uint64_t length, bool ca
     for (uint64_t layer = 0; layer < model->layers; layer++)
         for (uint64_t query = 0; query < length; query++) {
             uint64_t met = causal ? query + 1 : length;
-            if (model_layer_is_windowed(model, layer) && met > model->attends.window)
+            if (model_layer_kind(model, layer, UINT64_MAX).windowed && met > model->attends.window)
                 met = model->attends.window;
             keys += met;
         }

@@ -57,7 +57,7 @@ static inline void blocks_derive(const struct workload_case *made, struct blocks
     struct blocks_layer *layer = ret_layer;
     graph_ranks(&made->plan, &made->machine, &made->mesh, &layer->ranks);
     graph_layer_terms(&layer->ranks, 0, &layer->terms);
-    graph_derive(&layer->terms, &made->plan.model, BLOCK_LAYER, 0, &layer->of);
+    graph_derive(&layer->terms, &made->plan.model, BLOCK_LAYER, &layer->of);
 }
 
 static inline void blocks_steps(const struct blocks_layer *layer, bool backward,

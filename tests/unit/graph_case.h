@@ -36,8 +36,7 @@ static uint32_t graph_steps_held;
 static inline void graph_layer_terms(const struct ranks *ranks, uint64_t layer,
                                      struct graph_terms *ret_terms)
 {
-    struct step_part const part = {.part = BLOCK_LAYER,
-                                   .attends = ranks_layer_attends(ranks, layer)};
+    struct step_part const part = {.part = BLOCK_LAYER, .kind = ranks_kind_at(ranks, layer)};
     graph_terms_of_part(ranks, &part, ret_terms);
 }
 
@@ -50,8 +49,7 @@ static inline void graph_cases_build(const struct ranks *ranks, struct graph_cas
         struct graph_case *made = &ret_cases->part[i];
         made->which = parts[i];
         graph_terms_of_part(&ret_cases->ranks, &parts[i], &made->terms);
-        block_write_part(&made->terms, &ranks->plan->model, parts[i].part, parts[i].layer,
-                         &made->graph);
+        block_write_part(&made->terms, &ranks->plan->model, parts[i].part, &made->graph);
         graph_shard(&made->graph, &made->sharded);
         graph_backward(&made->sharded, &made->backward);
         graph_remat(&made->sharded, &made->backward, &made->kept);
@@ -166,7 +164,7 @@ static inline bool graph_template_hold(const char *name, const struct graph_case
     for (uint32_t i = 0; i < cases->count; i++) {
         const struct graph_case *made = &cases->part[i];
         if (made->which.part != BLOCK_LAYER ||
-            (made->which.kind == LAYER_MOE) != graph_template_has_experts(template))
+            made->terms.layer.experts != graph_template_has_experts(template))
             continue;
         graph_steps(&made->sharded, &made->backward, &made->kept, request, &steps);
         if (!graph_template_is(program, &matched)) continue;

@@ -64,7 +64,7 @@ static void layer_make_of(const struct model *model, const char *fusion, struct 
                        &case_error));
     layer->rows = ranks.rows;
     graph_layer_terms(&ranks, LAYER, &layer->terms);
-    block_write_part(&layer->terms, &layer->made.plan.model, BLOCK_LAYER, LAYER, &layer->graph);
+    block_write_part(&layer->terms, &layer->made.plan.model, BLOCK_LAYER, &layer->graph);
     graph_shard(&layer->graph, &layer->sharded);
 }
 

@@ -315,7 +315,7 @@ static void derived_print(struct strbuf *text)
 static void layer_print(bool other, struct strbuf *text)
 {
     struct graph_case *made = &made_case;
-    block_write_layer(&made->terms, &ranks.plan->model, 0, &made->graph);
+    block_write_layer(&made->terms, &ranks.plan->model, &made->graph);
     for (uint8_t i = 0; other && i < made->graph.op_count; i++)
         if (made->graph.op[i].kind == &op_kind_matmul) made->graph.op[i].kind = &other_kind;
     graph_shard(&made->graph, &made->sharded);

@@ -34,7 +34,7 @@ static void parts_mark(const struct workload_case *made)
     for (uint32_t i = 0; i < sizeof layers / sizeof *layers; i++) {
         graph_layer_terms(&ranks, layers[i], &terms);
         for (uint32_t part = BLOCK_EMBEDDING; part <= BLOCK_MTP; part++) {
-            block_write_part(&terms, model, (enum block_part)part, layers[i], &graph);
+            block_write_part(&terms, model, (enum block_part)part, &graph);
             graph_mark(&graph);
         }
     }

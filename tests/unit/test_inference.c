@@ -438,7 +438,7 @@ static void scores_of_prompts_are_counted_by_hand(void **state)
 static void places_are(const struct ranks *ranks, const struct ranks *alone, uint32_t further)
 {
     uint32_t const before = (1U << 2) - 1;
-    for (uint32_t kind = 0; kind < LAYER_KINDS; kind++) {
+    for (uint32_t kind = 0; kind < LAYER_KINDS_MAX; kind++) {
         const struct ranks_layer *one = &ranks->layer[kind], *other = &alone->layer[kind];
         assert_int_equal(one->bucket_count, other->bucket_count);
         for (uint32_t u = 0; u < one->bucket_count; u++) {

@@ -120,8 +120,8 @@ static void passes_that_differ_in_one_term_are_not_alike(void **state)
     (void)state;
     for (uint32_t windowed = 0; windowed < 2; windowed++)
         for (uint32_t field = 0; field < FLAGS + COUNTS; field++) {
-            uint8_t const attends = windowed ? ATTENDS_IN_WINDOW : 0,
-                          otherwise = windowed ? 0 : ATTENDS_IN_WINDOW;
+            struct layer_kind const layer = {.windowed = windowed == 1},
+                                    otherwise = {.windowed = windowed == 0};
             struct inference_ranks const one = {.tokens = 8};
             struct inference_ranks other = one;
             struct graph_served *answer = &other.served[INFERENCE_DECODES][windowed],
@@ -148,16 +148,16 @@ static void passes_that_differ_in_one_term_are_not_alike(void **state)
                                               &ask->count,
                                               &ask->longest,
                                               &ask->paired};
-            assert_true(inference_alike(&one, &other, BLOCK_LAYER, attends));
+            assert_true(inference_alike(&one, &other, BLOCK_LAYER, layer));
             if (field < FLAGS)
                 *flags[field] = true;
             else
                 *counts[field - FLAGS] = 1;
-            if (inference_alike(&one, &other, BLOCK_LAYER, attends))
+            if (inference_alike(&one, &other, BLOCK_LAYER, layer))
                 fail_msg("field %u of window %u", field, windowed);
             bool const of_window = field >= FLAGS + OF_PARTS;
             assert_int_equal(inference_alike(&one, &other, BLOCK_LAYER, otherwise), of_window);
-            assert_true(inference_alike(&one, &other, BLOCK_EMBEDDING, attends));
+            assert_true(inference_alike(&one, &other, BLOCK_EMBEDDING, layer));
         }
 }
 

@@ -206,7 +206,7 @@ static void an_embedding_with_a_norm_is_counted_whole(void **state)
     graph_dimensions_begin(&model, &terms);
     embedding = (struct graph){.terms = &terms};
     block_write(&normed_lookup, &model, &embedding);
-    block_write_part(&terms, &model, BLOCK_HEAD, 0, &head);
+    block_write_part(&terms, &model, BLOCK_HEAD, &head);
     graph_ends_count(&embedding, &head, &model, &counts);
     uint64_t const norm = 2 * model.width; /* Scales and biases. */
     assert_int_equal(counts.norm_embedding, norm);

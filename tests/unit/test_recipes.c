@@ -51,7 +51,7 @@ static void layer_make(const char *chip, const char *stack, const char *recipe, 
                        &case_error));
     layer->rows = ranks.rows;
     graph_layer_terms(&ranks, LAYER, &layer->terms);
-    graph_derive(&layer->terms, &layer->made.plan.model, BLOCK_LAYER, LAYER, &layer->derived);
+    graph_derive(&layer->terms, &layer->made.plan.model, BLOCK_LAYER, &layer->derived);
     for (uint32_t way = 0; way < 2; way++)
         graph_steps(&layer->derived.sharded, &layer->derived.backward, &layer->derived.kept,
                     (struct graph_request){.backward = way == 1}, &layer->steps[way]);

@@ -62,7 +62,7 @@ static void a_share_factor_says_which_layers_borrow(void **state)
         assert_int_equal(model.layers, strlen(rows[i].layers));
         for (uint64_t layer = 0; layer < model.layers; layer++) {
             bool const borrows = rows[i].layers[layer] == 'b';
-            assert_int_equal(model_layer_borrows(&model, layer), borrows);
+            assert_int_equal(model_layer_kind(&model, layer, 0).borrows, borrows);
             borrowing += borrows;
         }
         assert_int_equal(model_borrowing_layers(&model), borrowing);

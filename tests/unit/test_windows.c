@@ -95,7 +95,7 @@ static void windows_are_those_of_transformers(void **state)
         uint64_t windowed = 0;
         for (uint64_t layer = 0; layer < 4; layer++) {
             bool const slides = rows[i].layers[layer] == 's';
-            assert_int_equal(model_layer_is_windowed(&model, layer), slides);
+            assert_int_equal(model_layer_kind(&model, layer, UINT64_MAX).windowed, slides);
             windowed += slides;
         }
         assert_int_equal(model_window_layers(&model, UINT64_MAX), windowed);

@@ -105,7 +105,7 @@ static void weights_travel_as_they_are_counted(void **state)
         made.plan.model.norms.biases = variant % 2;
         blocks_derive(&made, &layer);
         bool const experts = model_has_experts(&made.plan.model);
-        const struct ranks_layer *weights = &layer.ranks.layer[experts ? 1 : 0];
+        const struct ranks_layer *weights = &layer.ranks.layer[ranks_last_kind(&layer.ranks)];
         for (uint32_t u = 0; u < weights->bucket_count; u++)
             elements += weights->bucket[u].elements;
         struct model_counts const counts = model_count(&made.plan.model);

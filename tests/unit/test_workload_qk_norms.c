@@ -139,8 +139,8 @@ static void attention_reads_what_the_norm_gives(void **state)
         graph_ranks(&made.plan, &made.machine, &made.mesh, &layer.ranks);
         graph_layer_terms(&layer.ranks, 0, &layer.terms);
         struct graph_terms terms = layer.terms;
-        terms.borrows = pass == 1;
-        block_write_layer(&terms, &made.plan.model, 0, &graph);
+        terms.layer.borrows = pass == 1;
+        block_write_layer(&terms, &made.plan.model, &graph);
         const struct graph_op *norm = op_named(&graph, pass == 1 ? "QNorm" : "QKNorm");
         const struct graph_op *reader = op_named(&graph, pass == 2 ? "append" : "flash");
         assert_non_null(norm);
@@ -167,7 +167,7 @@ static void weights_travel_as_they_are_counted(void **state)
         blocks_build(&made, 0, qk_norms_set, kind);
         blocks_derive(&made, &layer);
         bool const experts = model_has_experts(&made.plan.model);
-        const struct ranks_layer *bucketed = &layer.ranks.layer[experts ? 1 : 0];
+        const struct ranks_layer *bucketed = &layer.ranks.layer[ranks_last_kind(&layer.ranks)];
         for (uint32_t u = 0; u < bucketed->bucket_count; u++)
             elements += bucketed->bucket[u].elements;
         struct model_counts const counts = model_count(&made.plan.model);

@@ -25,10 +25,9 @@
 #include "sim/model/model.h"
 #include "workloads/blocks/cached.h"
 
-static bool applies(const struct graph_terms *terms, const struct model *model, uint64_t layer)
+static bool applies(const struct graph_terms *terms, const struct model *model)
 {
     (void)terms;
-    (void)layer;
     return model->kind == MODEL_DECODER && model->latent.kv_rank == 0 && !model->parallel;
 }
 
@@ -127,7 +126,7 @@ static tensor with_cache_write(struct graph *g, const struct attention_heads *he
         .result = "A[B_ZXW, N_YW, H]",
     };
     bool const rings = g->terms->sequence.rings, own = g->terms->cache.own_rows;
-    bool const borrows = g->terms->borrows;
+    bool const borrows = g->terms->layer.borrows;
     if (!borrows)
         graph_op(g, &op_kind_append, "append", 2, (const tensor[]){heads->k, heads->v})
             ->as.rotated = (struct graph_rotated){{heads->rotated.of[1], GRAPH_NONE}};
@@ -161,7 +160,7 @@ static tensor ulysses_with_cache_write(struct graph *g, const struct attention_h
 static void norm_write(struct graph *g, const struct model *model, struct attention_heads *heads)
 {
     const struct fusion *fusion = g->terms->policy.fusion;
-    bool const each = model->norms.qk == MODEL_QK_NORMS_EACH, borrows = g->terms->borrows;
+    bool const each = model->norms.qk == MODEL_QK_NORMS_EACH, borrows = g->terms->layer.borrows;
     enum graph_remat const whole = g->terms->sequence.rings ? GRAPH_REMAT_NEVER : GRAPH_REMAT_NORMS;
     if (model->norms.qk == MODEL_QK_NORMS_NONE) return;
     struct graph_op *norm = graph_norm(g, borrows ? "QNorm" : "QKNorm");
@@ -186,7 +185,7 @@ static void rotate_write(struct graph *g, struct attention_heads *heads)
     const struct fusion *fusion = g->terms->policy.fusion;
     if (fusion == NULL || !fusion->rotates_apart || heads->rotated.of[0] == GRAPH_NONE) return;
     enum graph_remat const whole = g->terms->sequence.rings ? GRAPH_REMAT_NEVER : GRAPH_REMAT_NORMS;
-    bool const borrows = g->terms->borrows;
+    bool const borrows = g->terms->layer.borrows;
     graph_op(g, &op_kind_rope, "Rope", borrows ? 1 : 2, (const tensor[]){heads->q, heads->k});
     heads->q = graph_result(g, "Qr[B_ZXW, N_YW, H]");
     heads->rotated = (struct graph_rotated){{GRAPH_NONE, GRAPH_NONE}};
@@ -202,7 +201,7 @@ tensor attention_between(struct graph *graph, const struct model *model,
     bool const to_heads = graph->terms->axis_c != 0;
     norm_write(graph, model, &heads);
     rotate_write(graph, &heads);
-    if (graph->terms->borrows && !graph->terms->cache.is_there) {
+    if (graph->terms->layer.borrows && !graph->terms->cache.is_there) {
         heads.k = graph_borrowed(graph, "K[B_ZXW, K_YW, H]");
         heads.v = graph_borrowed(graph, "V[B_ZXW, K_YW, H]");
     }
@@ -218,7 +217,7 @@ struct attention_heads attention_products(struct graph *graph, const struct mode
     bool const rotates = model->positions.learned == 0;
     tensor const q = graph_product(graph, in, "W_Q[D_WX, N_Y, H]", "Q[B_ZXW, N_YW, H]");
     if (model->vectors.qk != 0) graph_set_biased(graph);
-    if (graph->terms->borrows)
+    if (graph->terms->layer.borrows)
         return (struct attention_heads){
             q, GRAPH_NONE, GRAPH_NONE, {{rotates ? q : GRAPH_NONE, GRAPH_NONE}}};
     tensor const k = graph_product(graph, in, "W_K[D_WX, K_Y, H]", "K[B_ZXW, K_YW, H]");
@@ -242,7 +241,7 @@ static void write(struct graph *g, const struct model *model)
     graph_set_linear(g, in);
     tensor const cast = graph_cast(g, in, RECIPE_NORMED, "Cast In");
 
-    graph_matmul(g, g->terms->borrows ? "Q" : "QKV")->joined = true;
+    graph_matmul(g, g->terms->layer.borrows ? "Q" : "QKV")->joined = true;
     graph_set_names(g, "dIn", "dW_QKV");
     struct attention_heads const heads = attention_products(g, model, cast);
     tensor const a = graph_cast(g, attention_between(g, model, heads), RECIPE_FOUND, "Cast A");

@@ -20,9 +20,8 @@
 #include "sim/model/model.h"
 #include "workloads/blocks/cached.h"
 
-static bool applies(const struct graph_terms *terms, const struct model *model, uint64_t layer)
+static bool applies(const struct graph_terms *terms, const struct model *model)
 {
-    (void)layer;
     return model->kind == MODEL_DECODER && model->latent.kv_rank != 0 &&
            (!terms->cache.is_there || terms->cache.begins);
 }

@@ -106,10 +106,9 @@ const struct mlp_texts mlp_texts_dense = {
     .cast_tmp = "Cast Tmp",
 };
 
-static bool applies(const struct graph_terms *terms, const struct model *model, uint64_t layer)
+static bool applies(const struct graph_terms *terms, const struct model *model)
 {
-    (void)terms;
-    return layer < model_dense_layers(model) && !model->parallel;
+    return !terms->layer.experts && !model->parallel;
 }
 
 static void write(struct graph *g, const struct model *model)

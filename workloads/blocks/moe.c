@@ -18,10 +18,10 @@
 #include "sim/model/model.h"
 #include "workloads/blocks/mlp.h"
 
-static bool applies(const struct graph_terms *terms, const struct model *model, uint64_t layer)
+static bool applies(const struct graph_terms *terms, const struct model *model)
 {
-    (void)terms;
-    return layer >= model_dense_layers(model);
+    (void)model;
+    return terms->layer.experts;
 }
 
 /* Weights of experts, and of shared ones before the sigmoid or GRAPH_NONE. */

@@ -13,10 +13,9 @@
 #include "sim/graph/write.h"
 #include "sim/model/model.h"
 
-static bool applies(const struct graph_terms *terms, const struct model *model, uint64_t layer)
+static bool applies(const struct graph_terms *terms, const struct model *model)
 {
     (void)terms;
-    (void)layer;
     return model->mtp_modules != 0;
 }
 

@@ -14,10 +14,9 @@
 #include "workloads/blocks/attention.h"
 #include "workloads/blocks/mlp.h"
 
-static bool applies(const struct graph_terms *terms, const struct model *model, uint64_t layer)
+static bool applies(const struct graph_terms *terms, const struct model *model)
 {
     (void)terms;
-    (void)layer;
     return model->parallel;
 }
 

@@ -1,0 +1,109 @@
+#include "sim/model/layer_kinds.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/model/model.h"
+
+_Static_assert(sizeof(struct layer_kind) == 3 * sizeof(bool), "flags alone, without gaps");
+
+struct layer_kind model_layer_kind(const struct model *model, uint64_t layer, uint64_t keys)
+{
+    const struct model_attends *attends = &model->attends;
+    bool const slides = attends->windowed != NULL && attends->window < keys;
+    return (struct layer_kind){
+        .experts = layer >= model_dense_layers(model),
+        .borrows = attends->borrows != NULL && attends->borrows[layer],
+        .windowed = slides && attends->windowed[layer],
+    };
+}
+
+/* Below 0: the first comes before the other. */
+static int compare(struct layer_kind one, struct layer_kind other)
+{
+    return memcmp(&one, &other, sizeof one);
+}
+
+bool layer_kinds_equal(struct layer_kind one, struct layer_kind other)
+{
+    return compare(one, other) == 0;
+}
+
+/* The place of a kind, or of the first kind behind it. */
+static uint32_t place_of(const struct layer_kinds *kinds, struct layer_kind kind)
+{
+    uint32_t at = 0;
+    while (at < kinds->count && compare(kinds->kind[at], kind) < 0) at++;
+    return at;
+}
+
+static void kind_insert(struct layer_kinds *kinds, uint32_t at, struct layer_kind kind,
+                        uint64_t layer)
+{
+    for (uint32_t i = kinds->count++; i > at; i--) {
+        kinds->kind[i] = kinds->kind[i - 1];
+        kinds->layers[i] = kinds->layers[i - 1];
+        kinds->first[i] = kinds->first[i - 1];
+    }
+    kinds->kind[at] = kind;
+    kinds->layers[at] = 0;
+    kinds->first[at] = layer;
+}
+
+/* Stops at a layer of one kind too many, and returns its number; else the number of layers. */
+static uint64_t kinds_find(const struct model *model, uint64_t keys, struct layer_kinds *ret_kinds)
+{
+    struct layer_kinds kinds = {.keys = keys};
+    struct layer_kind former = {.experts = false};
+    uint64_t layer = 0;
+    uint32_t at = 0;
+    for (; layer < model->layers; layer++) {
+        struct layer_kind const kind = model_layer_kind(model, layer, keys);
+        bool const changes = layer == 0 || !layer_kinds_equal(kind, former);
+        former = kind;
+        if (changes) at = place_of(&kinds, kind);
+        kinds.changes += changes && layer > 0;
+        if (at == kinds.count || !layer_kinds_equal(kinds.kind[at], kind)) {
+            if (kinds.count == LAYER_KINDS_MAX) break;
+            kind_insert(&kinds, at, kind, layer);
+        }
+        kinds.layers[at]++;
+    }
+    *ret_kinds = kinds;
+    return layer;
+}
+
+enum status model_layer_kinds_check(const struct model *model, const char *where,
+                                    struct error *reterr)
+{
+    struct layer_kinds kinds;
+    uint64_t const found = kinds_find(model, UINT64_MAX, &kinds);
+    if (found == model->layers) return STATUS_OK;
+    return error_set(reterr, STATUS_LIMIT, where,
+                     "layers of %.60s are of more than %d kinds: layer %llu is like none before "
+                     "it; models with layers of %d kinds or fewer are modelled",
+                     model->name, LAYER_KINDS_MAX, (unsigned long long)found, LAYER_KINDS_MAX);
+}
+
+struct layer_kinds model_layer_kinds(const struct model *model, uint64_t keys)
+{
+    struct layer_kinds kinds;
+    uint64_t const found = kinds_find(model, keys, &kinds);
+    SIM_ASSERT(found == model->layers);
+    return kinds;
+}
+
+uint32_t layer_kinds_at(const struct layer_kinds *kinds, const struct model *model, uint64_t layer)
+{
+    if (kinds->count == 1) return 0;
+    return place_of(kinds, model_layer_kind(model, layer, kinds->keys));
+}
+
+struct layer_kind_text layer_kind_text(struct layer_kind kind)
+{
+    struct layer_kind_text text;
+    (void)snprintf(text.text, sizeof text.text, "%s%s%s", kind.experts ? ", with experts" : "",
+                   kind.windowed ? ", with windows" : "",
+                   kind.borrows ? ", with keys of another" : "");
+    return text;
+}

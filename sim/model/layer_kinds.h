@@ -1,0 +1,57 @@
+/*
+ * layer_kinds.h: what a layer of a model is, as far as layers differ, and which layers are alike. A
+ * feature that only some layers have is a member of struct layer_kind. Graphs, buckets, templates
+ * and counts are made for each kind, and nothing else says which layers are alike.
+ */
+#ifndef SIM_MODEL_LAYER_KINDS_H
+#define SIM_MODEL_LAYER_KINDS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/status.h"
+
+struct model;
+
+/* Flags alone, so that layers are alike where all bytes are equal. Kinds are ordered by the first
+ * flag in which they differ. */
+struct layer_kind {
+    bool experts;  /* A router and experts are in the MLP's place. */
+    bool borrows;  /* The layer has no K and V, and attends to the cache of an earlier layer. */
+    bool windowed; /* A query has a window of keys, and some sequence has more. */
+};
+
+enum { LAYER_KINDS_MAX = 6 };
+
+/* The kinds that a model has, in their order. */
+struct layer_kinds {
+    uint64_t keys; /* Keys of the longest sequence. */
+    uint32_t count;
+    uint64_t changes; /* Layers of another kind than the layer before them. */
+    struct layer_kind kind[LAYER_KINDS_MAX];
+    uint64_t layers[LAYER_KINDS_MAX]; /* [kind]: how many layers are of it. */
+    uint64_t first[LAYER_KINDS_MAX];  /* [kind]: the first of these layers. */
+};
+
+bool layer_kinds_equal(struct layer_kind one, struct layer_kind other);
+
+/* `keys`: tokens of the longest sequence. */
+struct layer_kind model_layer_kind(const struct model *model, uint64_t layer, uint64_t keys);
+
+/* Refused: a model with more kinds than there is room for. `where`: the place of the model. */
+enum status model_layer_kinds_check(const struct model *model, const char *where,
+                                    struct error *reterr);
+
+/* Of a model that is not refused. */
+struct layer_kinds model_layer_kinds(const struct model *model, uint64_t keys);
+
+/* The kind of a layer, by its place among the kinds of the model. */
+uint32_t layer_kinds_at(const struct layer_kinds *kinds, const struct model *model, uint64_t layer);
+
+/* What is said of layers of a kind behind their number: ", with experts"; of plain layers "". */
+struct layer_kind_text {
+    char text[64];
+};
+struct layer_kind_text layer_kind_text(struct layer_kind kind);
+
+#endif

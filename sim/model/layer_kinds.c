@@ -7,12 +7,18 @@
 
 _Static_assert(sizeof(struct layer_kind) == 3 * sizeof(bool), "flags alone, without gaps");
 
+static bool has_experts(const struct model_experts *experts, uint64_t layer)
+{
+    return experts->count != 0 && layer >= experts->dense_layers &&
+           (experts->step == 0 || (layer - experts->dense_layers) % experts->step == 0);
+}
+
 struct layer_kind model_layer_kind(const struct model *model, uint64_t layer, uint64_t keys)
 {
     const struct model_attends *attends = &model->attends;
     bool const slides = attends->windowed != NULL && attends->window < keys;
     return (struct layer_kind){
-        .experts = layer >= model_dense_layers(model),
+        .experts = has_experts(&model->experts, layer),
         .borrows = attends->borrows != NULL && attends->borrows[layer],
         .windowed = slides && attends->windowed[layer],
     };

@@ -37,6 +37,7 @@ const struct model_fact model_facts[] = {
     FACT(experts.width),
     FACT(experts.shared),
     FACT(experts.dense_layers),
+    FACT(experts.step),
     FACT(experts.groups),
     FACT(experts.top_groups),
     FACT(experts.router_biased),

@@ -24,6 +24,8 @@ struct model_experts {
     uint64_t width;        /* F of one expert. */
     uint64_t shared;       /* Experts as wide that every token goes to. */
     uint64_t dense_layers; /* The first layers, which have one MLP of `mlp_width`. */
+    uint64_t step;   /* Behind these each so many-th layer has experts, from the first on, and the
+                        others have one MLP. 0: all have experts. */
     uint64_t groups; /* Groups of experts; a token goes to the best groups only. 0: no groups. */
     uint64_t top_groups;
     bool router_biased; /* A router has E more weights. */
@@ -122,10 +124,12 @@ static inline bool model_has_experts(const struct model *model)
     return model->experts.count != 0;
 }
 
-/* Layers from the first on that have one MLP. */
+/* Layers that have one MLP. */
 static inline uint64_t model_dense_layers(const struct model *model)
 {
-    return model_has_experts(model) ? model->experts.dense_layers : model->layers;
+    uint64_t const behind = model->layers - model->experts.dense_layers;
+    uint64_t const step = model->experts.step == 0 ? 1 : model->experts.step;
+    return model_has_experts(model) ? model->layers - (behind + step - 1) / step : model->layers;
 }
 
 static inline uint64_t model_value_width(const struct model *model)

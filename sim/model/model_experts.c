@@ -14,16 +14,15 @@ static const char *where_of(struct json *document, const char *key)
     return json_where(value != NULL ? value : document);
 }
 
-/* Which layers have experts is said layer by layer; what is modelled is that all have, but for some
- * at the beginning. */
+/* Layer i has experts if i + 1 is a multiple of `decoder_sparse_step` and the list does not name
+ * it. The list is modelled where it names the first layers. Source: Qwen3MoeDecoderLayer of
+ * transformers' models/qwen3_moe/modeling_qwen3_moe.py. */
 static enum status read_sparse_layers(struct json *document, struct model *model,
                                       struct error *reterr)
 {
+    struct model_experts *experts = &model->experts;
     uint64_t step = 1;
     STATUS_TRY(model_take_count(document, "decoder_sparse_step", layers_max, 1, &step, reterr));
-    if (step != 1)
-        return model_refuse(json_take(document, "decoder_sparse_step"),
-                            "a model of which only some layers have experts, by turns,", reterr);
     struct json *list = NULL;
     STATUS_TRY(model_take_list(document, "mlp_only_layers", &list, reterr));
     for (uint32_t i = 0; list != NULL && i < json_count(list); i++) {
@@ -32,8 +31,11 @@ static enum status read_sparse_layers(struct json *document, struct model *model
         if (layer != (int64_t)i)
             return model_refuse(json_at(list, i), "a layer without experts after one with experts",
                                 reterr);
-        model->experts.dense_layers++;
+        experts->dense_layers++;
     }
+    if (step == 1) return STATUS_OK;
+    experts->step = step;
+    experts->dense_layers = units_round_up(experts->dense_layers + 1, step) - 1;
     return STATUS_OK;
 }
 
@@ -148,8 +150,11 @@ enum status model_read_deepseek_v2(struct json *document, struct model *model, s
         model_need_count(document, "moe_intermediate_size", width_max, &experts->width, reterr));
     STATUS_TRY(model_take_count(document, "moe_layer_freq", layers_max, 1, &every, reterr));
     if (every != 1)
-        return model_refuse(json_take(document, "moe_layer_freq"),
-                            "a model of which only some layers have experts, by turns,", reterr);
+        return error_set(reterr, STATUS_UNSUPPORTED,
+                         json_where(json_take(document, "moe_layer_freq")),
+                         "a model of which only some layers have experts, by turns, is not "
+                         "modelled with latent attention; it is in models of qwen2_moe and "
+                         "qwen3_moe");
     struct json *dense = model_take_set(document, "first_k_dense_replace");
     int64_t layers = 0;
     if (dense != NULL) STATUS_TRY(json_as_integer(dense, 0, layers_max, &layers, reterr));

@@ -15,7 +15,7 @@
 extern const struct embed_file kernel_files[];
 extern const unsigned kernel_files_count;
 
-enum { STACKS_MAX = 128, FUSIONS_MAX = 16, FILE_VERSION = 1 };
+enum { STACKS_MAX = 128, FUSIONS_MAX = 16 };
 
 const char *kernel_stack_name_at(uint32_t index)
 {
@@ -196,7 +196,7 @@ enum status kernel_document_read(struct kernel_reading *reading, struct json *do
     int64_t version = 0;
     *ret_stack = (struct kernel_stack){.table_count = 0};
     STATUS_TRY(json_need(document, "podsim_kernels", &value, reterr));
-    STATUS_TRY(json_as_integer(value, FILE_VERSION, FILE_VERSION, &version, reterr));
+    STATUS_TRY(json_as_integer(value, KERNEL_FILE_VERSION, KERNEL_FILE_VERSION, &version, reterr));
     STATUS_TRY(json_need(document, "chip", &value, reterr));
     STATUS_TRY(json_as_string(value, &ret_stack->chip, reterr));
     STATUS_TRY(json_need(document, "stack", &value, reterr));

@@ -16,8 +16,14 @@
 
 struct arena;
 struct json;
+struct strbuf;
 
-enum { KERNEL_TABLES_MAX = 24, KERNEL_EDGES_MAX = 128, KERNEL_SIDES_MAX = 4 };
+enum {
+    KERNEL_FILE_VERSION = 1,
+    KERNEL_TABLES_MAX = 24,
+    KERNEL_EDGES_MAX = 128,
+    KERNEL_SIDES_MAX = 4
+};
 
 /* No chip is so short of power that a step leaves it less of its clock. */
 enum { KERNEL_CLOCK_LEAST_PPM = 600000 };
@@ -93,6 +99,11 @@ struct kernel_stack {
  * its place. */
 enum status kernel_stack_read(struct arena *arena, struct json *document,
                               struct kernel_stack *ret_stack, struct error *reterr);
+
+/* Writes such a file, with the numbers of all tables. Tables that the stack lacks are those of
+ * `tables_of`, a stack of the catalogue by its full name; NULL: it has no others. */
+void kernel_stack_write(const struct kernel_stack *stack, const char *tables_of,
+                        struct strbuf *text);
 
 /* A stack of the catalogue. Errors: STATUS_NOT_FOUND at `where`, with the chip's nearest stack. */
 enum status kernel_stack_find(struct arena *arena, const char *name, const char *chip,

@@ -1,0 +1,106 @@
+/*
+ * calibrate.h: from measured rows to tables of kernels, and to the file of a stack.
+ */
+#ifndef TOOLS_PODSIM_CALIBRATE_CALIBRATE_H
+#define TOOLS_PODSIM_CALIBRATE_CALIBRATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/status.h"
+#include "sim/kernels/kernels.h"
+#include "sim/machine/chip.h"
+#include "tools/podsim/calibrate/rows.h"
+
+struct arena;
+struct strbuf;
+
+/* Rows of this many bytes say what share of HBM's rate a large kernel reaches. */
+#define CALIBRATE_LARGE_BYTES UINT64_C(100000000)
+
+/* How far apart repeated measurements of one kernel are: from a tenth of them to nine tenths, as a
+ * share of the median. */
+struct calibrate_spread {
+    uint32_t median_ppm, most_ppm; /* Of all rows, and of the worst. */
+    uint32_t most_line;
+};
+
+/* The rows of one kind of kernel, and the table that they make. */
+struct calibrate_table {
+    struct kernel_table table;
+    uint32_t row_count;    /* All, also those that are left out. */
+    uint32_t fast_count;   /* Of them faster than the roofline. */
+    uint32_t filled_count; /* Points of the grid without a row, filled from points around them. */
+    const char *refusal;   /* Why the rows make no table; NULL: they do. */
+    struct calibrate_spread spread;
+    struct kernel_error edges; /* With every second edge left out. */
+};
+
+/* Rows of one kind between matmuls. */
+struct calibrate_function {
+    uint32_t row_count, large_count;
+    uint64_t largest_bytes;
+    uint32_t share_ppm; /* 0: none was measured. */
+    struct calibrate_spread spread;
+};
+
+/* A row that no table has. */
+struct calibrate_left_out {
+    uint32_t line;
+    const char *why;
+};
+
+struct calibration {
+    const struct rows *rows;
+    const struct chip *chip;         /* In the profile "ideal". */
+    const struct kernel_stack *base; /* Has what was not measured; NULL: nobody has. */
+    const char *base_name;           /* "h100-sxm.te" */
+    const char *source;              /* Of the tables, in words. */
+    struct calibrate_table table[KERNEL_TABLES_MAX];
+    uint32_t table_count;
+    struct calibrate_function function[WORK_FUNCTION_COUNT];
+    int64_t launch_ps; /* 0: it was not measured. */
+    struct calibrate_left_out *left_out;
+    uint32_t left_out_count;
+};
+
+/* Makes the tables. `calibration` has rows, chip, base and source. Errors: STATUS_INVALID where no
+ * row is of use, STATUS_LIMIT. `path` is the rows' file, for errors. */
+enum status calibrate_tables(struct arena *arena, const char *path, struct calibration *calibration,
+                             struct error *reterr);
+
+/* Notes a row that is not used, with the reason. */
+enum status calibrate_leave_out(struct arena *arena, struct calibration *calibration, uint32_t line,
+                                struct error *reterr, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+
+/* The number that `rank` others are not above. `count` is not 0. */
+uint64_t calibrate_number_at(const uint64_t *numbers, uint32_t count, uint32_t rank);
+
+/* Of `count` rows. */
+enum status calibrate_spread(struct arena *arena, const struct row *const *row, uint32_t count,
+                             struct calibrate_spread *ret_spread, struct error *reterr);
+
+/* Shares of kernels between matmuls, and the launch. Without a base that says which kernels there
+ * are, their rows are left out. */
+enum status calibrate_between(struct arena *arena, struct calibration *calibration,
+                              struct error *reterr);
+
+/* The base's table of the same kind as one of its own; NULL: it has none. */
+const struct kernel_table *calibrate_base_table(const struct calibration *calibration,
+                                                const struct kernel_table *table);
+
+/* The stack with the measured tables, for kernel_stack_write(). Its kernels between matmuls are the
+ * base's, with what was measured of them. */
+enum status calibrate_stack(struct arena *arena, const struct calibration *calibration,
+                            const char *name, struct kernel_stack *ret_stack, struct error *reterr);
+
+/* What was read, for people. */
+void calibrate_summary(const struct calibration *calibration, const char *path,
+                       struct strbuf *text);
+
+/* The text of the program that measures a library: "pytorch". Errors: STATUS_NOT_FOUND, with the
+ * nearest. */
+enum status calibrate_script(const char *name, const char **ret_text, struct error *reterr);
+
+#endif

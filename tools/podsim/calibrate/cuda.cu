@@ -1,0 +1,390 @@
+/*
+ * Measures cuBLAS on one GPU, for `podsim calibrate`.
+ *
+ *     nvcc -O2 -o measure measure.cu -lcublas -lcublasLt
+ *     ./measure [--quick] > rows.txt
+ *     podsim calibrate rows.txt --chip h100-sxm -o mine.json
+ *
+ * A line of standard output is a measurement; docs/calibrate.md of podsim has the format. Progress
+ * goes to standard error. Needs CUDA 12 and 12 GB of memory for all sizes: what does not fit is a
+ * line "skipped". Nothing else should use the GPU meanwhile. --quick leaves every second size of
+ * each side out.
+ *
+ * How a kernel is measured: operands are random numbers, because constant ones draw less power.
+ * Before each call a gigabyte is written, so that operands come from HBM and the host is ahead of
+ * the GPU. Events around the call give its time. After a warm-up, the median of 10 to 50 calls
+ * counts. Not measured: attention and norms, which cuBLAS has not.
+ */
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <cublasLt.h>
+#include <cublas_v2.h>
+#include <cuda_bf16.h>
+#include <cuda_fp8.h>
+#include <cuda_runtime.h>
+
+static const size_t FLUSH_BYTES = size_t(1) << 30, WORKSPACE_BYTES = size_t(32) << 20;
+static const double WARM_UP_S = 3, POINT_US = 100000;
+static const int LEAST = 10, MOST = 50, GRAPH_KERNELS = 200;
+
+// The sides of the tables. All combinations are measured.
+static const std::vector<int> M = {16, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384};
+static const std::vector<int> N = {256, 512, 1024, 2048, 4096, 8192, 16384, 32768};
+static const std::vector<int> K = N;
+
+static void must(bool holds, const std::string &what)
+{
+    if (!holds) throw std::runtime_error(what);
+}
+
+static void cuda(cudaError_t error)
+{
+    must(error == cudaSuccess, cudaGetErrorString(error));
+}
+
+static void blas(cublasStatus_t status)
+{
+    must(status == CUBLAS_STATUS_SUCCESS, cublasGetStatusString(status));
+}
+
+// Memory of the GPU while a point is measured.
+struct Memory {
+    void *at = nullptr;
+    explicit Memory(size_t bytes)
+    {
+        cuda(cudaMalloc(&at, bytes));
+    }
+    Memory(const Memory &) = delete;
+    ~Memory()
+    {
+        cudaFree(at);
+    }
+};
+
+// Numbers from -1 to 1, the same in each run (the mixer of splitmix64).
+template <typename Number> __global__ void fill(Number *array, size_t count, uint64_t seed)
+{
+    size_t const step = size_t(gridDim.x) * blockDim.x;
+    for (size_t i = size_t(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step) {
+        uint64_t x = (i + seed) * UINT64_C(0x9e3779b97f4a7c15);
+        x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+        x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+        array[i] = Number(float(x >> 40) / float(1 << 23) - 1.0f);
+    }
+}
+
+template <typename Number> static void randomize(Memory &memory, size_t count, uint64_t seed)
+{
+    fill<<<1024, 256>>>(static_cast<Number *>(memory.at), count, seed);
+    cuda(cudaGetLastError());
+}
+
+__global__ void least(int *number)
+{
+    *number += 1;
+}
+
+static int rows = 0;
+
+static void row(const std::string &words, std::vector<float> times_us)
+{
+    size_t const count = times_us.size();
+    std::sort(times_us.begin(), times_us.end());
+    rows++;
+    std::printf("%s repeats=%zu median=%.4fus low=%.4fus high=%.4fus\n", words.c_str(), count,
+                times_us[count * 5 / 10], times_us[count / 10], times_us[count * 9 / 10]);
+    std::fflush(stdout);
+}
+
+// Times of a call on the GPU.
+struct Clock {
+    cudaStream_t stream;
+    Memory flush{FLUSH_BYTES};
+    std::vector<cudaEvent_t> begin, end;
+
+    explicit Clock(cudaStream_t of) : stream(of), begin(MOST), end(MOST)
+    {
+        for (int i = 0; i < MOST; i++) {
+            cuda(cudaEventCreate(&begin[i]));
+            cuda(cudaEventCreate(&end[i]));
+        }
+    }
+
+    std::vector<float> some_us(int count, const std::function<void()> &call)
+    {
+        std::vector<float> times_us(count);
+        for (int i = 0; i < count; i++) {
+            cuda(cudaMemsetAsync(flush.at, 0, FLUSH_BYTES, stream));
+            cuda(cudaEventRecord(begin[i], stream));
+            call();
+            cuda(cudaEventRecord(end[i], stream));
+        }
+        cuda(cudaStreamSynchronize(stream));
+        for (int i = 0; i < count; i++) {
+            cuda(cudaEventElapsedTime(&times_us[i], begin[i], end[i]));
+            times_us[i] = std::max(times_us[i] * 1e3f, 1e-3f);
+        }
+        return times_us;
+    }
+
+    std::vector<float> times_us(const std::function<void()> &call)
+    {
+        float const about_us = some_us(3, call).back();
+        return some_us(std::max(LEAST, std::min(MOST, int(POINT_US / about_us))), call);
+    }
+};
+
+struct Libraries {
+    cudaStream_t stream;
+    cublasHandle_t blas;
+    cublasLtHandle_t lt;
+};
+
+// y[m, n] = x[m, k] W[k, n], by rows; cuBLAS has columns, so that W is its first operand. TN is the
+// forward product of a layer, whose weight is stored as [n, k]; NN the gradient of its input; NT
+// the gradient of its weight.
+static void product(const Libraries &with, Clock &clock, const std::string &layout, bool into_fp32,
+                    const int side[3], const std::string &words)
+{
+    int const m = side[0], n = side[1], k = side[2];
+    Memory x(size_t(m) * k * 2), weight(size_t(n) * k * 2), y(size_t(m) * n * (into_fp32 ? 4 : 2));
+    randomize<__nv_bfloat16>(x, size_t(m) * k, 1);
+    randomize<__nv_bfloat16>(weight, size_t(n) * k, 2);
+    cuda(cudaDeviceSynchronize());
+    bool const weight_turned = layout == "TN", x_turned = layout == "NT";
+    float const one = 1, zero = 0;
+    row(words, clock.times_us([&] {
+        blas(cublasGemmEx(with.blas, weight_turned ? CUBLAS_OP_T : CUBLAS_OP_N,
+                          x_turned ? CUBLAS_OP_T : CUBLAS_OP_N, n, m, k, &one, weight.at,
+                          CUDA_R_16BF, weight_turned ? k : n, x.at, CUDA_R_16BF, x_turned ? m : k,
+                          &zero, y.at, into_fp32 ? CUDA_R_32F : CUDA_R_16BF, n, CUBLAS_COMPUTE_32F,
+                          CUBLAS_GEMM_DEFAULT));
+    }));
+}
+
+// What cublasLt needs to know of a product in fp8, TN, into bf16.
+struct Described {
+    cublasLtMatmulDesc_t product = nullptr;
+    cublasLtMatrixLayout_t weight = nullptr, x = nullptr, y = nullptr;
+    cublasLtMatmulPreference_t preference = nullptr;
+
+    Described(int m, int n, int k)
+    {
+        cublasOperation_t const turned = CUBLAS_OP_T;
+        int8_t const fast = 1;
+        blas(cublasLtMatmulDescCreate(&product, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+        blas(cublasLtMatmulDescSetAttribute(product, CUBLASLT_MATMUL_DESC_TRANSA, &turned,
+                                            sizeof turned));
+        blas(cublasLtMatmulDescSetAttribute(product, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast,
+                                            sizeof fast));
+        blas(cublasLtMatrixLayoutCreate(&weight, CUDA_R_8F_E4M3, k, n, k));
+        blas(cublasLtMatrixLayoutCreate(&x, CUDA_R_8F_E4M3, k, m, k));
+        blas(cublasLtMatrixLayoutCreate(&y, CUDA_R_16BF, n, m, n));
+        blas(cublasLtMatmulPreferenceCreate(&preference));
+        blas(cublasLtMatmulPreferenceSetAttribute(preference,
+                                                  CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                                  &WORKSPACE_BYTES, sizeof WORKSPACE_BYTES));
+    }
+
+    ~Described()
+    {
+        cublasLtMatmulPreferenceDestroy(preference);
+        cublasLtMatrixLayoutDestroy(y);
+        cublasLtMatrixLayoutDestroy(x);
+        cublasLtMatrixLayoutDestroy(weight);
+        cublasLtMatmulDescDestroy(product);
+    }
+};
+
+static void product_fp8(const Libraries &with, Clock &clock, const int side[3],
+                        const std::string &words)
+{
+    int const m = side[0], n = side[1], k = side[2];
+    Memory x(size_t(m) * k), weight(size_t(n) * k), y(size_t(m) * n * 2), work(WORKSPACE_BYTES);
+    Described const of(m, n, k);
+    cublasLtMatmulHeuristicResult_t found;
+    int found_count = 0;
+    float const one = 1, zero = 0;
+    randomize<__nv_fp8_e4m3>(x, size_t(m) * k, 1);
+    randomize<__nv_fp8_e4m3>(weight, size_t(n) * k, 2);
+    cuda(cudaDeviceSynchronize());
+    blas(cublasLtMatmulAlgoGetHeuristic(with.lt, of.product, of.weight, of.x, of.y, of.y,
+                                        of.preference, 1, &found, &found_count));
+    must(found_count > 0, "cublasLt has no algorithm");
+    row(words, clock.times_us([&] {
+        blas(cublasLtMatmul(with.lt, of.product, &one, weight.at, of.weight, x.at, of.x, &zero,
+                            y.at, of.y, y.at, of.y, &found.algo, work.at, WORKSPACE_BYTES,
+                            with.stream));
+    }));
+}
+
+static std::string printable(std::string text)
+{
+    for (char &c : text)
+        if (c < ' ' || c > '~') c = '?';
+    return text;
+}
+
+// A point, or why there is none: the other points go on.
+static void measured(const std::string &words, const std::function<void()> &measure)
+{
+    try {
+        measure();
+    } catch (const std::exception &error) {
+        (void)cudaGetLastError();
+        std::printf("skipped %s: %s\n", words.c_str(), printable(error.what()).c_str());
+    }
+}
+
+// Every second size, and the last.
+static std::vector<int> sides_of(const std::vector<int> &all, bool quick)
+{
+    std::vector<int> sides;
+    for (size_t i = 0; i < all.size(); i++)
+        if (!quick || i % 2 == 0 || i + 1 == all.size()) sides.push_back(all[i]);
+    return sides;
+}
+
+static void products(const Libraries &with, Clock &clock, bool quick)
+{
+    struct Kind {
+        std::string layout, words;
+        bool into_fp32, is_fp8;
+    };
+    Kind const kinds[] = {{"TN", "format=bf16 layout=TN", false, false},
+                          {"NN", "format=bf16 layout=NN", false, false},
+                          {"NT", "format=bf16 layout=NT", false, false},
+                          {"NT", "format=bf16 layout=NT result=fp32", true, false},
+                          {"TN", "format=fp8 layout=TN cast=tensor", false, true}};
+    for (const Kind &kind : kinds)
+        for (int m : sides_of(M, quick)) {
+            std::fprintf(stderr, "matmul %s m=%d\n", kind.words.c_str(), m);
+            for (int n : sides_of(N, quick))
+                for (int k : sides_of(K, quick)) {
+                    int const side[3] = {m, n, k};
+                    std::string const words = "matmul " + kind.words + " m=" + std::to_string(m) +
+                                              " n=" + std::to_string(n) + " k=" + std::to_string(k);
+                    measured(words, [&] {
+                        if (kind.is_fp8)
+                            product_fp8(with, clock, side, words);
+                        else
+                            product(with, clock, kind.layout, kind.into_fp32, side, words);
+                    });
+                }
+        }
+}
+
+// Copies, for lookups and moves of rows between matmuls.
+static void copies(const Libraries &with, Clock &clock)
+{
+    for (size_t bytes = size_t(1) << 20; bytes <= size_t(1) << 30; bytes *= 4) {
+        std::string const words = "between kernel=rest bytes=" + std::to_string(bytes);
+        measured(words, [&] {
+            Memory from(bytes / 2), to(bytes / 2);
+            randomize<__nv_bfloat16>(from, bytes / 4, 3);
+            cuda(cudaDeviceSynchronize());
+            row(words, clock.times_us([&] {
+                cuda(cudaMemcpyAsync(to.at, from.at, bytes / 2, cudaMemcpyDeviceToDevice,
+                                     with.stream));
+            }));
+        });
+    }
+}
+
+// A kernel of one number, within a graph of many that wait for each other.
+static void launches(const Libraries &with)
+{
+    Memory number(sizeof(int));
+    cudaGraph_t graph;
+    cudaGraphExec_t runnable;
+    cudaEvent_t begin, end;
+    std::vector<float> times_us(30);
+    cuda(cudaMemset(number.at, 0, sizeof(int)));
+    cuda(cudaStreamBeginCapture(with.stream, cudaStreamCaptureModeGlobal));
+    for (int i = 0; i < GRAPH_KERNELS; i++)
+        least<<<1, 1, 0, with.stream>>>(static_cast<int *>(number.at));
+    cuda(cudaStreamEndCapture(with.stream, &graph));
+    cuda(cudaGraphInstantiateWithFlags(&runnable, graph, 0));
+    cuda(cudaEventCreate(&begin));
+    cuda(cudaEventCreate(&end));
+    for (int i = 0; i < 5; i++) cuda(cudaGraphLaunch(runnable, with.stream));
+    for (float &time_us : times_us) {
+        cuda(cudaEventRecord(begin, with.stream));
+        cuda(cudaGraphLaunch(runnable, with.stream));
+        cuda(cudaEventRecord(end, with.stream));
+        cuda(cudaStreamSynchronize(with.stream));
+        cuda(cudaEventElapsedTime(&time_us, begin, end));
+        time_us = time_us * 1e3f / GRAPH_KERNELS;
+    }
+    row("launch", times_us);
+}
+
+static void warm_up(const Libraries &with)
+{
+    size_t const side = 4096;
+    Memory x(side * side * 2), y(side * side * 2), z(side * side * 2);
+    float const one = 1, zero = 0;
+    randomize<__nv_bfloat16>(x, side * side, 1);
+    randomize<__nv_bfloat16>(y, side * side, 2);
+    cuda(cudaDeviceSynchronize());
+    auto const begin = std::chrono::steady_clock::now();
+    while (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() <
+           WARM_UP_S) {
+        for (int i = 0; i < 20; i++)
+            blas(cublasGemmEx(with.blas, CUBLAS_OP_N, CUBLAS_OP_N, side, side, side, &one, x.at,
+                              CUDA_R_16BF, side, y.at, CUDA_R_16BF, side, &zero, z.at, CUDA_R_16BF,
+                              side, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
+        cuda(cudaStreamSynchronize(with.stream));
+    }
+}
+
+static void head(const Libraries &with)
+{
+    cudaDeviceProp device;
+    int driver = 0, runtime = 0, library = 0;
+    cuda(cudaGetDeviceProperties(&device, 0));
+    cuda(cudaDriverGetVersion(&driver));
+    cuda(cudaRuntimeGetVersion(&runtime));
+    blas(cublasGetVersion(with.blas, &library));
+    std::printf("podsim_rows 1\nscript cuda\ndevice %s\ndriver CUDA %d.%d\nlibrary cuBLAS %d, CUDA "
+                "%d.%d\n",
+                device.name, driver / 1000, driver % 1000 / 10, library, runtime / 1000,
+                runtime % 1000 / 10);
+}
+
+int main(int argument_count, char **arguments)
+{
+    bool const quick = argument_count == 2 && std::strcmp(arguments[1], "--quick") == 0;
+    if (argument_count > 1 && !quick) {
+        std::fprintf(stderr, "usage: measure [--quick]\n");
+        return 1;
+    }
+    try {
+        Libraries with;
+        cuda(cudaStreamCreate(&with.stream));
+        blas(cublasCreate(&with.blas));
+        blas(cublasSetStream(with.blas, with.stream));
+        blas(cublasLtCreate(&with.lt));
+        Clock clock(with.stream);
+        head(with);
+        warm_up(with);
+        products(with, clock, quick);
+        std::printf("skipped all of attention: cuBLAS has none\n");
+        copies(with, clock);
+        measured("launch", [&] { launches(with); });
+        std::printf("end %d\n", rows);
+    } catch (const std::exception &error) {
+        std::fprintf(stderr, "measure: %s\n", error.what());
+        return 1;
+    }
+    return 0;
+}

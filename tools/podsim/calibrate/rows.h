@@ -1,0 +1,65 @@
+/*
+ * rows.h: measurements of kernels, a line of text each, as the programs of `podsim calibrate
+ * --script` print them. docs/calibrate.md has the format.
+ */
+#ifndef TOOLS_PODSIM_CALIBRATE_ROWS_H
+#define TOOLS_PODSIM_CALIBRATE_ROWS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/status.h"
+#include "sim/base/work.h"
+#include "sim/kernels/kernels.h"
+
+struct arena;
+
+enum {
+    ROWS_VERSION = 1,
+    ROWS_FILE_BYTES_MAX = 64 * 1024 * 1024,
+    ROWS_MAX = 100000,
+    ROWS_SKIPPED_MAX = 8,
+};
+
+enum row_what {
+    ROW_KERNEL,  /* A point of a table: a product, or attention. */
+    ROW_BETWEEN, /* A kernel between matmuls. */
+    ROW_LAUNCH,  /* A kernel that has next to nothing to do. */
+};
+
+struct row {
+    uint32_t line;
+    enum row_what what;
+    enum kernel_family family; /* Of a kernel, and so all down to `side`. */
+    enum format format;
+    enum kernel_layout layout; /* Of a matmul. */
+    enum format result;        /* Of a matmul. */
+    enum work_cast cast;       /* Of a matmul. */
+    uint32_t side[KERNEL_SIDES_MAX];
+    enum work_function function; /* Of a kernel between matmuls. */
+    uint64_t moved_bytes;        /* The same: what it reads and writes. */
+    uint32_t repeats;
+    int64_t median_ps, low_ps, high_ps; /* `low` and `high` are a tenth from either end. */
+};
+
+/* What the lines of a file say. Texts are NULL where no line has them. */
+struct rows {
+    const char *script;  /* "pytorch" */
+    const char *device;  /* "NVIDIA H100 80GB HBM3" */
+    const char *driver;  /* "550.54.15" */
+    const char *library; /* "PyTorch 2.6.0, CUDA 12.4" */
+    const char *clock;   /* "1980 MHz" */
+    const struct row *row;
+    uint32_t count;
+    const char *skipped[ROWS_SKIPPED_MAX]; /* What the program could not measure, the first. */
+    uint32_t skipped_count;                /* All. */
+    uint32_t cut_line; /* A line that the end of the file cuts off, and is left out; 0: none. */
+    bool is_whole;     /* The last line says that the program came to its end. */
+};
+
+/* Reads the text of a file. `path` is for errors, whose place is "path:line". Errors: what is no
+ * such line, with the nearest word; STATUS_LIMIT. */
+enum status rows_read(struct arena *arena, const char *path, const char *text, uint64_t text_bytes,
+                      struct rows *ret_rows, struct error *reterr);
+
+#endif

@@ -1,0 +1,29 @@
+/* The programs that measure. They are files of this folder, and built into the binary. */
+#include <stddef.h>
+
+#include "sim/base/embed.h"
+#include "sim/base/name.h"
+#include "tools/podsim/calibrate/calibrate.h"
+
+/* Written at build time. */
+extern const struct embed_file calibrate_files[];
+extern const unsigned calibrate_files_count;
+
+static const struct {
+    const char *name, *file;
+} scripts[] = {{"cuda", "cuda.cu"}, {"jax", "jax.py"}, {"pytorch", "pytorch.py"}};
+enum { SCRIPTS = sizeof scripts / sizeof *scripts };
+
+enum status calibrate_script(const char *name, const char **ret_text, struct error *reterr)
+{
+    const char *names[SCRIPTS + 1] = {NULL};
+    for (uint32_t i = 0; i < SCRIPTS; i++) names[i] = scripts[i].name;
+    uint32_t const index = name_find(name, names);
+    if (index == SCRIPTS)
+        return error_set(reterr, STATUS_NOT_FOUND, "--script", "no program \"%.40s\"%s", name,
+                         name_offer(name, names, "; the nearest is \"", "\"", NULL).text);
+    for (unsigned i = 0; i < calibrate_files_count; i++)
+        if (name_same(calibrate_files[i].name, scripts[index].file))
+            *ret_text = calibrate_files[i].bytes;
+    return STATUS_OK;
+}

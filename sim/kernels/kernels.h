@@ -61,9 +61,10 @@ struct kernel_table {
     bool quantises;            /* The time of its casts to `format` is in a matmul's. */
     enum work_cast cast;       /* Of a matmul: which scales its operands have, if cast before. */
     const char *source;
-    const char *of;      /* The stack whose table it is, or was made from; NULL: its own. */
-    const char *derived; /* How it was made from that; NULL: it was measured. */
-    uint64_t flop_per_s; /* The roofline that shares are of. */
+    const char *of;       /* The stack whose table it is, or was made from; NULL: its own. */
+    const char *derived;  /* How it was made from that; NULL: it was measured. */
+    bool is_carried_over; /* A stack with tables of its own has it from another one. */
+    uint64_t flop_per_s;  /* The roofline that shares are of. */
     uint64_t bytes_per_s;
     uint32_t row_count;                             /* Measurements that it was made from. */
     uint32_t error_median_ppm, error_ninetieth_ppm; /* By which look-ups miss them. */

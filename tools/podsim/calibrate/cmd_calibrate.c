@@ -46,17 +46,13 @@ static enum status chip_take(struct arena *arena, const struct options *options,
  * such; NULL where none is shipped. */
 static const char *base_default(const struct rows *rows, const struct chip *chip)
 {
-    static const struct {
-        const char *script, *stack;
-    } bases[] = {{"pytorch", "torch-eager"}, {"jax", "torch-compile"}, {"cuda", "te"}};
-    const char *first = NULL;
+    const char *first = NULL, *wanted = name_same(rows->script, "pytorch") ? "torch-eager"
+                                        : name_same(rows->script, "jax")   ? "torch-compile"
+                                                                           : "te";
     for (uint32_t i = 0; kernel_stack_name_at(i) != NULL; i++) {
         const char *rest = name_after(kernel_stack_name_at(i), chip->name);
         if (rest == NULL || rest[0] != '.') continue;
-        if (first == NULL) first = rest + 1;
-        for (size_t b = 0; b < sizeof bases / sizeof *bases; b++)
-            if (name_same(rows->script, bases[b].script) && name_same(rest + 1, bases[b].stack))
-                return rest + 1;
+        if (first == NULL || name_same(rest + 1, wanted)) first = rest + 1;
     }
     return first;
 }

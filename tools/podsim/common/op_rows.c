@@ -105,11 +105,13 @@ static const uint8_t op_screen[] = {OP, TIMES, PRODUCTS, SIDES, TIME, BOUND, SHA
 static const char *remark_of(const struct work_kernels *kernels)
 {
     if (kernels->table == NULL) return "";
+    bool const is_carried_over = kernels->table->is_carried_over;
     return kernels->is_outside           ? "outside the grid"
            : kernels->is_of_other_layout ? "derived: other layout"
            : kernels->is_of_other_mask   ? "derived: other mask"
            : kernels->is_of_other_scales ? "derived: other scales"
-           : kernels->is_derived         ? "derived"
+           : kernels->is_derived         ? is_carried_over ? "carried over, derived" : "derived"
+           : is_carried_over             ? "carried over"
                                          : "";
 }
 

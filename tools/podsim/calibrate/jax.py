@@ -98,29 +98,30 @@ def measured(word, call, make, operand_bytes, less_us=0.0, **values):
         return None
 
 
-def product(contracted):
-    """x times y over one side of each, into bf16."""
+def product(contracted, result):
+    """x times y over one side of each."""
     dimensions = ((contracted[:1], contracted[1:]), ((), ()))
-    return lambda x, y: jax.lax.dot_general(x, y, dimensions, preferred_element_type=jnp.bfloat16)
+    return lambda x, y: jax.lax.dot_general(x, y, dimensions, preferred_element_type=result)
 
 
 # y[m, n] = x[m, k] W[k, n]. TN is the forward product of a layer, whose weight is stored as [n, k];
 # NN the gradient of its input; NT the gradient of its weight.
 LAYOUTS = [
-    ("TN", product((1, 1)), lambda m, n, k: (random(m, k), random(n, k))),
-    ("NN", product((1, 0)), lambda m, n, k: (random(m, k), random(k, n))),
-    ("NT", product((0, 0)), lambda m, n, k: (random(k, m), random(k, n))),
+    ("TN", "bf16", product((1, 1), jnp.bfloat16), lambda m, n, k: (random(m, k), random(n, k))),
+    ("NN", "bf16", product((1, 0), jnp.bfloat16), lambda m, n, k: (random(m, k), random(k, n))),
+    ("NT", "bf16", product((0, 0), jnp.bfloat16), lambda m, n, k: (random(k, m), random(k, n))),
+    ("NT", "fp32", product((0, 0), jnp.float32), lambda m, n, k: (random(k, m), random(k, n))),
 ]
 
 
 def products(sides):
-    for layout, kernel, make in LAYOUTS:
+    for layout, result, kernel, make in LAYOUTS:
         for m in sides(M):
-            print(f"matmul {layout} m={m}", file=sys.stderr)
+            print(f"matmul {layout} into {result} m={m}", file=sys.stderr)
             for n in sides(N):
                 for k in sides(K):
                     measured("matmul", kernel, lambda: make(m, n, k), 2 * (m * k + n * k + m * n),
-                             format="bf16", layout=layout, m=m, n=n, k=k)
+                             format="bf16", layout=layout, result=result, m=m, n=n, k=k)
 
 
 def attend(query, key, value):
@@ -223,13 +224,14 @@ def main():
     say(f"driver {query('driver_version')}")
     say(f"library JAX {jax.__version__}")
     warm_up()
-    say(f"clock {query('clocks.sm')}")
+    clock_at_first = query("clocks.sm")
     products(sides)
     if device.platform == "tpu":
         say("skipped all of attention: jax.nn has no fused kernel on TPUs")
     else:
         attentions(sides)
     between()
+    say(f"clock {clock_at_first} after the warm-up, {query('clocks.sm')} at the end")
     say(f"end {rows}")
 
 

@@ -223,20 +223,20 @@ def launch_us():
 
 
 def query(what):
-    """What nvidia-smi says, or None."""
+    """What nvidia-smi says, or "unknown"."""
     try:
         found = subprocess.run(["nvidia-smi", f"--query-gpu={what}", "--format=csv,noheader", "-i", "0"],
                                capture_output=True, text=True, timeout=20, check=True)
         return found.stdout.strip().splitlines()[0]
     except Exception:
-        return None
+        return "unknown"
 
 
 def head():
     say("podsim_rows 1")
     say("script pytorch")
     say(f"device {torch.cuda.get_device_name(0)}")
-    say(f"driver {query('driver_version') or 'unknown'}")
+    say(f"driver {query('driver_version')}")
     built = torch.version.cuda or torch.version.hip
     say(f"library PyTorch {torch.__version__}, built with {built}")
 
@@ -288,7 +288,7 @@ def main():
     head()
     clock = Clock()
     warm_up()
-    say(f"clock {query('clocks.sm') or 'unknown'}")
+    clock_at_first = query("clocks.sm")
     products(clock, sides)
     attentions(clock, sides)
     for kernel, make, arrays in BETWEEN:
@@ -300,6 +300,7 @@ def main():
     except Exception as error:
         print(f"launch: {error}", file=sys.stderr)
         say("skipped launch: no graph of kernels")
+    say(f"clock {clock_at_first} after the warm-up, {query('clocks.sm')} at the end")
     say(f"end {rows}")
 
 

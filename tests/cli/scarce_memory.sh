@@ -80,6 +80,8 @@ show scenario mlp-fsdp-v5p-16
 show machine mlp-fsdp-v5p-16 --svg MADE.svg
 collective --machine tpu-v5e:4x4 --op all_reduce -b 1K -e 1M -f 32 --csv MADE.csv
 pipeline --stages 4 --schedules auto --svg MADE.svg
+calibrate tests/cli/calibrate/h100.rows --chip h100-sxm -o MADE.json
+calibrate --script jax
 list models
 END
 exit "$failed"

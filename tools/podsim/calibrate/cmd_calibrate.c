@@ -64,6 +64,11 @@ static enum status base_take(struct arena *arena, const struct options *options,
     void *memory = NULL;
     if (name == NULL) name = base_default(calibration->rows, calibration->chip);
     if (name == NULL || name_same(name, "none")) return STATUS_OK;
+    if (path_is(name))
+        return error_set(reterr, STATUS_INVALID, "--base",
+                         "\"%.80s\" is a file; a base is a stack of `podsim list kernels`, such as "
+                         "h100-sxm.te, or none",
+                         name);
     const char *dot = strchr(name, '.');
     if (dot != NULL) chip = arena_format(arena, "%.*s", (int)(dot - name), name);
     if (dot != NULL) name = dot + 1;

@@ -85,28 +85,17 @@ struct lane_costs {
     uint64_t units_total;      /* Units of a ring's lane in one piece; for the check of its port. */
 };
 
-/* A step of a lane where every position is alike. */
-struct lane_step {
-    uint32_t sent; /* Messages sent before it; UINT32_MAX: no step is known. */
-    uint32_t piece;
-    uint32_t number;
-    struct primitive_step step;
-};
-
 /* What each position of a lane sends and receives in a piece. */
 struct lane_steps {
     const uint32_t *send_count;    /* [position]: messages that it sends. */
     const uint32_t *arrival_count; /* [position]: messages that arrive at it. */
-    /* Steps of all positions, where positions differ or receivers are named, and steps are not too
-     * many; else NULL. */
+    /* Steps of all positions, if they are not too many; else NULL. */
     const struct primitive_step *all; /* [first[position] + number] */
     const uint32_t *first;            /* [position]; of a ring [0] alone. */
-    /* The last two steps that were asked for, where `all` is NULL: a chip sends one message and
-     * then checks whether it may send the next. */
-    struct lane_step known[2];
+    struct primitive_step asked;      /* Where `all` is NULL: what was asked for last. */
 };
 
-/* A lane of one plan: the data that all chips share. Constant, except `steps.known`. */
+/* A lane of one plan: the data that all chips share. Constant, except `steps.asked`. */
 struct lane_table {
     const struct primitive *primitive;
     uint32_t size; /* Of the dimension. */

@@ -28,24 +28,16 @@ static inline const struct primitive_step *next_step(struct lane_table *lane, ui
                                                      uint32_t sent, uint32_t *ret_piece,
                                                      uint32_t *ret_number)
 {
-    struct lane_step *known = &lane->steps.known[sent % 2];
-    if (lane->steps.all != NULL && lane->ring && lane->piece_count == 1) {
-        *ret_piece = 0;
-        *ret_number = sent;
-        return &lane->steps.all[sent];
+    uint32_t const position = position_of(lane, chip), count = lane->steps.send_count[position];
+    *ret_piece = 0;
+    *ret_number = sent;
+    if (sent >= count) {
+        *ret_piece = sent / count;
+        *ret_number = sent - *ret_piece * count;
     }
-    if (known->sent != sent) {
-        uint32_t const position = position_of(lane, chip);
-        uint32_t const piece = lane->piece_count > 1 ? sent / lane->steps.send_count[position] : 0;
-        known->piece = piece;
-        known->number = sent - piece * lane->steps.send_count[position];
-        if (lane->ring) known->sent = sent;
-        if (lane->steps.all == NULL) known->step = lane_step(lane, position, known->number);
-    }
-    *ret_piece = known->piece;
-    *ret_number = known->number;
-    if (lane->steps.all == NULL) return &known->step;
-    return &lane->steps.all[lane->steps.first[position_of(lane, chip)] + known->number];
+    if (lane->steps.all != NULL) return &lane->steps.all[lane->steps.first[position] + *ret_number];
+    lane->steps.asked = lane_step(lane, position, *ret_number);
+    return &lane->steps.asked;
 }
 
 /* Arrivals that a step on a fixed route waits for. */

@@ -219,9 +219,7 @@ static enum status lane_build(struct arena *arena, struct replay *replay, const 
     if (table->ring && table->chain.behind_count > 0 && item->primitive->routed)
         STATUS_TRY(awaited_build(arena, plan, table, reterr));
     if (!table->ring) STATUS_TRY(positions_build(arena, replay, plan, item, table, reterr));
-    /* To neighbours one step is as good as another, and one is known at a time. */
-    if (!table->ring || item->primitive->routed)
-        STATUS_TRY(steps_build(arena, plan, table, reterr));
+    STATUS_TRY(steps_build(arena, plan, table, reterr));
     if (item->primitive->routed) return routed_build(arena, replay, plan, table, reterr);
     return lane_route(arena, replay, plan, index, table, reterr);
 }
@@ -307,8 +305,6 @@ static void lane_attach(struct replay *replay, struct plan_table *plan, uint32_t
     lane->route.overhead_ps =
         replay->machine->chip.launch.message_ps + plan->plan->protocol.message_ps[0];
     lane->route.latency_ps = replay->fold->link_classes[0].latency_ps + lane->route.overhead_ps;
-    lane->steps.known[0].sent = UINT32_MAX;
-    lane->steps.known[1].sent = UINT32_MAX;
     if (lane->routed != NULL) return;
     uint32_t const port = lane->route.leg[0].port;
     lane->route.reads = &replay->servers.reads[(uint64_t)port * replay->chip_count];

@@ -55,6 +55,9 @@ static inline bool lane_takes_batches(const struct replay *replay, const struct 
  * done, since the first chip is not one with which others could be alike. */
 bool lanes_arrive(struct replay *replay, struct lane_table *lane, uint64_t key,
                   const uint32_t *chips, uint32_t count, int64_t now_ps);
+/* As transport_lane_ready() for one chip after the other. */
+void lanes_ready(struct replay *replay, uint32_t stream, uint32_t number, const uint32_t *chips,
+                 uint32_t count, int64_t now_ps);
 /* As transport_lane_try() for one chip after the other. */
 void lanes_try(struct replay *replay, struct lane_table *lane, const uint32_t *chips,
                uint32_t count, int64_t now_ps);

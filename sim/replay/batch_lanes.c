@@ -109,21 +109,29 @@ static void next_send(struct replay *replay, struct lane_table *lane,
             if (next->is_checked) transport_lane_check(replay, lane, chip);
             continue;
         }
-        if (!alike || state->free_ps > now_ps || link->free_ps > now_ps ||
-            (kinds != NULL && first_kind(lane, chip) != next->kind)) {
+        if (!alike) {
             transport_lane_try(replay, lane, chip, now_ps);
             continue;
         }
         if (next->has_before && !before_arrived(lane, next, chip)) continue;
         if (asks_operand && !operand_ready(replay, lane, chip, next->piece, next->chunks)) continue;
-        link_serve(link, lane, cost, depart_ps);
-        struct message_cost own;
-        message_is_read(replay, lane, chip,
-                        differ ? cost_own(&replay->servers, cost, chip, &own) : cost, now_ps,
-                        depart_ps);
-        state->free_ps = depart_ps;
+        if (state->free_ps > now_ps) {
+            if (state->free_ps != lane_held_ps)
+                transport_ready_post(replay, lane, chip, state->free_ps);
+            continue;
+        }
+        if (link->free_ps > now_ps || (kinds != NULL && first_kind(lane, chip) != next->kind)) {
+            state->free_ps = message_send(replay, lane, chip, next->units, now_ps);
+        } else {
+            struct message_cost own;
+            link_serve(link, lane, cost, depart_ps);
+            message_is_read(replay, lane, chip,
+                            differ ? cost_own(&replay->servers, cost, chip, &own) : cost, now_ps,
+                            depart_ps);
+            state->free_ps = depart_ps;
+            batch_add(&receivers, lane->route.neighbours[chip]);
+        }
         state->sent++;
-        batch_add(&receivers, lane->route.neighbours[chip]);
         if (next->goes_on)
             transport_lane_try(replay, lane, chip, now_ps);
         else if (next->is_last)
@@ -206,9 +214,10 @@ bool lanes_arrive(struct replay *replay, struct lane_table *lane, uint64_t key,
     struct batch batch, woken;
     batch.count = woken.count = 0;
     if (running[chips[0]] != plan || first.counted == first.arrivals) return false;
-    if (promise_may_be_void(replay, key, now_ps)) return false;
+    bool const may_be_void = promise_may_be_void(replay, key, now_ps);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t const chip = chips[i];
+        if (may_be_void && promise_void_take(replay, key, chip, now_ps)) continue;
         digest_add(replay, now_ps, key, chip);
         struct message_cost own;
         arrival_cost_plain(&replay->servers,
@@ -226,8 +235,32 @@ bool lanes_arrive(struct replay *replay, struct lane_table *lane, uint64_t key,
         if (stream_has_come(stream)) batch_add(&woken, chip);
     }
     streams_wake_many(replay, lane->stream, &woken, now_ps);
-    arrived(replay, lane, &first, &batch, woken.count == 0, now_ps);
+    if (batch.count > 0) arrived(replay, lane, &first, &batch, woken.count == 0, now_ps);
     return true;
+}
+
+void lanes_ready(struct replay *replay, uint32_t stream, uint32_t number, const uint32_t *chips,
+                 uint32_t count, int64_t now_ps)
+{
+    const uint16_t *running = running_at(replay, stream, 0);
+    uint16_t const index = running[chips[0]];
+    const struct plan_table *plan = &replay->lanes.plans[index];
+    struct lane_table *lane = &plan->lane[number - plan->lane_first];
+    bool const together = lane_takes_batches(replay, lane, count);
+    struct batch batch;
+    batch.count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!together || running[chips[i]] != index) {
+            transport_lane_ready(replay, stream, number, chips[i], now_ps);
+            continue;
+        }
+        lane->states[chips[i]].waiting = false;
+        batch_add(&batch, chips[i]);
+    }
+    lanes_try(replay, lane, batch.chip, batch.count, now_ps);
+    for (uint32_t i = 0; i < batch.count; i++)
+        if (lane->states[batch.chip[i]].finished)
+            transport_check_end(replay, stream, batch.chip[i], now_ps);
 }
 
 void lanes_operand(struct replay *replay, uint32_t stream, const uint32_t *chips, uint32_t count,

@@ -11,14 +11,6 @@
  * way from the engine to the handler is a few jumps. */
 #define APART __attribute__((noinline))
 
-static APART void lanes_ready(struct replay *replay, uint64_t key, const uint32_t *chips,
-                              uint32_t count, int64_t now_ps)
-{
-    uint32_t const lane = event_key_field(key, KEY_LANE_SHIFT, KEY_LANE_BITS);
-    for (uint32_t i = 0; i < count; i++)
-        transport_lane_ready(replay, event_key_stream(key), lane, chips[i], now_ps);
-}
-
 static APART void streams_begin(struct replay *replay, uint64_t key, const uint32_t *chips,
                                 uint32_t count, int64_t now_ps)
 {
@@ -59,7 +51,8 @@ static inline void event_handle(struct replay *replay, int64_t now_ps, uint64_t 
             transport_hop(replay, key, chips, count, now_ps);
         break;
     case EVENT_LANE_READY:
-        lanes_ready(replay, key, chips, count, now_ps);
+        lanes_ready(replay, stream, event_key_field(key, KEY_LANE_SHIFT, KEY_LANE_BITS), chips,
+                    count, now_ps);
         break;
     case EVENT_COLLECTIVE_END:
         streams_collective_end_many(replay, stream, chips, count, now_ps);

@@ -54,8 +54,8 @@ static bool routed_waits(const struct lane_table *lane, uint32_t chip,
     return other->states[chip].counted < step->arrivals + piece * each;
 }
 
-static void ready_post(struct replay *replay, const struct lane_table *lane, uint32_t chip,
-                       int64_t at_ps)
+void transport_ready_post(struct replay *replay, const struct lane_table *lane, uint32_t chip,
+                          int64_t at_ps)
 {
     lane->states[chip].waiting = true;
     engine_post(
@@ -83,7 +83,7 @@ static bool msccl_message_waits(struct replay *replay, const struct lane_table *
         if (other->free_ps > left_ps) left_ps = other->free_ps;
     }
     if (left_ps == now_ps) return false;
-    ready_post(replay, lane, chip, left_ps);
+    transport_ready_post(replay, lane, chip, left_ps);
     return true;
 }
 
@@ -119,7 +119,8 @@ void transport_lane_try(struct replay *replay, struct lane_table *lane, uint32_t
             !operand_ready(replay, lane, chip, piece, step->chunks))
             return;
         if (state->free_ps > now_ps && !(lane->abreast && state->sent > 0)) {
-            if (state->free_ps != lane_held_ps) ready_post(replay, lane, chip, state->free_ps);
+            if (state->free_ps != lane_held_ps)
+                transport_ready_post(replay, lane, chip, state->free_ps);
             return;
         }
         if (lane->routed != NULL) {

@@ -30,6 +30,9 @@ void transport_lane_ready(struct replay *replay, uint32_t stream, uint32_t numbe
 void transport_check_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
 /* Whether the collective that was to end now still has a message to leave, and ends with it. */
 bool transport_leaves(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
+/* The lane is tried again at `at_ps`, when its last message has left. */
+void transport_ready_post(struct replay *replay, const struct lane_table *lane, uint32_t chip,
+                          int64_t at_ps);
 /* Sends what the lane may send now. */
 void transport_lane_try(struct replay *replay, struct lane_table *lane, uint32_t chip,
                         int64_t now_ps);

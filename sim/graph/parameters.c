@@ -93,9 +93,21 @@ static void layer_add(const struct graph_terms *terms, const struct model *model
     counts->attention_layer += graph_attention_vectors(&graph, model);
 }
 
-/* Counts multiplications of a prompt's attention with every key, and columns of a token in the
- * cache, as in the first pass of prompts through the first layer. Absorbed attention of later
- * passes multiplies more. */
+/* Multiplications of attention for a query and a key. */
+static uint64_t attention_columns(const struct graph *graph)
+{
+    uint64_t columns = 0;
+    for (uint8_t i = 0; i < graph->op_count; i++) {
+        const struct graph_op *op = &graph->op[i];
+        if (op->kind->attends)
+            columns += graph_elements(graph, &graph->tensor[op->in[0]].at, 0) +
+                       graph_elements(graph, &graph->tensor[op->out[0]].at, 0);
+    }
+    return columns;
+}
+
+/* Counts what attention multiplies, and columns of a token in the cache, in the first layer: in the
+ * first pass of prompts, and in later passes. */
 static void cache_count(const struct graph_terms *terms, const struct model *model,
                         struct model_counts *counts)
 {
@@ -113,12 +125,11 @@ static void cache_count(const struct graph_terms *terms, const struct model *mod
     for (uint8_t t = 0; t < graph.tensor_count; t++)
         if (graph.tensor[t].role == GRAPH_CACHE)
             counts->cache_columns += graph_elements(&graph, &graph.tensor[t].at, 0);
-    for (uint8_t i = 0; i < graph.op_count; i++) {
-        const struct graph_op *op = &graph.op[i];
-        if (op->kind->attends)
-            counts->attention_columns += graph_elements(&graph, &graph.tensor[op->in[0]].at, 0) +
-                                         graph_elements(&graph, &graph.tensor[op->out[0]].at, 0);
-    }
+    counts->attention_columns = counts->decode_columns = attention_columns(&graph);
+    if (model->latent.kv_rank == 0) return;
+    serves.cache.begins = false;
+    block_write_layer(&serves, model, &graph);
+    counts->decode_columns = attention_columns(&graph);
 }
 
 /* A layer of the terms' kind, with what lies in no matrix. */

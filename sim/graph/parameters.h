@@ -19,6 +19,7 @@ struct model_counts {
     uint64_t cache_columns;      /* Numbers that a token leaves in the cache of a layer. */
     uint64_t attention_columns;  /* Multiplications for a query and a key of prompts in a layer:
                                     N·(H+V). */
+    uint64_t decode_columns;     /* The same of decodes. Absorbed attention multiplies more. */
     uint64_t mlp_layer;          /* Parameters of the MLP, in a layer that has one MLP. */
     uint64_t mlp_layers;
     uint64_t router_layer; /* Parameters of the router, in a layer that has experts. */

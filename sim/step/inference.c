@@ -1,9 +1,9 @@
 /*
  * Sequences of a pass on ranks that each have as many of each kind, one after the other; the last
  * rank may have fewer. All ranks step together, so each is charged the rows of the one that has
- * most. Where stages have batches of their own and nothing couples the replicas of the model, no
- * replica waits for another before the step's end. Then all batches are those of the slowest
- * replica (replicas.c).
+ * most, and the attention of the one that attends longest. Where stages have batches of their own
+ * and nothing couples the replicas of the model, no replica waits for another before the step's
+ * end. Then all batches are those of the slowest replica (replicas.c).
  *
  * Ranks of tp_d have partial sums of the same queries, keys and values. Where each attends with
  * some of the sequences they are made to have equally many tokens, as frameworks pad a batch.
@@ -16,6 +16,7 @@
 
 #include "sim/base/units.h"
 #include "sim/graph/block.h"
+#include "sim/graph/parameters.h"
 #include "sim/step/graph_terms.h"
 #include "sim/step/inference_sequences.h"
 #include "sim/step/ranks.h"
@@ -145,13 +146,63 @@ static struct graph_served served_at(const struct ranks *ranks, enum inference_p
     return inference_served(ranks, attended_at(ranks, part, n), window);
 }
 
-/* Of a layer, of scores and of rows that are read on the rank that has most of both kinds. */
-static void fullest_find(struct ranks *ranks, bool windowed, uint64_t window)
+/* What attention of a layer takes on the ranks of tp together, in units of a second over the chip's
+ * rates of math and HBM: so these are whole numbers. */
+struct attention_cost {
+    units_wide row;                    /* A row of the cache that is read. */
+    units_wide score[INFERENCE_PARTS]; /* A query and a key, of all heads. */
+};
+
+/* Nothing, where there is one rank to choose. */
+static struct attention_cost attention_cost(const struct ranks *ranks)
+{
+    struct attention_cost cost = {.row = 0};
+    if (sharers_of(ranks) * inference_keepers(ranks) == 1) return cost;
+    const struct chip *chip = &ranks->machine->chip;
+    const struct model *model = &ranks->plan->model;
+    struct model_counts const of = model_count(model);
+    bool const absorbs = !ranks->inference.begins && !ranks->inference.makes_heads;
+    uint64_t const columns[INFERENCE_PARTS] = {
+        [INFERENCE_DECODES] = of.decode_columns,
+        [INFERENCE_PROMPTS] = absorbs ? of.decode_columns : of.attention_columns};
+    /* Ranks of tp have each a part of the heads, and of their keys; but latents are of all heads.
+     */
+    uint32_t const shared = model->latent.kv_rank == 0 ? 1 : ranks->tp;
+    uint64_t const row_bytes = format_bytes(plan_of(ranks)->cache, of.cache_columns);
+    cost.row =
+        (units_wide)row_bytes * shared * chip->math_flop_per_s[ranks->plan->formats.activations];
+    for (uint32_t p = 0; p < INFERENCE_PARTS; p++)
+        cost.score[p] = (units_wide)2 * columns[p] * chip->hbm_bytes_per_s;
+    return cost;
+}
+
+static units_wide larger(units_wide one, units_wide other)
+{
+    return one > other ? one : other;
+}
+
+/* Of a layer on one rank. Kernels of decodes and of prompts are one, or run one after the other. */
+static units_wide attention_takes(const struct ranks *ranks, const struct attention_cost *cost,
+                                  const struct graph_served served[INFERENCE_PARTS])
+{
+    units_wide math = 0, hbm = 0, apart = 0;
+    for (uint32_t p = 0; p < INFERENCE_PARTS; p++) {
+        units_wide const scores = (units_wide)served[p].rows * served[p].columns;
+        units_wide const own_math = scores * cost->score[p], own_hbm = served[p].read * cost->row;
+        math += own_math;
+        hbm += own_hbm;
+        apart += larger(own_math, own_hbm);
+    }
+    return ranks->inference.kinds_apart ? apart : larger(math, hbm);
+}
+
+/* The sequences of the rank whose attention in a layer takes longest, by its scores or its rows. */
+static void fullest_find(struct ranks *ranks, const struct attention_cost *cost, bool windowed,
+                         uint64_t window)
 {
     struct inference_ranks *of = &ranks->inference;
     struct graph_served most[INFERENCE_PARTS] = {{0}};
-    uint64_t read[INFERENCE_PARTS] = {0};
-    units_wide scores_most = 0;
+    units_wide longest = 0, scores_most = 0;
     uint32_t const keepers = inference_keepers(ranks);
     for (uint64_t n = 0; n < sharers_of(ranks) * keepers; n++) {
         struct graph_served served[INFERENCE_PARTS];
@@ -161,17 +212,14 @@ static void fullest_find(struct ranks *ranks, bool windowed, uint64_t window)
             served[p] = served_at(ranks, (enum inference_part)p, n, window);
             scores += (units_wide)served[p].rows * served[p].columns;
         }
-        if (scores > scores_most) {
-            memcpy(most, served, sizeof most);
-            scores_most = scores;
-        }
-        uint64_t const rows = served[INFERENCE_DECODES].read + served[INFERENCE_PROMPTS].read;
-        bool const reads_most = rows > read[INFERENCE_DECODES] + read[INFERENCE_PROMPTS];
-        for (uint32_t p = 0; p < INFERENCE_PARTS && reads_most; p++) read[p] = served[p].read;
+        units_wide const taken = attention_takes(ranks, cost, served);
+        if (taken < longest || (taken == longest && scores <= scores_most)) continue;
+        memcpy(most, served, sizeof most);
+        longest = taken;
+        scores_most = scores;
     }
     for (uint32_t p = 0; p < INFERENCE_PARTS; p++) {
         of->served[p][windowed] = most[p];
-        of->served[p][windowed].read = read[p];
         of->served[p][windowed].scores =
             inference_scores_all(ranks->plan, ranks->pass, (enum inference_part)p, window);
     }
@@ -381,10 +429,11 @@ void inference_build(struct ranks *ranks)
     for (uint32_t p = 0; p < INFERENCE_PARTS; p++) of->part[p].kept = kept.part[p];
     of->kept_sequences = kept_all(ranks, INFERENCE_DECODES);
     if (!generates) of->kept_sequences += kept_all(ranks, INFERENCE_PROMPTS);
-    fullest_find(ranks, /* windowed= */ false, UINT64_MAX);
+    struct attention_cost const cost = attention_cost(ranks);
+    fullest_find(ranks, &cost, /* windowed= */ false, UINT64_MAX);
     of->held_rows[0] = of->held_rows[1] = held_most(ranks, UINT64_MAX);
     if (window == 0) return; /* All layers see all keys. */
-    fullest_find(ranks, /* windowed= */ true, window);
+    fullest_find(ranks, &cost, /* windowed= */ true, window);
     of->held_rows[1] = held_most(ranks, window);
 }
 

@@ -77,6 +77,10 @@ struct model_counts oracle_model_count(const struct model *model)
         counts.positions = model->positions.learned * model->width;
         counts.cache_columns = cache_columns(model);
         counts.attention_columns = model->heads * (model->head_width + model_value_width(model));
+        counts.decode_columns =
+            model->latent.kv_rank == 0
+                ? counts.attention_columns
+                : model->heads * (2 * model->latent.kv_rank + model->latent.rope);
     }
     if (model_has_experts(model)) {
         counts.router_layer = experts->count * (model->width + experts->router_biased);

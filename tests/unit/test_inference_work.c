@@ -93,43 +93,51 @@ static void prompts_fill_cores_if_they_are_long(void **state)
     }
 }
 
-/* On one of two ranks, a decode of 10 tokens and a prompt of 4,000; on the other, a decode of
- * 100,000 and a prompt of 10. The second keeps and reads 100,010 rows; the first has most scores,
- * 10 and 8,002,000. With a window of 128 the first has more of all. */
-static void the_fullest_rank_has_its_own_sequences_of_both_kinds(void **state)
+/* On one of two ranks, a decode of 10 tokens and a prompt; on the other, a decode of 100,000 and a
+ * prompt of 10. The second keeps and reads 100,010 rows. By its scores, 8,002,000 and 10, a prompt
+ * of 4,000 takes longer than these rows, and one of 1,000 does not. With a window of 128 the first
+ * rank has more of all. */
+static void the_rank_that_attends_longest_has_its_own_sequences(void **state)
 {
-    static const uint64_t contexts[] = {10, 100000}, prompts[] = {4000, 10};
+    static const struct {
+        uint64_t prompts[2],
+            rows[2]; /* [rank]; of decodes and of prompts on the one that counts. */
+    } cases[] = {{{4000, 10}, {10, 4000}}, {{1000, 10}, {100000, 10}}};
+    static const uint64_t contexts[] = {10, 100000};
     static const char *const parts[MESH_ROLE_COUNT] = {[MESH_DP] = "x"};
     static bool windowed[32] = {[3] = true};
-    struct workload_case made;
-    struct ranks ranks;
-    struct model model;
     (void)state;
-    case_ok(model_read_name_or_path(case_arena, "llama-3-8b", NULL, "", &model, &case_error));
-    assert_int_equal(case_build_roles(&made, &model, "2x1x1", parts), STATUS_OK);
-    made.plan.attention.context = WORKLOAD_CONTEXT_ALL_GATHER;
-    made.plan.attention.mask = WORKLOAD_ATTENTION_CAUSAL;
-    made.plan.kind = WORKLOAD_MIXED;
-    made.plan.inference = (struct inference_plan){.decodes = {2, lengths_given(contexts, 2), 1},
-                                                  .prompts = {2, lengths_given(prompts, 2), 0, 0}};
-    made.plan.model.attends.windowed = windowed;
-    made.plan.model.attends.window = 128;
-    case_ok(ranks_make(&made.plan, &made.machine, &made.mesh, &ranks, &case_error));
-    const struct inference_ranks *of = &ranks.inference;
-    const struct graph_served *decodes = of->served[INFERENCE_DECODES],
-                              *asked = of->served[INFERENCE_PROMPTS];
-    assert_int_equal(of->held_rows[0], 100010);
-    assert_int_equal(decodes[0].read, 100000);
-    assert_int_equal(asked[0].read, 10);
-    assert_int_equal(decodes[0].columns, 10);
-    assert_int_equal(asked[0].rows, 4000);
-    assert_int_equal(of->held_rows[1], 10 + 4000);
-    assert_int_equal(decodes[1].read, 10);
-    assert_int_equal(asked[1].read, 4000);
-    assert_int_equal(decodes[1].columns, 10);
-    assert_int_equal(asked[1].rows, 4000);
-    assert_int_equal(asked[1].columns, 126); /* 503,872 by 4,000. */
-    case_free(&made);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct workload_case made;
+        struct ranks ranks;
+        struct model model;
+        uint64_t const *prompts = cases[i].prompts;
+        case_ok(model_read_name_or_path(case_arena, "llama-3-8b", NULL, "", &model, &case_error));
+        assert_int_equal(case_build_roles(&made, &model, "2x1x1", parts), STATUS_OK);
+        made.plan.attention.context = WORKLOAD_CONTEXT_ALL_GATHER;
+        made.plan.attention.mask = WORKLOAD_ATTENTION_CAUSAL;
+        made.plan.kind = WORKLOAD_MIXED;
+        made.plan.inference =
+            (struct inference_plan){.decodes = {2, lengths_given(contexts, 2), 1},
+                                    .prompts = {2, lengths_given(prompts, 2), 0, 0}};
+        made.plan.model.attends.windowed = windowed;
+        made.plan.model.attends.window = 128;
+        case_ok(ranks_make(&made.plan, &made.machine, &made.mesh, &ranks, &case_error));
+        const struct inference_ranks *of = &ranks.inference;
+        const struct graph_served *decodes = of->served[INFERENCE_DECODES],
+                                  *asked = of->served[INFERENCE_PROMPTS];
+        assert_int_equal(of->held_rows[0], 100010);
+        assert_int_equal(decodes[0].read, cases[i].rows[0]);
+        assert_int_equal(decodes[0].columns, cases[i].rows[0]);
+        assert_int_equal(asked[0].read, cases[i].rows[1]);
+        assert_int_equal(asked[0].rows, cases[i].rows[1]);
+        assert_int_equal(of->held_rows[1], 10 + prompts[0]);
+        assert_int_equal(decodes[1].read, 10);
+        assert_int_equal(decodes[1].columns, 10);
+        assert_int_equal(asked[1].read, prompts[0]);
+        assert_int_equal(asked[1].rows, prompts[0]);
+        case_free(&made);
+    }
 }
 
 /* QKV of 8 tokens on one GPU: 6,144 columns of 4,096 weights, and 8 rows of 4,096, which a norm has
@@ -174,7 +182,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(positions_are_looked_up_row_by_row),
         cmocka_unit_test(prompts_fill_cores_if_they_are_long),
-        cmocka_unit_test(the_fullest_rank_has_its_own_sequences_of_both_kinds),
+        cmocka_unit_test(the_rank_that_attends_longest_has_its_own_sequences),
         cmocka_unit_test(numbers_are_widened_or_narrowed_for_a_product),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);

@@ -36,7 +36,9 @@ static bool watch(void *owner, const struct replay_progress *progress)
 }
 
 /* A step ends as soon as it holds too much. One step is simulated: memory of further steps does not
- * count in a run either. */
+ * count in a run either. Engines look at a step after different events, and what it held when it
+ * was stopped depends on that, so all steps are played by one engine. For the same reason a step
+ * that ends between two looks counts by all its events. */
 static enum status peak_find(struct room_search *search, struct session *part,
                              struct batch_held *held, struct error *reterr)
 {
@@ -45,9 +47,13 @@ static enum status peak_find(struct room_search *search, struct session *part,
     struct session_source const folded = {.full = false};
     search->exceeds = search->is_long = false;
     part->scenario.run.steps = 1;
+    part->scenario.run.engine = "fast";
     enum status const status = session_replay(part, &folded, &options, reterr);
     held->is_peak = !search->exceeds;
-    if (status == STATUS_OK) held->bytes = (double)part->trace.memory.peak_bytes;
+    if (status == STATUS_OK) {
+        held->bytes = (double)part->trace.memory.peak_bytes;
+        search->is_long = part->trace.work.events > search->events_most;
+    }
     search->is_estimate = search->is_estimate || search->is_long;
     if (!search->exceeds && !(search->is_long && search->estimates)) return status;
     held->bytes = fmax(held->bytes, search->peak_bytes);

@@ -9,6 +9,7 @@
 #include "sim/base/counted.h"
 #include "sim/base/quantity.h"
 #include "sim/base/units.h"
+#include "sim/report/notes_chunks.h"
 #include "sim/report/notes_host.h"
 #include "sim/report/notes_inference.h"
 #include "sim/report/notes_layout.h"
@@ -159,19 +160,6 @@ static void note_tp_rule(struct arena *arena, const struct report_input *input, 
               rules->tp_exact_width, blocks);
 }
 
-/* Which collectives no matmul can hide: the same at any batch. */
-static void narrow_collectives(const struct roofline *roofline, char *text, uint32_t text_bytes)
-{
-    text[0] = '\0';
-    for (uint32_t i = 0; i < roofline->overlap_count; i++) {
-        const struct roofline_overlap *overlap = &roofline->overlap[i];
-        if (overlap->math_s >= overlap->link_s) continue;
-        size_t const used = strlen(text);
-        (void)snprintf(text + used, text_bytes - used, overlap->width > 0 ? "%s%s %.0f" : "%s%s",
-                       used == 0 ? "" : ", ", overlap->name, overlap->width);
-    }
-}
-
 /* Whether a slow chip or link, which has its own note, is why a group's collectives take long. */
 static bool overrides_reach(const struct notes_overrides *overrides,
                             const struct roofline_group *group)
@@ -187,8 +175,7 @@ static void note_tp_exposed(struct arena *arena, const struct report_input *inpu
                             struct notes *notes)
 {
     struct axis_total const total = axis_total(facts, STREAM_OF_TP);
-    const struct roofline *roofline = input->roofline;
-    const struct roofline_group *tp = roofline_group_find(roofline, MESH_TP);
+    const struct roofline_group *tp = roofline_group_find(input->roofline, MESH_TP);
     if (tp == NULL || total.exposed_s < hidden_share * facts->step_s) return;
     if (!input->workload->collective_matmul) {
         notes_add(arena, notes,
@@ -200,34 +187,7 @@ static void note_tp_exposed(struct arena *arena, const struct report_input *inpu
                   notes_percent(total.exposed_s, facts->step_s));
         return;
     }
-    char narrow[256];
-    narrow_collectives(roofline, narrow, sizeof narrow);
-    double const rest = total.exposed_s - roofline->tp_excess_s;
-    char cause[384];
-    if (narrow[0] != '\0')
-        (void)snprintf(cause, sizeof cause,
-                       "narrower than that width: %s; by formulas the links need %s longer "
-                       "than that math",
-                       narrow, table_seconds(roofline->tp_excess_s).text);
-    else
-        (void)snprintf(cause, sizeof cause,
-                       "all are wide enough for their bytes to hide behind that math by formulas");
-    bool const overridden = overrides_reach(overrides, tp);
-    notes_add(arena, notes,
-              "tp collectives stay exposed for %s (%.1f%% of the step), though collective matmul "
-              "overlaps each with its matmuls: %s%s",
-              table_seconds(total.exposed_s).text, notes_percent(total.exposed_s, facts->step_s),
-              cause,
-              overridden          ? "; what is exposed waits for the slow chip or link"
-              : narrow[0] != '\0' ? ""
-                                  : "; what is exposed is the first chunk and the last");
-    if (rest > 0 && !overridden)
-        notes_add(arena, notes,
-                  "collective matmul goes in %llu chunks: no math overlaps the first to arrive and "
-                  "the last to leave, and each hop of the ring adds its latency; that is "
-                  "about %s of each of the %llu tp collectives",
-                  (unsigned long long)tp->rank_count, table_seconds(rest / (double)tp->count).text,
-                  (unsigned long long)tp->count);
+    notes_chunks_add(arena, input, facts, total.exposed_s, overrides_reach(overrides, tp), notes);
 }
 
 static void note_fsdp(struct arena *arena, const struct report_input *input,

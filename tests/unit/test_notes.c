@@ -171,46 +171,6 @@ static void tp_without_collective_matmul_is_on_the_critical_path(void **state)
     assert_int_equal(made.notes.count, 3);
 }
 
-/* With it the links may need longer than the math beside them, or the chunks at both ends do. */
-static void tp_with_collective_matmul_says_why_it_is_exposed(void **state)
-{
-    (void)state;
-    struct roofline *roofline = &made.roofline;
-    tp_group()->count = 50;
-    roofline->rules.tp_layer_width = 12000;
-    made.plan.collective_matmul = true;
-    (void)notes_case_collective("AllGather In", STREAM_OF_TP, 0.25, 0.125);
-    build();
-    assert_int_equal(made.notes.count, 5);
-    assert_string_equal(made.notes.text[2],
-                        "tp collectives stay exposed for 125 ms (12.5% of the step), though "
-                        "collective matmul overlaps each with its matmuls: all are wide enough for "
-                        "their bytes to hide behind that math by formulas; what is exposed is the "
-                        "first chunk and the last");
-    assert_string_equal(made.notes.text[3],
-                        "collective matmul goes in 8 chunks: no math overlaps the first to arrive "
-                        "and the last to leave, and each hop of the ring adds its latency; that is "
-                        "about 2.50 ms of each of the 50 tp collectives");
-    roofline->overlap[0] =
-        (struct roofline_overlap){.name = "mlp.In", .width = 8000, .math_s = 1, .link_s = 1};
-    roofline->overlap[1] =
-        (struct roofline_overlap){.name = "mlp.Out", .width = 6000, .math_s = 1, .link_s = 1.5};
-    roofline->overlap[2] = (struct roofline_overlap){.name = "head.In", .link_s = 1};
-    roofline->overlap_count = 3;
-    roofline->tp_excess_s = 0.125;
-    build();
-    assert_int_equal(made.notes.count, 4);
-    assert_string_equal(made.notes.text[2],
-                        "tp collectives stay exposed for 125 ms (12.5% of the step), though "
-                        "collective matmul overlaps each with its matmuls: narrower than "
-                        "that width: mlp.Out 6000, head.In; by formulas the links need 125 "
-                        "ms longer than that math");
-    roofline->tp_excess_s = 0.0625;
-    build();
-    assert_int_equal(made.notes.count, 5);
-    assert_non_null(strstr(made.notes.text[3], "about 1.25 ms of each of the 50 tp"));
-}
-
 /* A slow chip anywhere, or a slow link of the group's axis, is why it waits. */
 static void what_waits_for_a_slow_chip_says_so(void **state)
 {
@@ -437,7 +397,6 @@ int main(void)
         TEST(the_longest_is_named_where_it_is_within_the_bound),
         TEST(a_block_is_as_wide_as_its_mean),
         TEST(tp_without_collective_matmul_is_on_the_critical_path),
-        TEST(tp_with_collective_matmul_says_why_it_is_exposed),
         TEST(what_waits_for_a_slow_chip_says_so),
         TEST(fsdp_is_hidden_from_a_batch_on),
         TEST(split_sequences_wait_for_keys),

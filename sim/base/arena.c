@@ -68,15 +68,25 @@ static unsigned char *block_add(struct arena *arena, uint64_t size_bytes, bool z
     return align_up(block->memory);
 }
 
+/* Whether that much is left of the limit, and how much it is with the alignment. */
+static bool is_within_limit(const struct arena *arena, uint64_t count, uint64_t size_bytes,
+                            uint64_t *ret_bytes)
+{
+    uint64_t const left_bytes = arena->limit_bytes - arena->taken_bytes;
+    uint64_t asked_bytes = 0;
+    if (__builtin_mul_overflow(count, size_bytes, &asked_bytes)) return false;
+    if (asked_bytes > left_bytes) return false;
+    *ret_bytes = asked_bytes == 0 ? ARENA_ALIGN_BYTES
+                                  : (asked_bytes + ARENA_ALIGN_BYTES - 1) / ARENA_ALIGN_BYTES *
+                                        ARENA_ALIGN_BYTES;
+    return *ret_bytes <= left_bytes;
+}
+
 static void *take(struct arena *arena, uint64_t count, uint64_t size_bytes, bool zeroed)
 {
-    uint64_t asked_bytes = 0;
-    if (__builtin_mul_overflow(count, size_bytes, &asked_bytes)) return NULL;
-    if (asked_bytes > arena->limit_bytes - arena->taken_bytes) return NULL;
-    uint64_t const bytes = asked_bytes == 0 ? ARENA_ALIGN_BYTES
-                                            : (asked_bytes + ARENA_ALIGN_BYTES - 1) /
-                                                  ARENA_ALIGN_BYTES * ARENA_ALIGN_BYTES;
-    if (bytes > arena->limit_bytes - arena->taken_bytes) return NULL;
+    uint64_t bytes = 0;
+    if (!is_within_limit(arena, count, size_bytes, &bytes)) return NULL;
+    uint64_t const asked_bytes = count * size_bytes;
     uint64_t const guarded_bytes = bytes + GUARD_BYTES;
     unsigned char *memory = NULL;
     if (bytes > ARENA_BLOCK_BYTES / 4) {
@@ -110,6 +120,12 @@ static enum status try_take(struct arena *arena, uint64_t count, uint64_t size_b
                             void **ret_memory, struct error *reterr)
 {
     void *memory = take(arena, count, size_bytes, zeroed);
+    uint64_t bytes = 0;
+    if (memory == NULL && is_within_limit(arena, count, size_bytes, &bytes)) {
+        return error_set(reterr, STATUS_NO_MEMORY, "",
+                         "the system has no memory for %llu items of %llu bytes",
+                         (unsigned long long)count, (unsigned long long)size_bytes);
+    }
     if (memory == NULL) {
         return error_set(reterr, STATUS_NO_MEMORY, "",
                          "%llu items of %llu bytes do not fit the memory limit of %llu bytes",

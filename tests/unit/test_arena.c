@@ -73,6 +73,23 @@ static void memory_may_be_left_unset(void **state)
     arena_destroy(arena);
 }
 
+#ifndef GUARD_WATCHED /* Sanitizers end a process that asks for so much. */
+static void what_the_system_refuses_is_not_the_limit(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    void *memory = NULL;
+    struct arena *arena = arena_create(UINT64_C(1) << 62);
+    assert_int_equal(arena_try(arena, UINT64_C(1) << 58, 8, &memory, &error), STATUS_NO_MEMORY);
+    assert_string_equal(error.message,
+                        "the system has no memory for 288230376151711744 items of 8 bytes");
+    assert_null(memory);
+    assert_int_equal(arena_try(arena, UINT64_C(1) << 59, 16, &memory, &error), STATUS_NO_MEMORY);
+    assert_non_null(strstr(error.message, "memory limit"));
+    arena_destroy(arena);
+}
+#endif
+
 static void texts_are_copied_and_formatted(void **state)
 {
     (void)state;
@@ -144,6 +161,9 @@ int main(void)
         cmocka_unit_test(memory_is_zeroed_aligned_and_apart),
         cmocka_unit_test(the_limit_and_overflow_are_refused),
         cmocka_unit_test(memory_may_be_left_unset),
+#ifndef GUARD_WATCHED
+        cmocka_unit_test(what_the_system_refuses_is_not_the_limit),
+#endif
         cmocka_unit_test(texts_are_copied_and_formatted),
 #ifdef GUARD_WATCHED
         cmocka_unit_test(what_was_not_given_is_hidden),

@@ -24,8 +24,8 @@ void notes_host_build(struct arena *arena, const struct report_input *input,
                   rules->offload_optimizer_tokens, rules->tokens_per_chip);
     if (rules->offload_activations_share > 0)
         notes_add(arena, notes,
-                  "what a layer saves takes %.2f of its forward pass's math to store, and as long "
-                  "to load: %s, whatever the batch",
+                  "what a layer saves takes %.2f times its forward pass's math to store, and as "
+                  "long to load: %s, whatever the batch",
                   rules->offload_activations_share,
                   rules->offload_activations_share <= 1 ? "it can be hidden"
                                                         : "the forward pass waits for the link");

@@ -333,13 +333,14 @@ static void copies_to_the_host_say_how_long_and_from_which_batch_on(void **state
                         "the backward pass hides the copies of moments from 4096 tokens a "
                         "chip on; there are 2048");
     assert_string_equal(made.notes.text[2],
-                        "what a layer saves takes 1.00 of its forward pass's math to store, and as "
-                        "long to load: it can be hidden, whatever the batch");
+                        "what a layer saves takes 1.00 times its forward pass's math to store, "
+                        "and as long to load: it can be hidden, whatever the batch");
     made.roofline.rules.offload_activations_share = 1.25;
     host();
-    assert_string_equal(made.notes.text[2],
-                        "what a layer saves takes 1.25 of its forward pass's math to store, and as "
-                        "long to load: the forward pass waits for the link, whatever the batch");
+    assert_string_equal(
+        made.notes.text[2],
+        "what a layer saves takes 1.25 times its forward pass's math to store, "
+        "and as long to load: the forward pass waits for the link, whatever the batch");
 }
 
 static void replicas(bool minor)

@@ -82,13 +82,12 @@ void run_interval_write(const struct report_input *input, struct strbuf *text)
     const struct report_interval *of = interval.of;
     find(&interval, values);
     table_line(text, columns[LOW].heading[1]);
-    strbuf_add(&sentence,
-               "%s to %s would have %u of 100 measurements: %s to %s of the %s, the median %s",
-               FIGURE(LOW), FIGURE(HIGH), of->coverage_percent, FIGURE(LOW_RATIO),
-               FIGURE(HIGH_RATIO), FIGURE(OF), FIGURE(MEDIAN_RATIO));
-    table_wrap_close(text, TABLE_LINE_COLUMNS, &sentence);
+    strbuf_add(text, "%u of 100 measurements would lie between %s and %s\n", of->coverage_percent,
+               FIGURE(LOW), FIGURE(HIGH));
     table_line(text, "");
-    sentence = (struct strbuf){0};
+    strbuf_add(text, "that is %s to %s of the %s; the median is at %s\n", FIGURE(LOW_RATIO),
+               FIGURE(HIGH_RATIO), FIGURE(OF), FIGURE(MEDIAN_RATIO));
+    table_line(text, "");
     strbuf_add(&sentence, "by ");
     if (of->rows > 0)
         add_rows(of->rows, of->publications, &sentence);

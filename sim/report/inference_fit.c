@@ -90,4 +90,5 @@ void inference_fit_tried(const struct report_slice *slice, struct inference_fit 
     if (!slice->is) return;
     fit->smallest = slice->smallest;
     fit->is_tried = slice->is_tried;
+    fit->slice_is_estimate = slice->is_estimate;
 }

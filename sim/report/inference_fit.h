@@ -15,7 +15,8 @@ struct inference_fit {
     bool is_estimate;   /* `max_batch` is an estimate: it may not fit, or more may. */
     bool with_prompts;  /* `max_batch` is of sequences that answer, while as many prompts stay. */
     struct smallest_slice smallest;
-    bool is_tried; /* A layout of the step fits this slice. */
+    bool is_tried;          /* A layout of the step fits this slice. */
+    bool slice_is_estimate; /* It may hold more than is known, and not fit. */
     bool of_gpus;
 };
 

@@ -15,7 +15,9 @@
     X(SLICE, "smallest_slice", HAS_SLICE(SAID(fit->smallest.slice, fit->of_gpus ? gpus : NULL)),   \
       .look = column_words, .none = "none")                                                        \
     X(SLICE_CHIPS, "smallest_slice_chips", HAS_SLICE(WHOLE(fit->smallest.chip_count)), HIDDEN)     \
-    X(SLICE_TRIED, "smallest_slice_is_tried", HAS_SLICE(FLAG(fit->is_tried)), HIDDEN)
+    X(SLICE_TRIED, "smallest_slice_is_tried", HAS_SLICE(FLAG(fit->is_tried)), HIDDEN)              \
+    X(SLICE_ESTIMATED, "smallest_slice_is_estimate",                                               \
+      HAS_SLICE(WHERE(fit->slice_is_estimate, FLAG(true))), HIDDEN)
 #define HAS_SLICE(value) WHERE(fit->smallest.chip_count > 0, value)
 
 #define TABLE(X)                                                                                   \
@@ -149,12 +151,19 @@ static void launches_print(const struct inference_facts *facts, const struct col
         strbuf_add(text, "%s: launches take no time\n", FIGURE(LAUNCH));
 }
 
+/* Before the name of a slice, if there is one. */
+static const char *slice_bound(const struct inference_fit *fit)
+{
+    if (fit->smallest.chip_count == 0) return "";
+    return fit->slice_is_estimate ? "about " : "at least ";
+}
+
 /* The words of the line. */
 static void slice_add(const struct inference_fit *fit, const struct column_value *values,
                       struct strbuf *line)
 {
-    strbuf_add(line, "%s%s for these weights%s", fit->smallest.chip_count == 0 ? "" : "at least ",
-               CELL(fit_columns, values, SLICE), fit->has_cache ? " and this cache" : "");
+    strbuf_add(line, "%s%s for these weights%s", slice_bound(fit), CELL(fit_columns, values, SLICE),
+               fit->has_cache ? " and this cache" : "");
     if (fit->smallest.chip_count == 0) return;
     if (!fit->is_tried)
         strbuf_add(line, "; no layout of a smaller one was found");
@@ -235,7 +244,7 @@ static void fits_print(const struct inference_facts *facts, const struct column_
     strbuf_add(text, "; %s tokens/s a chip\n", FIGURE(CHIP_RATE));
     slice_add(&facts->fit, fit, &line);
     if (facts->fit_of_gib.max_batch != facts->fit.max_batch)
-        strbuf_add(&line, "; if GB are GiB at least %s, and %s%s %s %s",
+        strbuf_add(&line, "; if GB are GiB %s%s, and %s%s %s %s", slice_bound(&facts->fit_of_gib),
                    CELL(fit_columns, of_gib, SLICE), fit_bound(&facts->fit_of_gib),
                    CELL(fit_columns, of_gib, BATCH_MOST),
                    counted_noun(facts->fit_of_gib.max_batch, "sequence").text,

@@ -37,6 +37,7 @@ struct report_largest {
 struct report_slice {
     bool is;       /* It was looked for. */
     bool is_tried; /* A layout of the step fits it; else no layout of a smaller slice was found. */
+    bool is_estimate; /* Only the first part of the step was simulated on it. */
     struct smallest_slice smallest;
 };
 

@@ -18,7 +18,6 @@ struct room_search {
     struct lengths_drawn contexts, prompts;
     struct worker *worker;
     uint64_t events_most; /* Of a step that is played. */
-    bool estimates;       /* Goes on where a step has more: else it ends. */
     double hbm_bytes;     /* Of the search that goes on. */
     double peak_bytes;    /* Of the step that is played, up to now. */
     bool exceeds, is_long;
@@ -55,7 +54,7 @@ static enum status peak_find(struct room_search *search, struct session *part,
         search->is_long = part->trace.work.events > search->events_most;
     }
     search->is_estimate = search->is_estimate || search->is_long;
-    if (!search->exceeds && !(search->is_long && search->estimates)) return status;
+    if (!search->exceeds && !search->is_long) return status;
     held->bytes = fmax(held->bytes, search->peak_bytes);
     return STATUS_OK;
 }
@@ -73,16 +72,15 @@ static enum status built_take(struct room_search *search, bool plays, struct ses
 }
 
 enum status room_holds(struct session *built, double hbm_bytes, uint64_t events_most,
-                       struct worker *worker, double *ret_bytes, bool *ret_holds,
-                       struct error *reterr)
+                       struct worker *worker, struct room_held *ret_held, struct error *reterr)
 {
     struct room_search search = {
-        .worker = worker, .events_most = events_most, .estimates = true, .hbm_bytes = hbm_bytes};
+        .worker = worker, .events_most = events_most, .hbm_bytes = hbm_bytes};
     struct batch_held held;
     STATUS_TRY(built_take(&search, true, built, &held, reterr));
     STATUS_TRY(worker_check(worker, reterr));
-    *ret_bytes = held.bytes;
-    *ret_holds = held.bytes <= hbm_bytes;
+    *ret_held = (struct room_held){
+        .bytes = held.bytes, .fits = held.bytes <= hbm_bytes, .is_estimate = search.is_estimate};
     return STATUS_OK;
 }
 
@@ -232,33 +230,6 @@ static void search_end(struct room_search *owner)
     arena_destroy(owner->arena);
 }
 
-static enum status search_room(struct room_search *owner, const struct session *session,
-                               struct inference_room *room, struct error *reterr)
-{
-    struct largest_batch search;
-    struct batch_held const own = {session_batch(session), INFINITY, false};
-    double const hbm_bytes = (double)session->machine.chip.hbm_capacity_bytes;
-    uint64_t batch = 0;
-    STATUS_TRY(search_begin(owner, session, &search, reterr));
-    largest_batch_add(&search, &own);
-    enum status const status = search_for(owner, &search, hbm_bytes, room->most, &batch, reterr);
-    if (owner->is_estimate) return STATUS_OK;
-    STATUS_TRY(status);
-    *room = (struct inference_room){.least = batch, .most = batch};
-    return STATUS_OK;
-}
-
-enum status room_find(const struct session *session, uint64_t events_most, struct worker *worker,
-                      struct inference_room *room, struct error *reterr)
-{
-    struct room_search owner = {.worker = worker, .events_most = events_most};
-    const struct workload_plan *plan = &session->scenario.workload;
-    if (!can_change(session) || is_sampled(plan) || draws_experts(plan)) return STATUS_OK;
-    enum status const status = search_room(&owner, session, room, reterr);
-    search_end(&owner);
-    return status;
-}
-
 /* Of prompts as long as the mean, what prompts that happen to be drawn let expect. */
 static uint64_t of_the_mean(const struct workload_plan *plan, uint64_t batch)
 {
@@ -295,8 +266,7 @@ enum status room_find_largest(const struct session *session, const struct room_k
                               struct worker *worker, struct report_largest *ret_largest,
                               struct error *reterr)
 {
-    struct room_search owner = {
-        .worker = worker, .events_most = PLAYED_EVENTS_MAX, .estimates = true};
+    struct room_search owner = {.worker = worker, .events_most = PLAYED_EVENTS_MAX};
     if (!can_change(session)) return STATUS_OK;
     enum status const status = largest_search(&owner, session, known, ret_largest, reterr);
     search_end(&owner);

@@ -10,22 +10,17 @@
 
 struct worker;
 
-/* Finds the largest batch that fits, by the memory of batches that are simulated, since padding of
- * ranks and buffers of a pass do not grow in proportion to the batch. `session` was simulated and
- * does not fit. `room` has the range that the session's own memory lets expect, and becomes one
- * number. The range stays where the sequences of a batch have lengths given one by one, where
- * routing is drawn, or where a step has more than `events_most` events. Errors: STATUS_INTERRUPTED
- * if the user stopped it, STATUS_NO_MEMORY. */
-enum status room_find(const struct session *session, uint64_t events_most, struct worker *worker,
-                      struct inference_room *room, struct error *reterr);
+/* What a chip of a step holds. */
+struct room_held {
+    double bytes;     /* At least. */
+    bool fits;        /* No more than the chip has, as far as is known. */
+    bool is_estimate; /* The step has more events than were played, and may hold more. */
+};
 
-/* Whether a chip of a step that was built up to the program holds no more than `hbm_bytes`, as far
- * as that is known: without playing it, or else by its first `events_most` events. `*ret_bytes`:
- * what it holds at least.
- * Errors: as session_replay(). */
+/* What a chip with `hbm_bytes` holds of a step that was built up to the program: known without
+ * playing it, or else by its first `events_most` events. Errors: as session_replay(). */
 enum status room_holds(struct session *built, double hbm_bytes, uint64_t events_most,
-                       struct worker *worker, double *ret_bytes, bool *ret_holds,
-                       struct error *reterr);
+                       struct worker *worker, struct room_held *ret_held, struct error *reterr);
 
 /* What is known before the largest batches are looked for. */
 struct room_known {

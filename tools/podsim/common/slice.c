@@ -8,9 +8,9 @@
 #include "tools/podsim/common/worker.h"
 
 enum {
-    SLICES_MAX = 64,            /* For a reading. */
-    TRIES_MAX = 64,             /* Layouts that are lowered: refusals take no time. */
-    PLAYED_EVENTS_MAX = 100000, /* Of a layout whose peak is not known without a run. */
+    SLICES_MAX = 64,             /* For a reading. */
+    TRIES_MAX = 64,              /* Layouts that are lowered: refusals take no time. */
+    PLAYED_EVENTS_MAX = 1000000, /* Of a layout whose peak is not known without a run. */
 };
 
 struct slice_search {
@@ -112,17 +112,27 @@ static bool mesh_place(struct slice_search *search, const uint64_t *ranks)
     return true;
 }
 
-/* Whether the slice holds the step so. A layout that a run would refuse does not. */
-static enum status layout_try(struct slice_search *search, const uint64_t *ranks, bool *ret_holds,
-                              struct error *reterr)
+/* Whether the layout is that of the step itself, whose peak was seen. */
+static bool is_own(const struct slice_search *search, const uint64_t *ranks)
+{
+    bool is = search->part.machine.chip_count == search->session->machine.chip_count;
+    for (uint32_t i = 0; i < search->role_count; i++)
+        is = is && search->session->mesh.axis[search->role[i]].size == ranks[i];
+    return is;
+}
+
+static struct room_held own_held(const struct slice_search *search)
+{
+    double const bytes = (double)search->session->trace.memory.peak_bytes;
+    return (struct room_held){.bytes = bytes, .fits = bytes <= search->hbm_bytes};
+}
+
+/* What the slice holds of another layout. A layout that a run would refuse holds none. */
+static enum status layout_build(struct slice_search *search, struct room_held *ret_held,
+                                struct error *reterr)
 {
     struct session built = search->part;
     struct workload_plan *plan = &built.scenario.workload;
-    double bytes = INFINITY;
-    *ret_holds = false;
-    STATUS_TRY(worker_check(search->worker, reterr));
-    if (!mesh_place(search, ranks)) return STATUS_OK;
-    built.scenario.mesh = search->part.scenario.mesh;
     built.arena = arena_create(0);
     if (built.arena == NULL)
         return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory for a slice");
@@ -135,42 +145,57 @@ static enum status layout_try(struct slice_search *search, const uint64_t *ranks
             workload_lower(built.arena, plan, &built.machine, &built.mesh, &built.program, reterr);
     search->tries += status == STATUS_OK;
     if (status == STATUS_OK)
-        status = room_holds(&built, search->hbm_bytes, PLAYED_EVENTS_MAX, search->worker, &bytes,
-                            ret_holds, reterr);
+        status = room_holds(&built, search->hbm_bytes, PLAYED_EVENTS_MAX, search->worker, ret_held,
+                            reterr);
     arena_destroy(built.arena);
-    search->least_bytes = fmin(search->least_bytes, bytes);
     return ends_all(status) ? status : STATUS_OK;
+}
+
+static enum status layout_try(struct slice_search *search, const uint64_t *ranks,
+                              struct room_held *ret_held, struct error *reterr)
+{
+    *ret_held = (struct room_held){.bytes = INFINITY};
+    STATUS_TRY(worker_check(search->worker, reterr));
+    if (is_own(search, ranks))
+        *ret_held = own_held(search);
+    else if (mesh_place(search, ranks))
+        STATUS_TRY(layout_build(search, ret_held, reterr));
+    search->least_bytes = fmin(search->least_bytes, ret_held->bytes);
+    return STATUS_OK;
 }
 
 /* All numbers of ranks from one axis of the mesh out, which fill `chips`: the outermost, which
  * hold copies or have stages, have few first. */
 static enum status layouts_try(struct slice_search *search, uint32_t axes, uint64_t chips,
-                               uint64_t *ranks, bool *ret_holds, struct error *reterr)
+                               uint64_t *ranks, struct room_held *ret_held, struct error *reterr)
 {
-    *ret_holds = false;
+    *ret_held = (struct room_held){.bytes = INFINITY};
     if (axes == 1) {
         ranks[0] = chips;
-        return layout_try(search, ranks, ret_holds, reterr);
+        return layout_try(search, ranks, ret_held, reterr);
     }
-    for (uint64_t n = 1; n <= chips && search->tries < TRIES_MAX && !*ret_holds; n++) {
+    for (uint64_t n = 1; n <= chips && search->tries < TRIES_MAX && !ret_held->fits; n++) {
         if (chips % n != 0) continue;
         ranks[axes - 1] = n;
-        STATUS_TRY(layouts_try(search, axes - 1, chips / n, ranks, ret_holds, reterr));
+        STATUS_TRY(layouts_try(search, axes - 1, chips / n, ranks, ret_held, reterr));
     }
     return STATUS_OK;
 }
 
 static enum status slice_try(struct slice_search *search, const struct smallest_slice *slice,
-                             bool *ret_holds, struct error *reterr)
+                             struct room_held *ret_held, struct error *reterr)
 {
     uint64_t ranks[MESH_ROLE_COUNT];
+    bool const as_many = slice->chip_count == search->session->machine.chip_count;
+    *ret_held = own_held(search);
+    if (as_many && ret_held->fits) return STATUS_OK; /* In the step's own layout. */
     search->least_bytes = INFINITY;
     enum status status = machine_of(search, slice, reterr);
-    *ret_holds = false;
+    *ret_held = (struct room_held){.bytes = INFINITY};
     search->slices++;
     if (status == STATUS_OK)
         status =
-            layouts_try(search, search->role_count, slice->chip_count, ranks, ret_holds, reterr);
+            layouts_try(search, search->role_count, slice->chip_count, ranks, ret_held, reterr);
     session_close(&search->part);
     return ends_all(status) ? status : STATUS_OK;
 }
@@ -197,8 +222,11 @@ static enum status reading_find(struct slice_search *search, double whole_bytes,
         ret_slice->smallest = smallest_slice_of(&search->session->machine.chip, chips);
         bool const ends = search->slices >= SLICES_MAX || search->tries >= TRIES_MAX;
         if (ret_slice->smallest.chip_count == 0 || ends) return STATUS_OK;
-        STATUS_TRY(slice_try(search, &ret_slice->smallest, &ret_slice->is_tried, reterr));
-        if (ret_slice->is_tried) return STATUS_OK;
+        struct room_held held;
+        STATUS_TRY(slice_try(search, &ret_slice->smallest, &held, reterr));
+        ret_slice->is_tried = held.fits;
+        ret_slice->is_estimate = held.fits && held.is_estimate;
+        if (held.fits) return STATUS_OK;
         chips = next_of(search, ret_slice->smallest.chip_count);
         ret_slice->smallest.chip_count = 0;
     }

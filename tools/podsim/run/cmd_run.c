@@ -21,13 +21,13 @@
 #include "tools/podsim/common/output.h"
 #include "tools/podsim/common/pool.h"
 #include "tools/podsim/common/report.h"
-#include "tools/podsim/common/room.h"
 #include "tools/podsim/common/session.h"
 #include "tools/podsim/common/slice.h"
 #include "tools/podsim/common/timeline_file.h"
 #include "tools/podsim/common/trace_chips.h"
 #include "tools/podsim/common/worker.h"
 #include "tools/podsim/run/advise.h"
+#include "tools/podsim/run/run_room.h"
 
 static const struct option run_options[] = {
     {"--set", "/POINTER=VALUE", "change a key of the scenario; may be repeated", true},
@@ -176,20 +176,6 @@ static enum status advise(struct run *run, struct error *reterr)
     return STATUS_OK;
 }
 
-/* How many sequences would fit, where the buffers that fewer of them need are not known. */
-static void add_room(struct strbuf *reason, const struct inference_room *room, bool with_prompts)
-{
-    struct table_figure const least = table_count(room->least), most = table_count(room->most);
-    strbuf_add(reason, "\n%s ", room->least == room->most ? most.text : least.text);
-    if (room->least + 1 == room->most) strbuf_add(reason, "or %s ", most.text);
-    bool const one = room->least == 1 && room->most != 2;
-    strbuf_add(reason, "%s of this length would fit", one ? "sequence" : "sequences");
-    if (room->least == room->most && with_prompts) strbuf_add(reason, " with the prompts");
-    if (room->least + 1 < room->most)
-        strbuf_add(reason, ", and up to %s if their buffers shrink as they do", most.text);
-    strbuf_add(reason, "\n");
-}
-
 /* Of a training step that does not fit neighbours are told without being asked for, where anything
  * is told at all; of inference, how many sequences would, and, where the peak was seen, the
  * smallest slice. Returns by `ret_where` what a smaller or a larger one would make fit. */
@@ -199,13 +185,9 @@ static enum status advise_unfit(struct run *run, double peak_bytes, const char *
     *ret_where = "";
     const struct session *session = &run->session;
     if (session->scenario.workload.kind != WORKLOAD_TRAIN_STEP) {
-        struct inference_room room =
-            inference_room(&session->machine, &session->roofline, peak_bytes);
-        if (run->input.roofline != NULL)
-            STATUS_TRY(room_find(session, ADVISE_EVENTS_MAX, run->worker, &room, reterr));
-        *ret_where = room.most > 0 ? "/workload/batch" : "/machine";
-        if (!is_quiet(run))
-            add_room(&run->reason, &room, session->scenario.workload.kind == WORKLOAD_MIXED);
+        bool const any = run_room_write(session, &run->input.largest, peak_bytes,
+                                        is_quiet(run) ? NULL : &run->reason);
+        *ret_where = any ? "/workload/batch" : "/machine";
         if (!is_quiet(run) && run->input.roofline != NULL)
             inference_slice_print(&run->input, &run->reason);
         if (!options_has(run->options, "--advise")) return STATUS_OK;
@@ -247,6 +229,32 @@ static enum status refuse_long(struct run *run, struct error *reterr)
     return oversubscribed(where, reterr);
 }
 
+static bool infers(const struct session *session)
+{
+    return !session->is_program && session->scenario.workload.kind != WORKLOAD_TRAIN_STEP;
+}
+
+/* Whether anything says what would fit. */
+static bool says_fit(const struct run *run)
+{
+    return infers(&run->session) && (!is_quiet(run) || run->json.path != NULL);
+}
+
+/* On how few chips the step would fit. */
+static enum status slices_find(struct run *run, struct error *reterr)
+{
+    if (!says_fit(run)) return STATUS_OK;
+    return slice_find(&run->session, &run->input, run->worker, &run->input.slices, reterr);
+}
+
+/* How many sequences fit, where rows of the cache limit them. */
+static enum status largest_find(struct run *run, struct error *reterr)
+{
+    if (!says_fit(run) || run->session.roofline.counts.memory.cache_bytes <= 0) return STATUS_OK;
+    return run_room_find(&run->session, &run->input, &run->least, true, run->worker,
+                         &run->input.largest, reterr);
+}
+
 /* One whose peak was seen. */
 static enum status refuse_seen(struct run *run, struct error *reterr)
 {
@@ -255,41 +263,13 @@ static enum status refuse_seen(struct run *run, struct error *reterr)
         return STATUS_OK;
     run->unfit = true;
     if (!is_quiet(run)) run_memory_write(&run->input, &run->reason);
+    if (infers(&run->session))
+        STATUS_TRY(run_room_find_unfit(&run->session, &run->input, &run->least,
+                                       run->json.path != NULL, run->worker, &run->input.largest,
+                                       reterr));
     STATUS_TRY(advise_unfit(run, (double)run->session.trace.memory.peak_bytes, &where, reterr));
     STATUS_TRY(result_write(run->session.arena, &run->input, &run->result, reterr));
     return oversubscribed(where, reterr);
-}
-
-static bool infers(const struct session *session)
-{
-    return !session->is_program && session->scenario.workload.kind != WORKLOAD_TRAIN_STEP;
-}
-
-/* On how few chips the step would fit, where anything says it. */
-static enum status slices_find(struct run *run, struct error *reterr)
-{
-    bool const is_asked = !is_quiet(run) || run->json.path != NULL;
-    if (!infers(&run->session) || !is_asked) return STATUS_OK;
-    return slice_find(&run->session, &run->input, run->worker, &run->input.slices, reterr);
-}
-
-/* How many sequences fit, where anything says it. */
-static enum status largest_find(struct run *run, struct error *reterr)
-{
-    const struct session *session = &run->session;
-    bool const is_asked = !is_quiet(run) || run->json.path != NULL;
-    if (!infers(session) || !is_asked) return STATUS_OK;
-    uint64_t const hbm_bytes = session->machine.chip.hbm_capacity_bytes;
-    struct inference_fit const fit = inference_facts_fit(&run->input, hbm_bytes);
-    struct inference_fit const of_gib = inference_facts_fit(&run->input, chip_gib_bytes(hbm_bytes));
-    uint64_t const batch = session_batch(session);
-    struct room_known const known = {
-        .held = {{batch, (double)run->least.total_bytes, run->least.is_peak},
-                 {batch, (double)session->trace.memory.peak_bytes, true}},
-        .count = 2,
-        .expected = {.is = true, .batch = fit.max_batch, .batch_of_gib = of_gib.max_batch}};
-    if (!fit.has_cache) return STATUS_OK;
-    return room_find_largest(session, &known, run->worker, &run->input.largest, reterr);
 }
 
 /* Before a long run: the outputs were opened before the scenario said which files it reads. */

@@ -180,19 +180,38 @@ static double products_bytes(const struct graph_count *graph)
     return bytes;
 }
 
+/* Weights that products read; also how much of that an earlier product of the part has read, too.
+ */
+static double weights_read(const struct graph *graph, double *ret_again)
+{
+    bool read[GRAPH_TENSORS_MAX] = {false};
+    double bytes = 0;
+    *ret_again = 0;
+    for (uint8_t i = 0; i < graph->op_count; i++) {
+        const struct graph_op *op = &graph->op[i];
+        for (uint8_t w = 0; op->product_count > 0 && w < op->weight_count; w++) {
+            tensor const weight = op->weight[w];
+            double const each = (double)graph_tensor_bytes(&graph->tensor[weight],
+                                                           graph_read_elements(graph, weight));
+            bytes += each;
+            if (read[weight]) *ret_again += each;
+            read[weight] = true;
+        }
+    }
+    return bytes;
+}
+
 /* Of a step of inference: weights that products read; rows of the cache, those that were gathered
  * among them; and what else products and attention read and write. */
 static void read_add(const struct graph *graph, const struct part *part,
                      struct workload_inference *ret_counts)
 {
     double const times = (double)part->count;
-    double weights = 0, rows = 0;
+    double again = 0, rows = 0;
+    double const weights = weights_read(graph, &again);
     for (uint8_t i = 0; i < graph->op_count; i++) {
         const struct graph_op *op = &graph->op[i];
         bool const attends = op->kind->attends || op->kind->shares_sequence;
-        for (uint8_t w = 0; op->product_count > 0 && w < op->weight_count; w++)
-            weights += (double)graph_tensor_bytes(&graph->tensor[op->weight[w]],
-                                                  graph_read_elements(graph, op->weight[w]));
         for (uint8_t in = 1; attends && in < op->in_count; in++) {
             uint64_t const elements = cached_elements(graph, op, op->in[in]);
             enum format const format = graph->tensor[op->in[in]].format;
@@ -200,6 +219,7 @@ static void read_add(const struct graph *graph, const struct part *part,
         }
     }
     ret_counts->weight_bytes += times * weights;
+    ret_counts->again_bytes += times * again;
     ret_counts->kv_read_bytes += times * rows;
     ret_counts->activation_bytes += times * (products_bytes(&part->graph) - weights - rows);
 }
@@ -306,6 +326,7 @@ static void stages_divide(struct workload_counts *counts, uint32_t rank_count)
         &scarce->vmem_bytes,
         &scarce->vmem_longer_bytes,
         &inference->weight_bytes,
+        &inference->again_bytes,
         &inference->kv_read_bytes,
         &inference->activation_bytes,
         &counts->host.moment_bytes,

@@ -154,7 +154,8 @@ struct workload_scarce {
 
 /* A step of inference. Bytes are one chip's. */
 struct workload_inference {
-    double weight_bytes;     /* Weights that are multiplied: read once. */
+    double weight_bytes;     /* Weights that are multiplied: each product reads them once. */
+    double again_bytes;      /* Among those, weights that an earlier product has read, too. */
     double kv_read_bytes;    /* Rows of the cache that attention reads. */
     double activation_bytes; /* That products with weights and attention read and write besides. */
 };

@@ -316,7 +316,7 @@ static void name_add(char text[TEXT_BYTES], const char *between, const char *quo
  * and the order in which none is. */
 static enum status union_refuse(const struct mesh *mesh, const struct machine *machine,
                                 uint32_t roles, enum mesh_role last, uint32_t machine_axis,
-                                const char *where, struct error *reterr)
+                                const char *what, struct error *reterr)
 {
     char together[TEXT_BYTES] = "", between[TEXT_BYTES] = "", order[TEXT_BYTES] = "";
     /* The others reduce experts' gradients without ep, so it is not to lie between them. */
@@ -337,11 +337,10 @@ static enum status union_refuse(const struct mesh *mesh, const struct machine *m
         placed = placed || is_member;
     }
     return error_set(
-        reterr, STATUS_UNSUPPORTED, where,
-        "gradients are added up over %s together, which lie on %s with %s between "
-        "them; that is modelled where they lie side by side: with \"order\": [%s] in the "
-        "mesh",
-        together, machine_axis_name(machine, machine_axis), between, order);
+        reterr, STATUS_UNSUPPORTED, "/mesh",
+        "%s over %s together, which lie on %s with %s between them; that is modelled where they "
+        "lie side by side: with \"order\": [%s] in the mesh",
+        what, together, machine_axis_name(machine, machine_axis), between, order);
 }
 
 uint32_t mesh_replica_roles(const struct mesh *mesh, bool experts)
@@ -353,7 +352,7 @@ uint32_t mesh_replica_roles(const struct mesh *mesh, bool experts)
 }
 
 enum status mesh_union(const struct mesh *mesh, const struct machine *machine, uint32_t roles,
-                       const char *where, struct group *ret_group, struct error *reterr)
+                       const char *what, struct group *ret_group, struct error *reterr)
 {
     struct mesh_axis all = {.size = 1};
     for (uint32_t i = 0; i < mesh->order_count; i++) {
@@ -361,8 +360,7 @@ enum status mesh_union(const struct mesh *mesh, const struct machine *machine, u
         if (!(roles >> mesh->order[i] & 1)) continue;
         for (uint32_t p = 0; p < axis->part_count; p++) {
             if (axis->part[p].size == 1 || union_add(&all, &axis->part[p])) continue;
-            return union_refuse(mesh, machine, roles, axis->role, axis->part[p].axis, where,
-                                reterr);
+            return union_refuse(mesh, machine, roles, axis->role, axis->part[p].axis, what, reterr);
         }
     }
     *ret_group = group_of(machine, &all);

@@ -106,9 +106,10 @@ uint32_t mesh_replica_roles(const struct mesh *mesh, bool experts);
 
 /* The group of all ranks of several mesh axes (a bit each) together, as for gradients that dp and
  * ep both replicate. Parts that continue each other on a machine axis become one. Refused: parts of
- * one machine axis with another mesh axis between them. */
+ * one machine axis with another mesh axis between them. `what` says in the error what the group
+ * does: "gradients are added up". */
 enum status mesh_union(const struct mesh *mesh, const struct machine *machine, uint32_t roles,
-                       const char *where, struct group *ret_group, struct error *reterr);
+                       const char *what, struct group *ret_group, struct error *reterr);
 
 /* Groups of `count` neighbouring ranks of a mesh axis (the KV head shared by two chips, the
  * sequence split over four). Refused where they would not be a box of the machine's axes. */

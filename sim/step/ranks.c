@@ -44,18 +44,24 @@ static uint32_t letter_add(struct ranks *ranks, char letter, uint32_t size)
     return 1u << axis;
 }
 
-enum status ranks_replicas_find(const struct mesh *mesh, const struct machine *machine,
-                                bool experts, struct replicas *ret_replicas, struct error *reterr)
+enum status ranks_replicas_find(const struct ranks *ranks, bool experts,
+                                struct replicas *ret_replicas, struct error *reterr)
 {
     static const char *const names[] = {"dp", "dp",    "ep",    "dp,ep",
                                         "cp", "dp,cp", "ep,cp", "dp,ep,cp"};
     static const enum mesh_role each[] = {MESH_DP, MESH_EP, MESH_CP};
-    uint32_t const roles = mesh_replica_roles(mesh, experts);
+    uint32_t const roles = mesh_replica_roles(ranks->mesh, experts);
     uint32_t which = 0;
     for (uint32_t i = 0; i < sizeof each / sizeof *each; i++)
         if ((roles >> each[i] & 1) != 0) which |= 1U << i;
     ret_replicas->name = names[which];
-    return mesh_union(mesh, machine, roles, "/mesh", &ret_replicas->group, reterr);
+    /* A step of inference has no gradients, which all replicas would add up together. */
+    bool const gathers = ranks->plan->zero == 3;
+    ret_replicas->group = (struct group){.dimension_count = 0};
+    if (ranks_serves(ranks) && !gathers) return STATUS_OK;
+    const char *const what =
+        ranks_serves(ranks) ? "weights are gathered" : "gradients are added up";
+    return mesh_union(ranks->mesh, ranks->machine, roles, what, &ret_replicas->group, reterr);
 }
 
 static bool reduces_once(const struct ranks *ranks)
@@ -75,7 +81,7 @@ static enum status ranks_build(struct ranks *ranks, struct error *reterr)
     uint32_t const fsdp = mesh->axis[MESH_FSDP].size;
     uint32_t const replicas =
         mesh->axis[MESH_DP].size * mesh->axis[MESH_EP].size * mesh->axis[MESH_CP].size;
-    STATUS_TRY(ranks_replicas_find(mesh, ranks->machine, false, &ranks->replicas, reterr));
+    STATUS_TRY(ranks_replicas_find(ranks, false, &ranks->replicas, reterr));
     ranks->tp = mesh->axis[MESH_TP].size;
     ranks->pp = mesh->axis[MESH_PP].size;
     ranks->copies = workload_model_replicas(plan, ranks->pp);

@@ -169,9 +169,10 @@ static inline bool ranks_gathers_next(const struct ranks *ranks)
            (ranks->plan->zero == 1 || ranks->plan->zero == 2);
 }
 
-/* The group of ranks that hold the same weights, or the same experts, and its name. */
-enum status ranks_replicas_find(const struct mesh *mesh, const struct machine *machine,
-                                bool experts, struct replicas *ret_replicas, struct error *reterr);
+/* The group of ranks that hold the same weights, or the same experts, and its name. The group is
+ * empty in a step of inference that gathers no weights over it. */
+enum status ranks_replicas_find(const struct ranks *ranks, bool experts,
+                                struct replicas *ret_replicas, struct error *reterr);
 
 /* Charges a step of inference the slowest replica (replicas.c), where replicas are apart. All else
  * of `ranks` is set. Errors: as ranks_pass_set(). */

@@ -249,7 +249,7 @@ static enum status replicas_build(struct ranks *ranks, struct error *reterr)
 {
     struct replicas *replicas = &ranks->experts.replicas;
     uint32_t const zero = ranks->plan->zero, experts = ranks->experts.ranks;
-    STATUS_TRY(ranks_replicas_find(ranks->mesh, ranks->machine, true, replicas, reterr));
+    STATUS_TRY(ranks_replicas_find(ranks, true, replicas, reterr));
     replicas->count = ranks->replicas.count / (zero == 3 ? 1 : experts);
     replicas->state_shards = zero == 0 ? ranks->shards : ranks->data / experts;
     replicas->gradient_shards = zero >= 2 ? ranks->data / experts : ranks->shards;

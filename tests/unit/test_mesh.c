@@ -388,7 +388,8 @@ static void a_union_is_of_neighbours_or_the_refusal_says_in_which_order(void **s
         /* As a step asks: for all gradients first, then for those of experts. */
         for (uint32_t u = 0, left = 1; u < 2 && left; u++) {
             struct group group;
-            if (mesh_union(&mesh, &machine, unions[u], "/mesh", &group, &case_error) == STATUS_OK) {
+            if (mesh_union(&mesh, &machine, unions[u], "sums go", &group, &case_error) ==
+                STATUS_OK) {
                 assert_int_equal(group.dimension_count, 1);
                 assert_int_equal(group.dimension[0].size, u == 0 ? 8 : 4);
                 continue;
@@ -396,6 +397,7 @@ static void a_union_is_of_neighbours_or_the_refusal_says_in_which_order(void **s
             refused_count++;
             left = 0;
             assert_string_equal(case_error.where, "/mesh");
+            assert_true(strstr(case_error.message, "sums go over ") == case_error.message);
             assert_true(strstr(case_error.message, u == 0 ? "with tp between" : "between") != NULL);
             static const char begins[] = "\"order\": [";
             char *order = strstr(case_error.message, begins), *save = NULL, again[80] = "";
@@ -407,7 +409,7 @@ static void a_union_is_of_neighbours_or_the_refusal_says_in_which_order(void **s
                                *again == '\0' ? "" : ",", name);
             struct mesh const other = mesh_of(&machine, again);
             for (uint32_t k = 0; k < 2; k++)
-                case_ok(mesh_union(&other, &machine, unions[k], "/mesh", &group, &case_error));
+                case_ok(mesh_union(&other, &machine, unions[k], "sums go", &group, &case_error));
         }
     }
     assert_int_equal(refused_count, 12 + 4);

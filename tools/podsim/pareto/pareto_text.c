@@ -6,6 +6,7 @@
 #include "sim/base/strbuf.h"
 #include "sim/report/frontier.h"
 #include "sim/report/table_fit.h"
+#include "sim/step/inference.h"
 #include "tools/podsim/pareto/pareto.h"
 
 enum { MARK = 2, BATCH_END = MARK + 6, TABLE_END = BATCH_END + 63, COST = 8 };
@@ -100,7 +101,7 @@ static uint32_t write_refused(const struct pareto *pareto, const struct pareto_c
     while (end < pareto->batch_count && curve->point[end].state == PARETO_REFUSED &&
            strcmp(curve->point[end].why, point->why) == 0)
         end++;
-    strbuf_add(&sentence, "%u", point->batch);
+    strbuf_add(&sentence, "%s %u", end > first + 1 ? "batches" : "batch", point->batch);
     if (end > first + 1) strbuf_add(&sentence, " to %u", curve->point[end - 1].batch);
     strbuf_add(&sentence, " refused: %s", point->why);
     text->failed = text->failed || sentence.failed;
@@ -133,10 +134,38 @@ static void write_points(const struct pareto *pareto, uint32_t index, struct str
     }
 }
 
+static void write_sentence(struct strbuf *sentence, struct strbuf *text)
+{
+    text->failed = text->failed || sentence->failed;
+    if (!sentence->failed) table_wrap(text, 2, sentence->bytes);
+    strbuf_free(sentence);
+}
+
+/* Tokens that rates and costs count, and that a reader may not expect. */
+static void write_counted(const struct pareto *pareto, struct strbuf *text)
+{
+    const struct workload_plan *plan = &pareto->base.scenario.workload;
+    uint64_t const new_tokens = plan->inference.decodes.new_tokens;
+    struct strbuf drafts = {0}, prompts = {0};
+    if (plan->kind == WORKLOAD_MIXED) {
+        uint64_t const tokens = inference_sum(plan, INFERENCE_PROMPTS).tokens;
+        strbuf_add(&prompts,
+                   "tokens/s a chip%s count the new tokens of the prompts too, %s a step; "
+                   "tokens/s a user are those of a decode alone",
+                   is_priced(pareto) ? " and USD" : "", table_count(tokens).text);
+        write_sentence(&prompts, text);
+    }
+    if (new_tokens < 2) return;
+    strbuf_add(&drafts,
+               "tokens/s%s count all %s new tokens of a sequence: a ceiling, which is reached if "
+               "every draft is accepted",
+               is_priced(pareto) ? " and USD" : "", table_count(new_tokens).text);
+    write_sentence(&drafts, text);
+}
+
 static void write_terms(const struct pareto *pareto, struct strbuf *text)
 {
     bool const decodes = pareto_part(pareto) == INFERENCE_DECODES;
-    uint64_t const new_tokens = pareto->base.scenario.workload.inference.decodes.new_tokens;
     strbuf_add(text, "\n");
     table_wrap(text, 2,
                "*: no other point of that length is faster and at least as cheap; <: the knee, "
@@ -151,15 +180,7 @@ static void write_terms(const struct pareto *pareto, struct strbuf *text)
                          "(book 7.1.5), without collectives; B_crit: where math takes over"
                        : "formula: 2 P T / (N C) (book 8.1.2), without collectives; B_crit: the "
                          "tokens from which on math takes longer than reading weights");
-    if (!decodes || new_tokens < 2) return;
-    struct strbuf drafts = {0};
-    strbuf_add(&drafts,
-               "tokens/s%s count all %s new tokens of a sequence: a ceiling, which is reached if "
-               "every draft is accepted",
-               is_priced(pareto) ? " and USD" : "", table_count(new_tokens).text);
-    text->failed = text->failed || drafts.failed;
-    if (!drafts.failed) table_wrap(text, 2, drafts.bytes);
-    strbuf_free(&drafts);
+    if (decodes) write_counted(pareto, text);
 }
 
 void pareto_write_text(const struct pareto *pareto, struct strbuf *text)

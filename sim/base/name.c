@@ -160,10 +160,34 @@ static bool may_mean(const char *name, uint32_t name_bytes, const char *other, u
     return 3 * distance(name, name_bytes, other, bytes) <= 2 * longer;
 }
 
+/* From `at` on; false: no digit is there. Of many digits the first ones. */
+static bool number_read(const char *text, uint32_t at, uint64_t *ret_number)
+{
+    enum { DIGITS_MAX = 18 };
+    uint32_t digits = 0;
+    for (*ret_number = 0; digits < DIGITS_MAX && is_digit(text[at + digits]); digits++)
+        *ret_number = *ret_number * 10 + (uint64_t)(text[at + digits] - '0');
+    return digits > 0;
+}
+
+/* How far the first numbers are apart in which two names differ: 32 of "fp64" and "fp32";
+ * UINT64_MAX if they do not differ in a number first. */
+static uint64_t number_apart(const char *a, uint32_t a_bytes, const char *b, uint32_t b_bytes)
+{
+    uint32_t at = beginning_shared(a, a_bytes, b, b_bytes);
+    uint64_t numbers[2];
+    while (at > 0 && is_digit(a[at - 1])) at--;
+    if (!number_read(a, at, &numbers[0]) || !number_read(b, at, &numbers[1])) return UINT64_MAX;
+    if (numbers[0] == numbers[1]) return UINT64_MAX;
+    return numbers[0] > numbers[1] ? numbers[0] - numbers[1] : numbers[1] - numbers[0];
+}
+
+/* Of names that are as near, the one whose number is nearer. */
 const char *name_nearest(const char *name, const char *const *names)
 {
     const char *nearest = NULL;
     uint32_t nearest_distance = UINT32_MAX;
+    uint64_t nearest_apart = UINT64_MAX;
     uint32_t const name_bytes = (uint32_t)strnlen(name, NAME_COMPARED_BYTES);
     for (; *names != NULL; names++) {
         uint32_t const bytes = (uint32_t)strnlen(*names, NAME_COMPARED_BYTES);
@@ -178,9 +202,11 @@ const char *name_nearest(const char *name, const char *const *names)
         else if (!begins && word > 0 && d > 0)
             d--;
         d = least(d, words_left_out(name, name_bytes, *names, bytes));
-        if (d < nearest_distance) {
+        uint64_t const apart = number_apart(name, name_bytes, *names, bytes);
+        if (d < nearest_distance || (d == nearest_distance && apart < nearest_apart)) {
             nearest = *names;
             nearest_distance = d;
+            nearest_apart = apart;
         }
     }
     return nearest;

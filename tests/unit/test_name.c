@@ -58,6 +58,19 @@ static void another_figure_is_nearer_than_one_more(void **state)
     assert_string_equal(name_nearest("llama3-7b", models), "llama-3-8b");
 }
 
+static void of_names_as_near_the_nearer_number_wins(void **state)
+{
+    (void)state;
+    static const char *const formats[] = {"bf16", "fp16", "fp32", "fp8", "int8", NULL};
+    static const char *const chips[] = {"h100-sxm", "h100", NULL};
+    static const char *const long_numbers[] = {"x99999999999999999998", "x99999999999999999997",
+                                               NULL};
+    assert_string_equal(name_nearest("fp64", formats), "fp32");
+    assert_string_equal(name_nearest("fp17", formats), "fp16");
+    assert_string_equal(name_nearest("h100-smx", chips), "h100-sxm");
+    assert_string_equal(name_nearest("x99999999999999999999", long_numbers), long_numbers[0]);
+}
+
 static void the_first_of_equals_wins(void **state)
 {
     (void)state;
@@ -168,6 +181,7 @@ int main(void)
         cmocka_unit_test(whole_words_are_meant),
         cmocka_unit_test(a_name_may_leave_out_words_of_another),
         cmocka_unit_test(another_figure_is_nearer_than_one_more),
+        cmocka_unit_test(of_names_as_near_the_nearer_number_wins),
         cmocka_unit_test(the_first_of_equals_wins),
         cmocka_unit_test(what_is_far_is_not_offered),
         cmocka_unit_test(an_offer_is_the_nearest_or_what_there_is),

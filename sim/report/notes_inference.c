@@ -238,18 +238,28 @@ static void cache_note(struct arena *arena, const struct report_input *input,
                   uneven ? "ranks have unequal numbers or lengths of sequences" : "");
 }
 
-/* Where rows of earlier tokens lie in parts, and queries go to them. */
+/* Where rows of prompts lie in parts: queries go to parts of tp, and results of parts of tp_d are
+ * added up. */
 static void prompts_note(struct arena *arena, const struct report_input *input, struct notes *notes)
 {
-    uint32_t const passes = input->roofline->counts.heads.spread_passes;
-    if (passes == 0) return;
-    notes_add(arena, notes,
-              "prompts of %s attend to cached rows of earlier tokens, or to those of another "
-              "layer, and each rank of tp with the same heads keeps only a part: the queries of "
-              "prompts travel between these ranks, and the results come back. With "
-              "\"kv_sharding\": \"replicated\" each rank keeps all, and nothing "
-              "travels",
-              counted(passes, "pass").text);
+    const struct workload_heads *heads = &input->roofline->counts.heads;
+    bool const latents = input->workload->model.latent.kv_rank != 0;
+    if (heads->spread_passes > 0)
+        notes_add(arena, notes,
+                  "prompts of %s attend to cached rows of earlier tokens, or to those of another "
+                  "layer, and each rank of tp with the same heads keeps only a part: the queries "
+                  "of prompts travel between these ranks, and the results come back. With "
+                  "\"kv_sharding\": \"replicated\" each rank keeps all, and nothing "
+                  "travels",
+                  counted(heads->spread_passes, "pass").text);
+    if (heads->summed_passes > 0)
+        notes_add(arena, notes,
+                  "prompts of %s attend where each rank of tp_d keeps a part of the rows of every "
+                  "sequence: the ranks add up what each finds for every token of the prompts, in "
+                  "fp32%s. With \"kv_sharding\": \"replicated\" each rank keeps all rows, and "
+                  "nothing is added up",
+                  counted(heads->summed_passes, "pass").text,
+                  latents ? ", and prompts attend to latents, as decodes do" : "");
 }
 
 /* What the simulated step has that the formula lacks, and what each has otherwise. */

@@ -394,6 +394,7 @@ enum status workload_count(const struct workload_plan *plan, const struct machin
         if (ranks_serves(&ranks) && inference_pass_is_empty(plan, p)) continue;
         STATUS_TRY(ranks_pass_set(&ranks, p, reterr));
         counts.heads.spread_passes += inference_prompts_spread(&ranks);
+        counts.heads.summed_passes += inference_prompts_summed(&ranks);
         uint32_t const count = step_parts(&ranks, parts);
         for (uint32_t i = 0; i < count; i++) part_add(&ranks, &parts[i], &counts);
         sent += (double)ranks_block_elements(&ranks) * plan->accumulate;

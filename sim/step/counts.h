@@ -98,6 +98,8 @@ struct workload_heads {
                                divides it. */
     uint32_t spread_passes; /* Of inference: passes of prompts whose queries go to ranks with the
                                same heads, which have parts of the earlier tokens. */
+    uint32_t summed_passes; /* Of inference: passes of prompts whose results ranks of tp_d add up,
+                               which have parts of the rows of every sequence. */
 };
 
 /* Messages between two neighbours of a pipeline, a step, one way: [B_X, D_Y] each, at the pair that

@@ -202,6 +202,9 @@ uint32_t inference_attending_parts(const struct ranks *ranks, enum inference_par
 /* Whether prompts of the pass attend to earlier tokens of which ranks of tp with equal heads keep a
  * part each. */
 bool inference_prompts_spread(const struct ranks *ranks);
+/* Whether ranks of tp_d each attend to a part of the rows of every prompt of the pass, and add up
+ * what they find. */
+bool inference_prompts_summed(const struct ranks *ranks);
 
 /* Errors: `kv_sharding` that the ranks of tp and tp_d cannot have. */
 enum status inference_ways_check(const struct ranks *ranks, struct error *reterr);

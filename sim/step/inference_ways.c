@@ -181,6 +181,12 @@ bool inference_prompts_spread(const struct ranks *ranks)
            of->batch_ways * of->sequence_ways > 1;
 }
 
+bool inference_prompts_summed(const struct ranks *ranks)
+{
+    const struct inference_ranks *of = &ranks->inference;
+    return of->part[INFERENCE_PROMPTS].own > 0 && of->apart == GRAPH_APART_ROWS;
+}
+
 /* As wide as what the pass reads, with the rows that stay. */
 uint64_t inference_cache_bytes(const struct ranks *ranks, uint64_t layer_first, uint64_t count)
 {

@@ -230,13 +230,18 @@ static void *parse_allocate(size_t size_bytes)
     return memory;
 }
 
+/* Before any thread is there. */
+__attribute__((constructor)) static void allocation_set(void)
+{
+    json_set_alloc_funcs(parse_allocate, free);
+}
+
 enum status json_parse(struct json *node, uint32_t depth, const char *text, uint64_t text_bytes,
                        bool any, struct error *reterr)
 {
     STATUS_TRY(scan(node->document, depth, text, text_bytes, reterr));
     json_error_t why;
     memory_is_out = false;
-    json_set_alloc_funcs(parse_allocate, free);
     json_t *root = json_loadb(text, (size_t)text_bytes,
                               JSON_REJECT_DUPLICATES | (any ? JSON_DECODE_ANY : 0u), &why);
     if (memory_is_out) {

@@ -11,7 +11,7 @@
 
 enum { WORK_MATMULS_MAX = 5 }; /* The backward of flash attention has five. */
 
-/* Functions between matmuls, with their words. */
+/* Functions between matmuls, with their words in files of kernels and programs. */
 #define WORK_FUNCTION_TABLE(X)                                                                     \
     X(REST, "rest")           /* None of the others: lookups, copies of rows. */                   \
     X(NORM, "norm")           /* RMSNorm, LayerNorm. */                                            \

@@ -48,10 +48,11 @@ static const uint64_t whole = UINT64_C(1000000000);
 static const uint64_t nvls_share[GENERATIONS] = {0, 0, 850000000, 740000000};
 static const uint64_t tree_share = 920000000, ring_ll128_share = 920000000;
 
-/* Time of a byte within a node, measured: percent of what NCCL reckons, by generation. The
- * processor that moves LL is slower still. */
+/* Time of a byte within a node as measured, in percent of NCCL's prediction, by generation. LL is
+ * left out: the processor bounds it. */
 static const struct node_percent {
-    uint8_t by_chips, nvls; /* Chips add, in rings and trees; switches add. */
+    uint8_t without_nvls; /* Chips send all messages: rings, trees, direct exchanges. */
+    uint8_t nvls;         /* Switches add or copy. */
 } node_percent[GENERATIONS] = {{100, 100}, {114, 100}, {100, 128}, {100, 149}};
 
 /* Tenths, for sizes of 64 B, 128 B, ... */
@@ -214,7 +215,7 @@ static uint64_t share_of(const struct protocol_use *use, uint32_t class, uint64_
     uint64_t const share = reckoned_share(use, class, nodes, ranks);
     const struct node_percent *percent = &node_percent[generation_of(use->machine)];
     if (nodes > 1 || class == LL) return share;
-    return share * 100 / (row_of(use) == ROW_NVLS ? percent->nvls : percent->by_chips);
+    return share * 100 / (row_of(use) == ROW_NVLS ? percent->nvls : percent->without_nvls);
 }
 
 /* Latency of one message by a way, NCCL's and the machine's together; 0 where it has none. */

@@ -2,9 +2,9 @@
  * protocol.h: how NCCL hands messages to the wire: LL, LL128 and Simple.
  *
  * LL sends eight bytes with a flag each, half of what passes: quick, and slow in bulk. LL128 sends
- * 120 of 128 bytes. Simple sends whole buffers and synchronises afterwards. What they cost are the
- * public constants with which NCCL predicts its own times when it chooses, per generation of
- * NVLink; and within a node one measured time of a byte, where it is longer.
+ * 120 of 128 bytes. Simple sends whole buffers and synchronises afterwards. Their costs are the
+ * public constants by which NCCL predicts its own times, per generation of NVLink. Within a node a
+ * byte takes the measured time, where that is longer.
  *
  *   begin_ps     NCCL's base latency; of NVLS, which has none, its latency of NVLink
  *   message_ps   NCCL's latency of a hop by NVLink or network, less that of the machine's own path,

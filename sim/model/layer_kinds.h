@@ -35,7 +35,7 @@ struct layer_kinds {
 
 bool layer_kinds_equal(struct layer_kind one, struct layer_kind other);
 
-/* `keys`: tokens of the longest sequence. */
+/* `keys`: tokens of the longest sequence. 0: no window shortens anything; UINT64_MAX: each does. */
 struct layer_kind model_layer_kind(const struct model *model, uint64_t layer, uint64_t keys);
 
 /* Refused: a model with more kinds than there is room for. `where`: the place of the model. */

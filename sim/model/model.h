@@ -24,8 +24,8 @@ struct model_experts {
     uint64_t width;        /* F of one expert. */
     uint64_t shared;       /* Experts as wide that every token goes to. */
     uint64_t dense_layers; /* The first layers, which have one MLP of `mlp_width`. */
-    uint64_t step;   /* Behind these each so many-th layer has experts, from the first on, and the
-                        others have one MLP. 0: all have experts. */
+    uint64_t step;   /* From layer `dense_layers` on, one layer of `step` has experts, the first of
+                        them first; the others have one MLP. 0: all have experts. */
     uint64_t groups; /* Groups of experts; a token goes to the best groups only. 0: no groups. */
     uint64_t top_groups;
     bool router_biased; /* A router has E more weights. */

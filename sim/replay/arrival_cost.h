@@ -149,7 +149,8 @@ static inline bool costs_differ(const struct servers *servers)
     return servers->differs[SERVER_HBM] || servers->differs[SERVER_VPU];
 }
 
-/* Charges what a message of a plain lane costs where it lands; it delays nothing. */
+/* Charges what a message of a lane that is `single` costs where it lands, `cost` at the chip's own
+ * rates; it delays nothing. */
 static inline void arrival_cost_plain(const struct servers *servers,
                                       const struct message_cost *cost, uint32_t chip,
                                       int64_t now_ps)

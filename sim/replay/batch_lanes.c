@@ -26,7 +26,7 @@ enum { BEFORE_MAX = 8 };
 /* The next message of the chips at one place. */
 struct lane_next {
     uint32_t piece, number, chunks, units;
-    uint32_t kind;   /* Class of the link that it leaves by. */
+    uint32_t class;  /* Class of the link that it leaves by. */
     bool waits;      /* It cannot be sent before another arrival of its lane; or is under way. */
     bool is_checked; /* All have been sent: the lane may have ended. */
     bool has_before; /* It may wait for arrivals in other lanes. */
@@ -93,10 +93,10 @@ static void next_send(struct replay *replay, struct lane_table *lane,
                       const struct lane_state *first, const struct lane_next *next,
                       const uint32_t *chips, uint32_t count, int64_t now_ps)
 {
-    const struct message_cost *cost = cost_at(lane, next->kind, next->units);
+    const struct message_cost *cost = cost_at(lane, next->class, next->units);
     int64_t const depart_ps = now_ps + cost->link_ps;
     bool const differ = replay->servers.differs[SERVER_HBM];
-    const uint8_t *kinds = lane->route.kinds;
+    const uint8_t *classes = lane->route.classes;
     bool const asks_operand = lane->reduces && lane->chain.first;
     struct batch receivers;
     receivers.count = 0;
@@ -120,7 +120,7 @@ static void next_send(struct replay *replay, struct lane_table *lane,
                 transport_ready_post(replay, lane, chip, state->free_ps);
             continue;
         }
-        if (link->free_ps > now_ps || (kinds != NULL && first_kind(lane, chip) != next->kind)) {
+        if (link->free_ps > now_ps || (classes != NULL && first_class(lane, chip) != next->class)) {
             state->free_ps = message_send(replay, lane, chip, next->units, now_ps);
         } else {
             struct message_cost own;
@@ -138,8 +138,8 @@ static void next_send(struct replay *replay, struct lane_table *lane,
             transport_lane_check(replay, lane, chip);
     }
     replay->tally.transfers += receivers.count;
-    engine_post_many(replay->engine, depart_ps + arrival_latency_ps(replay, lane, next->kind),
-                     arrival_key(lane, next->kind, next->units),
+    engine_post_many(replay->engine, depart_ps + arrival_latency_ps(replay, lane, next->class),
+                     arrival_key(lane, next->class, next->units),
                      channel_of(replay, EVENT_ARRIVE, lane->number), receivers.chip,
                      receivers.count);
 }
@@ -154,8 +154,8 @@ static void next_try(struct replay *replay, struct lane_table *lane, const uint3
     if (lane_takes_batches(replay, lane, count)) {
         next = next_find(lane, &first, chips[0]);
         next.all_alike = alike;
-        next.kind = first_kind(lane, chips[0]);
-        if (now_ps < TIME_PS_END - cost_at(lane, next.kind, next.units)->link_ps) {
+        next.class = first_class(lane, chips[0]);
+        if (now_ps < TIME_PS_END - cost_at(lane, next.class, next.units)->link_ps) {
             next_send(replay, lane, &first, &next, chips, count, now_ps);
             return;
         }

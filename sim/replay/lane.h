@@ -51,9 +51,9 @@ struct lane_route {
     struct plan_leg leg[PLAN_ROUTE_MAX];
     uint16_t hop_count;
     bool single;              /* One link a message, and no server of a chip delays it. */
-    bool plain;               /* That, and links and servers of all chips are alike. */
+    bool plain;               /* `single`, and links and servers of all chips are alike. */
     struct link_state *links; /* [chip]: the first link of the route. */
-    const uint8_t *kinds; /* [chip · MACHINE_PORTS_MAX]: its class; NULL: all are of class 0. */
+    const uint8_t *classes;   /* [chip · MACHINE_PORTS_MAX]: of the first link; NULL: all are 0. */
     const uint32_t *neighbours; /* [chip]: the chip at the end of that link. */
     struct server_reads *reads; /* [chip]: reads of messages that leave by the first port. */
     int64_t overhead_ps;        /* Of a message, in addition to the latency of its links. */

@@ -310,10 +310,10 @@ static void lane_attach(struct replay *replay, struct plan_table *plan, uint32_t
     lane->route.reads = &replay->servers.reads[(uint64_t)port * replay->chip_count];
     lane->route.links = link_at(replay, port, 0);
     lane->route.neighbours = &replay->grid.neighbour[(uint64_t)port * replay->chip_count];
-    lane->route.kinds = replay->fold->link_class == NULL ? NULL : &replay->fold->link_class[port];
+    lane->route.classes = replay->fold->link_class == NULL ? NULL : &replay->fold->link_class[port];
     lane->route.single = lane->route.hop_count == 1 && !replay->servers.may_exceed;
     lane->route.plain =
-        lane->route.single && lane->route.kinds == NULL && !costs_differ(&replay->servers);
+        lane->route.single && lane->route.classes == NULL && !costs_differ(&replay->servers);
     lane->route.arrive_key = event_key_make(EVENT_ARRIVE, port, plan->stream, lane->number) |
                              (uint64_t)plan->index << KEY_PLAN_SHIFT;
 }

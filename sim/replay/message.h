@@ -70,9 +70,10 @@ static inline void message_is_read(struct replay *replay, const struct lane_tabl
 }
 
 /* The class of the link by which the lane's messages leave a chip. */
-static inline uint32_t first_kind(const struct lane_table *lane, uint32_t chip)
+static inline uint32_t first_class(const struct lane_table *lane, uint32_t chip)
 {
-    return lane->route.kinds == NULL ? 0 : lane->route.kinds[(uint64_t)chip * MACHINE_PORTS_MAX];
+    return lane->route.classes == NULL ? 0
+                                       : lane->route.classes[(uint64_t)chip * MACHINE_PORTS_MAX];
 }
 
 /* The key of the arrival of a message over one link of class `kind`. */
@@ -139,16 +140,16 @@ int64_t message_depart(struct replay *replay, struct lane_table *lane, uint32_t 
 static inline int64_t message_single(struct replay *replay, struct lane_table *lane, uint32_t chip,
                                      uint32_t units, bool plain, int64_t now_ps)
 {
-    uint32_t const kind = plain ? 0 : first_kind(lane, chip);
-    const struct message_cost *cost = cost_at(lane, kind, units);
+    uint32_t const class = plain ? 0 : first_class(lane, chip);
+    const struct message_cost *cost = cost_at(lane, class, units);
     struct message_cost own;
     int64_t depart_ps = 0;
     (void)link_take(replay, &lane->route.links[chip], lane, 0, lane->route.leg[0].port, chip, cost,
                     now_ps, 0, &depart_ps);
     message_is_read(replay, lane, chip, plain ? cost : cost_own(&replay->servers, cost, chip, &own),
                     now_ps, depart_ps);
-    engine_post(replay->engine, depart_ps + arrival_latency_ps(replay, lane, kind),
-                arrival_key(lane, kind, units), channel_of(replay, EVENT_ARRIVE, lane->number),
+    engine_post(replay->engine, depart_ps + arrival_latency_ps(replay, lane, class),
+                arrival_key(lane, class, units), channel_of(replay, EVENT_ARRIVE, lane->number),
                 lane->route.neighbours[chip]);
     return depart_ps;
 }

@@ -123,8 +123,8 @@ struct port_void {
     uint32_t next; /* The next free entry. */
 };
 
-/* Slots of keys and stamps. Many events have none of the void ones in their slot. */
-enum { PORT_VOID_SLOTS = 256 };
+/* Most events hash to a slot without void events, and need no look-up. */
+enum { PORT_VOID_BITS = 8, PORT_VOID_SLOTS = 1 << PORT_VOID_BITS };
 
 struct ports {
     uint8_t urgency[PROGRAM_STREAMS_MAX]; /* 0 goes first; all 0 where all are alike. */
@@ -141,17 +141,18 @@ struct ports {
     bool lanes_lacked;       /* Lanes ran out, and the run is refused. */
     struct port_void *voids; /* From 1. */
     uint32_t void_free, voids_used, void_capacity;
-    uint64_t void_left;                  /* Void events of all chips; 0: no look-up is needed. */
-    uint32_t void_near[PORT_VOID_SLOTS]; /* Of them, those whose key and stamp have that slot. */
+    uint64_t void_left; /* Void events of all chips; 0: no look-up is needed. */
+    uint32_t
+        void_in_slot[PORT_VOID_SLOTS]; /* [slot]: void events whose key and stamp hash to it. */
     struct hashed named;      /* Entries of streams that take turns, by what an EVENT_PORT says. */
     struct hashed void_named; /* Void events, by all that they are known by. */
 };
 
-static inline uint32_t *port_void_near(struct ports *ports, uint64_t key, int64_t stamp)
+static inline uint32_t *port_void_slot(struct ports *ports, uint64_t key, int64_t stamp)
 {
     uint64_t const mixed =
         (uint64_t)stamp * UINT64_C(0x9e3779b97f4a7c15) + key * UINT64_C(0xbf58476d1ce4e5b9);
-    return &ports->void_near[mixed >> 56];
+    return &ports->void_in_slot[mixed >> (64 - PORT_VOID_BITS)];
 }
 
 /* A link as a message comes to it. */

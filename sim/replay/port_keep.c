@@ -102,7 +102,7 @@ void promise_void_add(struct replay *replay, uint64_t key, uint32_t chip, int64_
     uint64_t const hash = digest_record(stamp, key, chip);
     uint32_t index = void_find(ports, hash, key, chip, stamp);
     ports->void_left++;
-    ++*port_void_near(ports, key, stamp);
+    ++*port_void_slot(ports, key, stamp);
     if (index != 0) {
         ports->voids[index].count++;
         return;
@@ -127,7 +127,7 @@ bool promise_void_take(struct replay *replay, uint64_t key, uint32_t chip, int64
     uint32_t const index = void_find(ports, hash, key, chip, stamp);
     if (index == 0) return false;
     ports->void_left--;
-    --*port_void_near(ports, key, stamp);
+    --*port_void_slot(ports, key, stamp);
     if (--ports->voids[index].count > 0) return true;
     hashed_remove(&ports->void_named, hash, index);
     ports->voids[index].next = ports->void_free;

@@ -92,7 +92,7 @@ bool promise_void_take(struct replay *replay, uint64_t key, uint32_t chip, int64
 static inline bool promise_may_be_void(const struct replay *replay, uint64_t key, int64_t stamp)
 {
     return replay->ports != NULL && replay->ports->void_left > 0 &&
-           *port_void_near(replay->ports, key, stamp) > 0;
+           *port_void_slot(replay->ports, key, stamp) > 0;
 }
 
 static inline bool promise_is_void(struct replay *replay, uint64_t key, uint32_t chip,

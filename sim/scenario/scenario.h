@@ -80,7 +80,8 @@ enum status scenario_machine_parse(struct arena *arena, const char *text, const 
 enum status scenario_machine_json(struct arena *arena, const char *text, const char *where,
                                   struct json **ret_machine, struct error *reterr);
 
-/* The scenario with every default visible, as JSON text in the arena (for `show scenario`). */
+/* The scenario with every default visible, as JSON text in the arena (for `show scenario`). NULL:
+ * there is no memory. */
 const char *scenario_text(struct arena *arena, const struct scenario *scenario);
 
 /* The JSON Schema (draft 2020-12) of scenarios. It says each key by itself, but for those of a chip
@@ -92,7 +93,7 @@ void scenario_schema(struct strbuf *text);
 void scenario_tables(struct strbuf *text);
 
 /* The scenario that a program's text begins with: all keys but those of the workload, and in full a
- * chip that the scenario has in another file. */
+ * chip that the scenario has in another file. NULL: there is no memory. */
 const char *scenario_text_of_program(struct arena *arena, const struct scenario *scenario);
 
 /* Reads the same. Its workload is empty but for what `run` says. */

@@ -71,7 +71,7 @@ static inline const struct scenario *shown_of(const struct key_source *source)
 }
 
 /* The scenario with defaults that chip, machine or schedule give. If one of these is refused, the
- * scenario as it is; refused is only what there is no memory for. */
+ * scenario stays as it is. Errors: STATUS_NO_MEMORY. */
 enum status scenario_shown(struct arena *arena, const struct scenario *scenario,
                            struct scenario *ret_shown, struct error *reterr);
 
@@ -83,8 +83,7 @@ enum status scenario_machine_read(struct arena *arena, struct json *object, cons
                                   struct machine_plan *ret_plan, struct error *reterr);
 
 /* How many coordinates a chip of this machine has; 0 if that cannot be said, because the chip or
- * the shape is not known (machine_build() will say so). Refused is only what there is no memory
- * for. */
+ * the shape is not known (machine_build() will say so). Errors: STATUS_NO_MEMORY. */
 enum status scenario_axis_count(struct arena *arena, const struct machine_plan *plan,
                                 uint32_t *ret_count, struct error *reterr);
 

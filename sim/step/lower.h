@@ -90,7 +90,8 @@ static inline enum lower_module lower_module_of(uint32_t kind)
     return (enum lower_module)(MODULE_LAYER + kind);
 }
 
-/* The kind of a layer, or of a module's layer; of any other module the last layer's. */
+/* The kind of the layer that a module is; of all other modules, MTP among them, the last layer's.
+ */
 static inline uint32_t lower_kind_of(const struct ranks *ranks, uint32_t module)
 {
     return lower_is_layer(module) ? module - MODULE_LAYER : ranks_last_kind(ranks);
@@ -194,7 +195,7 @@ struct lower {
     /* The template under construction. */
     /* The part that is emitted: of a pair the second pass, once it has begun. */
     struct lower_part part;
-    uint32_t kind;                   /* The kind of a layer, or of a module's layer. */
+    uint32_t kind;                   /* lower_kind_of() of the part's module. */
     const struct ranks_layer *layer; /* Weights of layers of that kind. */
     uint32_t pass_first;             /* The first op of the part. */
     uint32_t output;   /* The op whose end makes the running activation (or its gradient)

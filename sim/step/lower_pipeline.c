@@ -59,7 +59,7 @@ static enum lower_module module_at(const struct modules *modules, bool forward, 
     return lower_module_of(ranks_kind_at(modules->ranks, (uint64_t)*ret_layer));
 }
 
-/* How many places from `place` on have its module, or, with `weights`, a module of its weights. */
+/* How many modules from `place` on are equal to its module; with `weights`, have equal weights. */
 static uint32_t run_at(const struct modules *modules, bool forward, uint32_t place, bool weights)
 {
     const struct ranks *ranks = modules->ranks;

@@ -34,8 +34,8 @@ uint64_t overheads_loss_bytes(const struct ranks *ranks, uint64_t logits);
 uint64_t overheads_gathered_bytes(const struct ranks *ranks, uint64_t elements);
 uint64_t overheads_reduced_bytes(const struct ranks *ranks, uint64_t elements);
 
-/* Held from the first instant to the last: by a bucket, `times` over; and by a chip that
- * has so many layers of each kind. Added. */
+/* Held from the first instant to the last: by a bucket, `times` over; and by a chip with
+ * `layers[kind]` layers of each kind. Both are added to `resident`. */
 void overheads_bucket(const struct ranks *ranks, const struct bucket_shares *shares, uint64_t times,
                       uint64_t resident[PROGRAM_MEMORY_COUNT]);
 void overheads_chip(const struct ranks *ranks, const uint64_t *layers,

@@ -238,7 +238,7 @@ struct ranks_padded ranks_padded_of(const struct model *model, uint32_t tp);
 /* Weights of layers and ends, by what is gathered and reduced as one (ranks_buckets.c). Refused:
  * parts of the model that are too large to be counted. */
 enum status ranks_buckets_build(struct ranks *ranks, struct error *reterr);
-/* The same of layers alone, for a pass whose layers have other ops of the same weights. */
+/* Buckets and places of layers, found again for a pass whose layers have other ops. */
 enum status ranks_places_build(struct ranks *ranks, struct error *reterr);
 
 /* Ranks of the last pass, where a step of inference has several. */
@@ -295,7 +295,7 @@ static inline uint64_t ranks_layer_count(const struct ranks *ranks, uint32_t kin
     return ranks->kinds.layers[kind] + (last ? ranks->mtp.modules : 0);
 }
 
-/* Layers that have experts, or that have none, counted so. */
+/* Layers with experts, or without; layers of MTP modules included. */
 uint64_t ranks_layers_with(const struct ranks *ranks, bool experts);
 
 /* Ranks that the machine's axes have, of which an axis of the mesh lies on all or a part. */

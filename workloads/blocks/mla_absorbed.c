@@ -141,12 +141,12 @@ static tensor kinds_write(struct graph *g, const struct model *model, const stru
 static void write(struct graph *g, const struct model *model)
 {
     const struct graph_formats *formats = &g->terms->formats;
-    bool const apart = g->terms->cache.makes_heads;
+    bool const makes_heads = g->terms->cache.makes_heads;
     struct mla_latents const of = mla_down(g, model, /* apart= */ true);
-    /* Then only products read latents of the pass, besides the cache's kernel. */
-    if (apart) graph_set_formats(g, of.lkv, formats->matmuls, formats->activations);
+    /* Only products and the append to the cache read the latents then. */
+    if (makes_heads) graph_set_formats(g, of.lkv, formats->matmuls, formats->activations);
     struct queries const queries = queries_write(g, &of);
-    tensor const a = (apart ? kinds_write : all_write)(g, model, &of, queries);
+    tensor const a = (makes_heads ? kinds_write : all_write)(g, model, &of, queries);
     graph_matmul(g, "O");
     graph_block_output(g, graph_product(g, a, "W_O[N_Y, V, D_WX]", "Out"));
 }

@@ -1,4 +1,4 @@
-/* Some rows of an array, read where they lie: nothing is done for it. */
+/* Some rows of an array. A kernel reads them where they lie, so that a slice has no work. */
 #include "sim/graph/op.h"
 
 const struct op_kind op_kind_slice = {

@@ -15,8 +15,9 @@ struct kernel_reading {
         bool only_own;
     } loaded[KERNEL_READING_MAX];
     uint32_t loaded_count;
-    uint32_t depth; /* Files that are open: each but the first is named by the one before. */
-    bool only_own;  /* Of the file that is read tables of other stacks are left out. */
+    uint32_t depth;   /* Files that are open: each but the first is named by the one before. */
+    bool is_own_file; /* The first is a file of the user, and none of the catalogue. */
+    bool only_own;    /* Of the file that is read tables of other stacks are left out. */
 };
 
 /* A stack of the catalogue by its full name, with all of its tables or only with those whose

@@ -142,7 +142,7 @@ static enum status others_take(struct kernel_reading *reading, struct json *valu
     const struct kernel_stack *other = NULL;
     STATUS_TRY(json_as_string(value, &name, reterr));
     STATUS_TRY(kernel_reading_stack(reading, name, false, json_where(value), &other, reterr));
-    bool const is_here = name_same(other->chip, stack->chip), has_own = stack->table_count > 0;
+    bool const is_here = name_same(other->chip, stack->chip);
     if (is_here && stack->clock_ppm == 0) {
         stack->clock_ppm = other->clock_ppm;
         stack->clock_source = other->clock_source;
@@ -157,7 +157,7 @@ static enum status others_take(struct kernel_reading *reading, struct json *valu
                              "a stack has %d tables at most", KERNEL_TABLES_MAX);
         *table = other->table[i];
         if (table->of == NULL) table->of = name;
-        table->is_carried_over = has_own;
+        table->is_carried_over = reading->is_own_file && reading->depth == 1;
         if (!is_here && table->derived == NULL) table->derived = "shares of another chip";
         stack->table_count++;
     }
@@ -259,7 +259,7 @@ enum status kernel_reading_stack(struct kernel_reading *reading, const char *nam
 enum status kernel_stack_read(struct arena *arena, struct json *document,
                               struct kernel_stack *ret_stack, struct error *reterr)
 {
-    struct kernel_reading reading = {.arena = arena, .depth = 1};
+    struct kernel_reading reading = {.arena = arena, .depth = 1, .is_own_file = true};
     return kernel_document_read(&reading, document, ret_stack, reterr);
 }
 

@@ -12,7 +12,7 @@
 #include "sim/report/column_table.h"
 #include "sim/resource/compute.h"
 
-enum { SIDES_BYTES = 64, BY_BYTES = 64, NAME_COLUMNS = 22 };
+enum { SIDES_BYTES = 64, BY_BYTES = 64, REMARK_BYTES = 48, NAME_COLUMNS = 22 };
 
 struct op_row {
     const struct program_template *slot;
@@ -102,17 +102,20 @@ enum { OPS(COLUMN_NAME) OPS_TOTAL };
 static const struct column op_columns[] = {OPS(COLUMN_ENTRY)};
 static const uint8_t op_screen[] = {OP, TIMES, PRODUCTS, SIDES, TIME, BOUND, SHARE, SOURCE, REMARK};
 
-static const char *remark_of(const struct work_kernels *kernels)
+/* "carried over, outside the grid": whose the table is, and how the op was looked up in it. */
+static void remark_text(char text[REMARK_BYTES], const struct work_kernels *kernels)
 {
-    if (kernels->table == NULL) return "";
+    text[0] = '\0';
+    if (kernels->table == NULL) return;
     bool const is_carried_over = kernels->table->is_carried_over;
-    return kernels->is_outside           ? "outside the grid"
-           : kernels->is_of_other_layout ? "derived: other layout"
-           : kernels->is_of_other_mask   ? "derived: other mask"
-           : kernels->is_of_other_scales ? "derived: other scales"
-           : kernels->is_derived         ? is_carried_over ? "carried over, derived" : "derived"
-           : is_carried_over             ? "carried over"
-                                         : "";
+    const char *how = kernels->is_outside           ? "outside the grid"
+                      : kernels->is_of_other_layout ? "derived: other layout"
+                      : kernels->is_of_other_mask   ? "derived: other mask"
+                      : kernels->is_of_other_scales ? "derived: other scales"
+                      : kernels->is_derived         ? "derived"
+                                                    : "";
+    (void)snprintf(text, REMARK_BYTES, "%s%s%s", is_carried_over ? "carried over" : "",
+                   is_carried_over && how[0] != '\0' ? ", " : "", how);
 }
 
 /* "8192 x 1280 x 8192" of a product; "4096 of 8 x 4 x 128" are tokens of heads of keys by queries
@@ -133,7 +136,8 @@ static void op_find(const void *owner, uint32_t index, struct column_value *ret_
     const struct op_row *row = &rows->row[index];
     const struct chip *chip = &rows->machine->chip;
     const struct work *work = &rows->program->works[row->op->index];
-    static char sides[SIDES_BYTES], by[BY_BYTES]; /* Until the row is written. */
+    static char sides[SIDES_BYTES], by[BY_BYTES],
+        remark[REMARK_BYTES]; /* Until the row is written. */
     struct work_call calls[WORK_MATMULS_MAX] = {{0}}, call;
     uint32_t const call_count = work_calls(work, calls);
     bool const attends = call_count > 0 && calls[0].family != KERNEL_MATMUL;
@@ -142,7 +146,6 @@ static void op_find(const void *owner, uint32_t index, struct column_value *ret_
     struct work_kernels const kernels =
         kernel_of_work(chip->kernels.stack, chip_cores_apart(chip), work);
     struct compute_time const time = compute_time(chip, work, PPM_ONE, PPM_ONE);
-    const char *remark = remark_of(&kernels);
     uint32_t const share_ppm =
         kernel_is_between(chip->kernels.stack, work)
             ? chip->kernels.stack->between.share_ppm[work->kernel - WORK_KERNEL_FUNCTIONS]
@@ -151,6 +154,7 @@ static void op_find(const void *owner, uint32_t index, struct column_value *ret_
     for (uint32_t i = 0; i < work->matmul_count; i++) products += work->matmul[i].count;
     call = calls[0];
     sides_text(sides, &call);
+    remark_text(remark, &kernels);
     OPS(COLUMN_FIND)
 }
 

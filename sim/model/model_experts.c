@@ -15,27 +15,28 @@ static const char *where_of(struct json *document, const char *key)
 }
 
 /* Layer i has experts if i + 1 is a multiple of `decoder_sparse_step` and the list does not name
- * it. The list is modelled where it names the first layers. Source: Qwen3MoeDecoderLayer of
- * transformers' models/qwen3_moe/modeling_qwen3_moe.py. */
+ * it. The list is modelled where it names the first of these layers; others that it names have no
+ * experts anyway. Source: Qwen3MoeDecoderLayer of transformers'
+ * models/qwen3_moe/modeling_qwen3_moe.py. */
 static enum status read_sparse_layers(struct json *document, struct model *model,
                                       struct error *reterr)
 {
     struct model_experts *experts = &model->experts;
-    uint64_t step = 1;
+    uint64_t step = 1, named = 0;
     STATUS_TRY(model_take_count(document, "decoder_sparse_step", layers_max, 1, &step, reterr));
     struct json *list = NULL;
     STATUS_TRY(model_take_list(document, "mlp_only_layers", &list, reterr));
     for (uint32_t i = 0; list != NULL && i < json_count(list); i++) {
         int64_t layer = 0;
         STATUS_TRY(json_as_integer(json_at(list, i), 0, layers_max, &layer, reterr));
-        if (layer != (int64_t)i)
+        if (((uint64_t)layer + 1) % step != 0) continue;
+        if ((uint64_t)layer + 1 != (named + 1) * step)
             return model_refuse(json_at(list, i), "a layer without experts after one with experts",
                                 reterr);
-        experts->dense_layers++;
+        named++;
     }
-    if (step == 1) return STATUS_OK;
-    experts->step = step;
-    experts->dense_layers = units_round_up(experts->dense_layers + 1, step) - 1;
+    experts->dense_layers = (named + 1) * step - 1;
+    if (step != 1) experts->step = step;
     return STATUS_OK;
 }
 
@@ -152,9 +153,8 @@ enum status model_read_deepseek_v2(struct json *document, struct model *model, s
     if (every != 1)
         return error_set(reterr, STATUS_UNSUPPORTED,
                          json_where(json_take(document, "moe_layer_freq")),
-                         "a model of which only some layers have experts, by turns, is not "
-                         "modelled with latent attention; it is in models of qwen2_moe and "
-                         "qwen3_moe");
+                         "a model in which only each n-th layer has experts is not modelled with "
+                         "latent attention; models of qwen2_moe and qwen3_moe may have it");
     struct json *dense = model_take_set(document, "first_k_dense_replace");
     int64_t layers = 0;
     if (dense != NULL) STATUS_TRY(json_as_integer(dense, 0, layers_max, &layers, reterr));

@@ -123,6 +123,8 @@ static void what_experts_cannot_be_is_refused(void **state)
         {qwen, "\"decoder_sparse_step\": 2,", NULL, NULL},
         {qwen, "\"decoder_sparse_step\": 3,", "", "none of the 2 layers"},
         {qwen, "\"mlp_only_layers\": [1],", "/mlp_only_layers/0", "after"},
+        {qwen, "\"decoder_sparse_step\": 2, \"mlp_only_layers\": [3],", "/mlp_only_layers/0",
+         "after"},
         {qwen, "\"mlp_only_layers\": [0, 1],", "", "none of the 2 layers"},
         {qwen, "\"mlp_only_layers\": [0],", NULL, NULL},
         {qwen, "\"n_group\": 4, \"topk_group\": 2,", "/n_group",

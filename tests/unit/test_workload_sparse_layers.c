@@ -46,6 +46,9 @@ static void a_step_says_which_layers_have_experts(void **state)
         {SMALL("qwen3_moe", ", \"decoder_sparse_step\": 4"), "mmmEmm"},
         {SMALL("qwen3_moe", ", \"decoder_sparse_step\": 2, \"mlp_only_layers\": [0]"), "mEmEmE"},
         {SMALL("qwen3_moe", ", \"decoder_sparse_step\": 2, \"mlp_only_layers\": [0, 1]"), "mmmEmE"},
+        {SMALL("qwen3_moe", ", \"decoder_sparse_step\": 2, \"mlp_only_layers\": [1]"), "mmmEmE"},
+        {SMALL("qwen3_moe", ", \"decoder_sparse_step\": 2, \"mlp_only_layers\": [4, 0]"), "mEmEmE"},
+        {SMALL("qwen3_moe", ", \"decoder_sparse_step\": 3, \"mlp_only_layers\": [2, 3]"), "mmmmmE"},
         {SMALL("qwen3_moe", ", \"mlp_only_layers\": [0, 1]"), "mmEEEE"},
         {SMALL("qwen2_moe", ", \"shared_expert_intermediate_size\": 512, "
                             "\"decoder_sparse_step\": 2"),

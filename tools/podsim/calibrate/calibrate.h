@@ -103,4 +103,8 @@ void calibrate_summary(const struct calibration *calibration, const char *path,
  * nearest. */
 enum status calibrate_script(const char *name, const char **ret_text, struct error *reterr);
 
+/* The stack that is nearest to what a program calls: "torch-eager". "te" for rows of another
+ * program, or of none (NULL). */
+const char *calibrate_script_base(const char *script);
+
 #endif

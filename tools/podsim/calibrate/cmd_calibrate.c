@@ -46,9 +46,7 @@ static enum status chip_take(struct arena *arena, const struct options *options,
  * such; NULL where none is shipped. */
 static const char *base_default(const struct rows *rows, const struct chip *chip)
 {
-    const char *first = NULL, *wanted = name_same(rows->script, "pytorch") ? "torch-eager"
-                                        : name_same(rows->script, "jax")   ? "torch-compile"
-                                                                           : "te";
+    const char *first = NULL, *wanted = calibrate_script_base(rows->script);
     for (uint32_t i = 0; kernel_stack_name_at(i) != NULL; i++) {
         const char *rest = name_after(kernel_stack_name_at(i), chip->name);
         if (rest == NULL || rest[0] != '.') continue;

@@ -9,9 +9,14 @@
 extern const struct embed_file calibrate_files[];
 extern const unsigned calibrate_files_count;
 
+/* `base` is the stack, of those that chips have, whose kernels are nearest to the library's. */
 static const struct {
-    const char *name, *file;
-} scripts[] = {{"cuda", "cuda.cu"}, {"jax", "jax.py"}, {"pytorch", "pytorch.py"}};
+    const char *name, *file, *base;
+} scripts[] = {
+    {.name = "cuda", .file = "cuda.cu", .base = "te"},
+    {.name = "jax", .file = "jax.py", .base = "torch-compile"},
+    {.name = "pytorch", .file = "pytorch.py", .base = "torch-eager"},
+};
 enum { SCRIPTS = sizeof scripts / sizeof *scripts };
 
 enum status calibrate_script(const char *name, const char **ret_text, struct error *reterr)
@@ -26,4 +31,11 @@ enum status calibrate_script(const char *name, const char **ret_text, struct err
         if (name_same(calibrate_files[i].name, scripts[index].file))
             *ret_text = calibrate_files[i].bytes;
     return STATUS_OK;
+}
+
+const char *calibrate_script_base(const char *script)
+{
+    for (uint32_t i = 0; i < SCRIPTS; i++)
+        if (name_same(scripts[i].name, script)) return scripts[i].base;
+    return "te";
 }

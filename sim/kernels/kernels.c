@@ -22,7 +22,7 @@ const char *kernel_stack_name_at(uint32_t index)
     return index < kernel_files_count ? kernel_files[index].name : NULL;
 }
 
-static bool is_same_kind(const struct kernel_table *one, const struct kernel_table *other)
+bool kernel_tables_alike(const struct kernel_table *one, const struct kernel_table *other)
 {
     return one->family == other->family && one->format == other->format &&
            one->layout == other->layout && one->stored == other->stored &&
@@ -32,7 +32,7 @@ static bool is_same_kind(const struct kernel_table *one, const struct kernel_tab
 static bool has_kind(const struct kernel_stack *stack, const struct kernel_table *table)
 {
     for (uint32_t i = 0; i < stack->table_count; i++)
-        if (is_same_kind(&stack->table[i], table)) return true;
+        if (kernel_tables_alike(&stack->table[i], table)) return true;
     return false;
 }
 

@@ -96,6 +96,10 @@ struct kernel_stack {
     struct kernel_between between;
 };
 
+/* Whether two tables are of the same kind, of which a stack has one: of the same family, formats,
+ * layout and scales. */
+bool kernel_tables_alike(const struct kernel_table *one, const struct kernel_table *other);
+
 /* Reads a file of kernels, and those that its tables come from. Errors: what is no such file, with
  * its place. */
 enum status kernel_stack_read(struct arena *arena, struct json *document,

@@ -222,10 +222,7 @@ static const struct kernel_table *same_kind(const struct kernel_stack *stack,
 {
     for (uint32_t t = 0; t < stack->table_count; t++) {
         const struct kernel_table *other = &stack->table[t];
-        if (other->family == table->family && other->format == table->format &&
-            other->layout == table->layout && other->result == table->result &&
-            other->cast == table->cast && other->stored == table->stored)
-            return other;
+        if (kernel_tables_alike(other, table)) return other;
     }
     fail_msg("no table of %s in %s", kernel_family_name(table->family), format_name(table->format));
     return NULL;

@@ -88,10 +88,7 @@ const struct kernel_table *calibrate_base_table(const struct calibration *calibr
 {
     for (uint32_t i = 0; calibration->base != NULL && i < calibration->base->table_count; i++) {
         const struct kernel_table *other = &calibration->base->table[i];
-        if (other->family == table->family && other->format == table->format &&
-            other->layout == table->layout && other->result == table->result &&
-            other->stored == table->stored && other->cast == table->cast)
-            return other;
+        if (kernel_tables_alike(other, table)) return other;
     }
     return NULL;
 }

@@ -7,15 +7,15 @@
 #include "sim/base/units.h"
 #include "tools/podsim/calibrate/calibrate.h"
 
-/* The rows of a kind: those of large kernels, or of the largest if none is large. */
+/* The rows of a kind: of kernels between matmuls those of one function. */
 static uint32_t rows_take(const struct rows *rows, enum row_what what, enum work_function function,
-                          uint64_t least_bytes, const struct row **taken)
+                          const struct row **taken)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < rows->count; i++) {
         const struct row *row = &rows->row[i];
         if (row->what != what || (what == ROW_BETWEEN && row->function != function)) continue;
-        if (row->moved_bytes >= least_bytes) taken[count++] = row;
+        taken[count++] = row;
     }
     return count;
 }
@@ -47,7 +47,7 @@ static enum status function_make(struct arena *arena, struct calibration *calibr
                                  uint64_t *numbers, struct error *reterr)
 {
     struct calibrate_function *function = &calibration->function[which];
-    uint32_t count = rows_take(calibration->rows, ROW_BETWEEN, which, 0, taken);
+    uint32_t count = rows_take(calibration->rows, ROW_BETWEEN, which, taken);
     function->row_count = count;
     STATUS_TRY(fast_drop(arena, calibration, taken, &count, reterr));
     if (count == 0) return STATUS_OK;
@@ -87,7 +87,7 @@ enum status calibrate_between(struct arena *arena, struct calibration *calibrati
     for (uint32_t f = 0; f < WORK_FUNCTION_COUNT; f++)
         STATUS_TRY(
             function_make(arena, calibration, (enum work_function)f, taken, numbers, reterr));
-    uint32_t const count = rows_take(rows, ROW_LAUNCH, WORK_FUNCTION_REST, 0, taken);
+    uint32_t const count = rows_take(rows, ROW_LAUNCH, WORK_FUNCTION_REST, taken);
     for (uint32_t i = 0; i < count; i++) numbers[i] = (uint64_t)taken[i]->median_ps;
     if (count > 0) calibration->launch_ps = (int64_t)calibrate_number_at(numbers, count, count / 2);
     return STATUS_OK;

@@ -9,6 +9,7 @@
  */
 #include <stddef.h>
 
+#include "sim/base/strbuf.h"
 #include "sim/base/units.h"
 #include "sim/kernels/kernels.h"
 
@@ -175,4 +176,17 @@ uint64_t kernel_tile_steps(enum kernel_family family, const uint64_t side[KERNEL
                            uint32_t core_count)
 {
     return families[family].steps(side, core_count);
+}
+
+void kernel_table_name_add(const struct kernel_table *table, struct strbuf *text)
+{
+    strbuf_add(text, "%s %s", kernel_family_name(table->family), format_name(table->format));
+    if (table->family == KERNEL_MATMUL)
+        strbuf_add(text, " %s%s%s%s%s", kernel_layout_name(table->layout),
+                   table->result == FORMAT_FP32 ? " into fp32" : "",
+                   table->quantises ? ", casts included" : "",
+                   table->cast == WORK_CAST_WITHIN ? "" : ", scales by ",
+                   table->cast == WORK_CAST_WITHIN ? "" : work_cast_name(table->cast));
+    if (table->family == KERNEL_DECODE || table->family == KERNEL_LATENT_DECODE)
+        strbuf_add(text, ", cache in %s", format_name(table->stored));
 }

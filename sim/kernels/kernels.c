@@ -286,3 +286,17 @@ enum status kernel_stack_find(struct arena *arena, const char *name, const char 
     return error_set(reterr, STATUS_NOT_FOUND, where, "%s has no stack \"%.40s\"%s", chip, name,
                      name_offer(name, names, "; the nearest is \"", "\"", NULL).text);
 }
+
+enum status kernel_stack_find_full(struct arena *arena, const char *name, const char *where,
+                                   struct kernel_stack *ret_stack, struct error *reterr)
+{
+    const char *dot = strchr(name, '.');
+    if (dot == NULL)
+        return error_set(reterr, STATUS_INVALID, where,
+                         "kernels are named by chip and stack, such as \"%s\"; `podsim list "
+                         "kernels` has the names",
+                         kernel_stack_name_at(0));
+    const char *chip = arena_format(arena, "%.*s", (int)(dot - name), name);
+    if (chip == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    return kernel_stack_find(arena, dot + 1, chip, where, ret_stack, reterr);
+}

@@ -115,11 +115,18 @@ enum status kernel_stack_find(struct arena *arena, const char *name, const char 
                               const char *where, struct kernel_stack *ret_stack,
                               struct error *reterr);
 
+/* A stack of the catalogue by its full name, "h100-sxm.trtllm". Errors: also STATUS_INVALID where
+ * the name has no dot. */
+enum status kernel_stack_find_full(struct arena *arena, const char *name, const char *where,
+                                   struct kernel_stack *ret_stack, struct error *reterr);
+
 /* "h100-sxm.trtllm": names of the catalogue, in its order; NULL past the end. */
 const char *kernel_stack_name_at(uint32_t index);
 const char *kernel_layout_name(enum kernel_layout layout);
 /* "matmul": as files name the lists of their tables. */
 const char *kernel_family_name(enum kernel_family family);
+/* "matmul bf16 NT into fp32": what a table is of, for people. */
+void kernel_table_name_add(const struct kernel_table *table, struct strbuf *text);
 uint32_t kernel_side_count(enum kernel_family family);
 const char *kernel_side_name(enum kernel_family family, uint32_t side);
 

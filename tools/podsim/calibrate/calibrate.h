@@ -95,6 +95,11 @@ const struct kernel_table *calibrate_base_table(const struct calibration *calibr
 enum status calibrate_stack(struct arena *arena, const struct calibration *calibration,
                             const char *name, struct kernel_stack *ret_stack, struct error *reterr);
 
+/* Adds "norm, launch" of what was measured between matmuls, or of what was not, after `before`.
+ * False: it is nothing, and `before` was not added either. */
+bool calibrate_parts_add(const struct calibration *calibration, bool measured, const char *before,
+                         struct strbuf *text);
+
 /* What was read, for people. */
 void calibrate_summary(const struct calibration *calibration, const char *path,
                        struct strbuf *text);

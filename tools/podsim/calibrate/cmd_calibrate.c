@@ -67,15 +67,14 @@ static enum status base_take(struct arena *arena, const struct options *options,
                          "\"%.80s\" is a file; a base is a stack of `podsim list kernels`, such as "
                          "h100-sxm.te, or none",
                          name);
-    const char *dot = strchr(name, '.');
-    if (dot != NULL) chip = arena_format(arena, "%.*s", (int)(dot - name), name);
-    if (dot != NULL) name = dot + 1;
-    calibration->base_name = chip == NULL ? NULL : arena_format(arena, "%s.%s", chip, name);
+    bool const is_full = strchr(name, '.') != NULL;
+    calibration->base_name = is_full ? name : arena_format(arena, "%s.%s", chip, name);
     if (calibration->base_name == NULL)
         return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
     STATUS_TRY(arena_try(arena, 1, sizeof(struct kernel_stack), &memory, reterr));
     calibration->base = memory;
-    return kernel_stack_find(arena, name, chip, "--base", memory, reterr);
+    return is_full ? kernel_stack_find_full(arena, name, "--base", memory, reterr)
+                   : kernel_stack_find(arena, name, chip, "--base", memory, reterr);
 }
 
 /* "measured by podsim calibrate on NVIDIA H100 80GB HBM3, PyTorch 2.6.0, driver 550.54.15" */
@@ -118,18 +117,27 @@ static enum status stack_check(struct arena *arena, const char *path, const stru
     return status;
 }
 
+/* To the file of -o, or to standard output. */
+static enum status result_write(const struct options *options, const struct strbuf *text,
+                                struct error *reterr)
+{
+    static struct output output;
+    const char *path = options_value(options, "-o");
+    output = (struct output){.path = NULL};
+    enum status status = output_open(&output, path == NULL ? "-" : path, options, reterr);
+    if (status == STATUS_OK) status = output_write(&output, text, reterr);
+    if (status == STATUS_OK) status = output_finish(&output, reterr);
+    output_abandon(&output);
+    return status;
+}
+
 static enum status write_all(const struct options *options, const struct calibration *calibration,
                              const struct strbuf *stack, struct error *reterr)
 {
     const char *path = options_value(options, "-o");
     bool const to_error = path == NULL || output_is_stdout(path);
-    static struct output output;
     struct strbuf summary = {.columns = report_columns(to_error ? 2 : 1)};
-    output = (struct output){.path = NULL};
-    enum status status = output_open(&output, path == NULL ? "-" : path, options, reterr);
-    if (status == STATUS_OK) status = output_write(&output, stack, reterr);
-    if (status == STATUS_OK) status = output_finish(&output, reterr);
-    output_abandon(&output);
+    enum status status = result_write(options, stack, reterr);
     calibrate_summary(calibration, options->operand[0], &summary);
     if (status == STATUS_OK) status = output_print(&summary, to_error, reterr);
     strbuf_free(&summary);
@@ -165,8 +173,6 @@ static enum status calibrate_all(struct arena *arena, const struct options *opti
 static enum status script_print(const struct options *options, struct error *reterr)
 {
     const char *text = NULL;
-    static struct output output;
-    const char *path = options_value(options, "-o");
     struct strbuf program = {.bytes = NULL};
     if (options->operand_count > 0)
         return error_set(reterr, STATUS_INVALID, options->operand[0],
@@ -180,11 +186,7 @@ static enum status script_print(const struct options *options, struct error *ret
     }
     STATUS_TRY(calibrate_script(options_value(options, "--script"), &text, reterr));
     strbuf_add(&program, "%s", text);
-    output = (struct output){.path = NULL};
-    enum status status = output_open(&output, path == NULL ? "-" : path, options, reterr);
-    if (status == STATUS_OK) status = output_write(&output, &program, reterr);
-    if (status == STATUS_OK) status = output_finish(&output, reterr);
-    output_abandon(&output);
+    enum status const status = result_write(options, &program, reterr);
     strbuf_free(&program);
     return status;
 }

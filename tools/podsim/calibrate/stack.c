@@ -3,9 +3,8 @@
 #include "sim/base/strbuf.h"
 #include "tools/podsim/calibrate/calibrate.h"
 
-/* Adds "norm, launch" of what was measured between matmuls, or of what was not. False: nothing. */
-static bool parts_add(const struct calibration *calibration, bool measured, const char *before,
-                      struct strbuf *text)
+bool calibrate_parts_add(const struct calibration *calibration, bool measured, const char *before,
+                         struct strbuf *text)
 {
     bool has_part = false;
     for (uint32_t f = 0; f < WORK_FUNCTION_COUNT; f++) {
@@ -22,9 +21,9 @@ static bool parts_add(const struct calibration *calibration, bool measured, cons
 /* "norm, sum: measured ...; rest, loss: carried over from h100-sxm.te: ..." */
 static void between_source(const struct calibration *calibration, struct strbuf *text)
 {
-    bool const has_own = parts_add(calibration, true, "", text);
+    bool const has_own = calibrate_parts_add(calibration, true, "", text);
     if (has_own) strbuf_add(text, ": %s", calibration->source);
-    if (parts_add(calibration, false, has_own ? "; " : "", text))
+    if (calibrate_parts_add(calibration, false, has_own ? "; " : "", text))
         strbuf_add(text, ": carried over from %s: %s", calibration->base_name,
                    calibration->base->between.source);
 }

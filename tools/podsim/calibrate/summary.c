@@ -10,20 +10,6 @@
 
 enum { NAME_COLUMN = 40, LINES_MAX = 12, STEADY_PPM = 50000 };
 
-/* "matmul bf16 NT into fp32" */
-static void name_add(const struct kernel_table *table, struct strbuf *text)
-{
-    strbuf_add(text, "%s %s", kernel_family_name(table->family), format_name(table->format));
-    if (table->family == KERNEL_MATMUL)
-        strbuf_add(text, " %s%s%s%s%s", kernel_layout_name(table->layout),
-                   table->result == FORMAT_FP32 ? " into fp32" : "",
-                   table->quantises ? ", casts included" : "",
-                   table->cast == WORK_CAST_WITHIN ? "" : ", scales by ",
-                   table->cast == WORK_CAST_WITHIN ? "" : work_cast_name(table->cast));
-    if (table->family == KERNEL_DECODE || table->family == KERNEL_LATENT_DECODE)
-        strbuf_add(text, ", cache in %s", format_name(table->stored));
-}
-
 static const char *plural(uint64_t count)
 {
     return count == 1 ? "" : "s";
@@ -38,7 +24,7 @@ static void spread_add(const struct calibrate_spread *spread, struct strbuf *tex
 static void table_add(const struct calibrate_table *made, struct strbuf *text)
 {
     strbuf_add(text, "  ");
-    name_add(&made->table, text);
+    kernel_table_name_add(&made->table, text);
     strbuf_pad(text, NAME_COLUMN);
     strbuf_add(text, "%s row%s, ", table_count(made->row_count).text, plural(made->row_count));
     if (made->refusal != NULL) {
@@ -98,18 +84,6 @@ static bool is_replaced(const struct calibration *calibration, const struct kern
     return false;
 }
 
-static void carried_between(const struct calibration *calibration, struct strbuf *text)
-{
-    const char *before = "  between ";
-    for (uint32_t f = 0; f < WORK_FUNCTION_COUNT; f++) {
-        if (calibration->function[f].share_ppm != 0) continue;
-        strbuf_add(text, "%s%s", before, work_function_name((enum work_function)f));
-        before = ", ";
-    }
-    if (calibration->launch_ps == 0) strbuf_add(text, "%slaunch", before), before = ", ";
-    if (before[0] == ',') strbuf_add(text, "\n");
-}
-
 static void carried_add(const struct calibration *calibration, struct strbuf *text)
 {
     const struct kernel_stack *base = calibration->base;
@@ -121,14 +95,15 @@ static void carried_add(const struct calibration *calibration, struct strbuf *te
     for (uint32_t t = 0; t < base->table_count; t++) {
         if (is_replaced(calibration, &base->table[t])) continue;
         strbuf_add(text, "  ");
-        name_add(&base->table[t], text);
+        kernel_table_name_add(&base->table[t], text);
         if (base->table[t].derived != NULL) {
             strbuf_pad(text, NAME_COLUMN);
             strbuf_add(text, "derived: %s", base->table[t].derived);
         }
         strbuf_add(text, "\n");
     }
-    if (base->between.fusion != NULL) carried_between(calibration, text);
+    if (base->between.fusion != NULL && calibrate_parts_add(calibration, false, "  between ", text))
+        strbuf_add(text, "\n");
     if (base->clock_ppm == 0 || strcmp(base->chip, calibration->chip->name) != 0) return;
     strbuf_add(text, "  clock of a step");
     strbuf_pad(text, NAME_COLUMN);

@@ -1,7 +1,4 @@
 /* list_kernels.c: measured kernels. */
-#include <stdio.h>
-#include <string.h>
-
 #include "sim/base/json.h"
 #include "sim/base/path.h"
 #include "sim/base/strbuf.h"
@@ -9,7 +6,7 @@
 #include "sim/report/table.h"
 #include "tools/podsim/list/list_text.h"
 
-enum { NAME_COLUMN = 28, TITLE_COLUMN = 52, CHIP_BYTES = 64 };
+enum { NAME_COLUMN = 28, TITLE_COLUMN = 52 };
 
 static const char *const family_words[KERNEL_FAMILIES] = {[KERNEL_MATMUL] = "matmuls",
                                                           [KERNEL_ATTENTION] = "attention",
@@ -27,7 +24,6 @@ static const char *plural(uint32_t count)
 static enum status stack_read(struct arena *arena, const char *name, struct kernel_stack *ret_stack,
                               struct error *reterr)
 {
-    char chip[CHIP_BYTES];
     struct json *document = NULL;
     if (path_is_json(name)) {
         STATUS_TRY(json_read_file(arena, name, &document, reterr));
@@ -35,14 +31,7 @@ static enum status stack_read(struct arena *arena, const char *name, struct kern
         if (status != STATUS_OK) error_in_file(reterr, name);
         return status;
     }
-    const char *dot = strchr(name, '.');
-    if (dot == NULL)
-        return error_set(reterr, STATUS_INVALID, name,
-                         "kernels are named by chip and stack, such as \"%s\"; `podsim list "
-                         "kernels` has the names",
-                         kernel_stack_name_at(0));
-    (void)snprintf(chip, sizeof chip, "%.*s", (int)(dot - name), name);
-    return kernel_stack_find(arena, dot + 1, chip, name, ret_stack, reterr);
+    return kernel_stack_find_full(arena, name, name, ret_stack, reterr);
 }
 
 /* "matmuls in bf16, fp8; attention in bf16; decodes in bf16" */
@@ -104,15 +93,8 @@ static const struct {
 
 static void head_add(const struct kernel_table *table, struct strbuf *text)
 {
-    strbuf_add(text, "\n%s in %s", kernel_family_name(table->family), format_name(table->format));
-    if (table->family == KERNEL_MATMUL)
-        strbuf_add(text, ", layout %s%s%s%s%s", kernel_layout_name(table->layout),
-                   table->result == FORMAT_FP32 ? ", into fp32" : "",
-                   table->quantises ? ", casts included" : "",
-                   table->cast == WORK_CAST_WITHIN ? "" : ", without casts, scales by ",
-                   table->cast == WORK_CAST_WITHIN ? "" : work_cast_name(table->cast));
-    if (table->family == KERNEL_DECODE || table->family == KERNEL_LATENT_DECODE)
-        strbuf_add(text, ", keys and values in %s", format_name(table->stored));
+    strbuf_add(text, "\n");
+    kernel_table_name_add(table, text);
     strbuf_add(text, ": shares of %s and %s\n", table_flop_rate((double)table->flop_per_s).text,
                table_rate((double)table->bytes_per_s).text);
     for (uint32_t s = 0; s < kernel_side_count(table->family); s++) {

@@ -199,7 +199,7 @@ static bool is_row(const struct kernel_table *table)
     return table->family <= KERNEL_ATTENTION_BACKWARD && !table->quantises;
 }
 
-/* All rows of a stack; of each side every so many edges. */
+/* All rows of a stack; of each side one edge of `every`, and the last. */
 static const char *rows_made(const char *name, uint32_t every)
 {
     static const char between[] = "between kernel=norm bytes=1000000000 repeats=20 median=400us "

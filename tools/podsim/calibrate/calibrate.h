@@ -21,15 +21,16 @@ struct strbuf;
 /* How far apart repeated measurements of one kernel are: from a tenth of them to nine tenths, as a
  * share of the median. */
 struct calibrate_spread {
-    uint32_t median_ppm, most_ppm; /* Of all rows, and of the worst. */
-    uint32_t most_line;
+    uint32_t median_ppm; /* Of all rows. */
+    uint32_t most_ppm;   /* Of the row that is furthest apart. */
+    uint32_t most_line;  /* Its line. */
 };
 
 /* The rows of one kind of kernel, and the table that they make. */
 struct calibrate_table {
     struct kernel_table table;
-    uint32_t row_count;    /* All, also those that are left out. */
-    uint32_t fast_count;   /* Of them faster than the roofline. */
+    uint32_t row_count;    /* Rows of the kind, also those that were left out. */
+    uint32_t fast_count;   /* Rows faster than the roofline. */
     uint32_t filled_count; /* Points of the grid without a row, filled from points around them. */
     const char *refusal;   /* Why the rows make no table; NULL: they do. */
     struct calibrate_spread spread;

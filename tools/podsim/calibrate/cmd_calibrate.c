@@ -77,7 +77,8 @@ static enum status base_take(struct arena *arena, const struct options *options,
                    : kernel_stack_find(arena, name, chip, "--base", memory, reterr);
 }
 
-/* "measured by podsim calibrate on NVIDIA H100 80GB HBM3, PyTorch 2.6.0, driver 550.54.15" */
+/* "measured by podsim calibrate on NVIDIA H100 80GB HBM3, PyTorch 2.6.0, built with 12.4, driver
+ * 550.54.15" */
 static enum status source_make(struct arena *arena, struct calibration *calibration,
                                struct error *reterr)
 {

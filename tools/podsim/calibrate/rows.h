@@ -30,16 +30,18 @@ enum row_what {
 struct row {
     uint32_t line;
     enum row_what what;
-    enum kernel_family family; /* Of a kernel, and so all down to `side`. */
-    enum format format;
+    enum kernel_family family; /* Of a point of a table. */
+    enum format format;        /* Of what a point's kernel multiplies. */
     enum kernel_layout layout; /* Of a matmul. */
     enum format result;        /* Of a matmul. */
-    enum work_cast cast;       /* Of a matmul. */
-    uint32_t side[KERNEL_SIDES_MAX];
-    enum work_function function; /* Of a kernel between matmuls. */
-    uint64_t moved_bytes;        /* The same: what it reads and writes. */
-    uint32_t repeats;
-    int64_t median_ps, low_ps, high_ps; /* `low` and `high` are a tenth from either end. */
+    enum work_cast cast;       /* Of a matmul: which scales its operands have, if cast before. */
+    uint32_t side[KERNEL_SIDES_MAX]; /* Of a point: its place in the grid. */
+    enum work_function function;     /* Of a kernel between matmuls: what it computes. */
+    uint64_t moved_bytes;            /* Bytes that a kernel between matmuls reads and writes. */
+    uint32_t repeats;                /* Measurements behind the three times. */
+    int64_t median_ps;               /* Half of the repeats took less. */
+    int64_t low_ps;                  /* A tenth of the repeats took less. */
+    int64_t high_ps;                 /* A tenth of the repeats took longer. */
 };
 
 /* What the lines of a file say. Texts are NULL where no line has them. */
@@ -47,12 +49,12 @@ struct rows {
     const char *script;  /* "pytorch" */
     const char *device;  /* "NVIDIA H100 80GB HBM3" */
     const char *driver;  /* "550.54.15" */
-    const char *library; /* "PyTorch 2.6.0, CUDA 12.4" */
-    const char *clock;   /* "1980 MHz" */
+    const char *library; /* "PyTorch 2.6.0, built with 12.4" */
+    const char *clock;   /* "1755 MHz after the warm-up, 1740 MHz at the end" */
     const struct row *row;
     uint32_t count;
-    const char *skipped[ROWS_SKIPPED_MAX]; /* What the program could not measure, the first. */
-    uint32_t skipped_count;                /* All. */
+    const char *skipped[ROWS_SKIPPED_MAX]; /* The first reasons of what was not measured. */
+    uint32_t skipped_count;                /* Lines "skipped", all. */
     uint32_t cut_line; /* A line that the end of the file cuts off, and is left out; 0: none. */
     bool is_whole;     /* The last line says that the program came to its end. */
 };

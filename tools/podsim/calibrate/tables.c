@@ -12,7 +12,7 @@
 #include "sim/base/units.h"
 #include "tools/podsim/calibrate/calibrate.h"
 
-enum { REASON_BYTES = 256, FILLED_MOST = 2 /* Of so many points one at most has no row. */ };
+enum { REASON_BYTES = 256, FILLED_MOST = 2 /* Of two points one at most has no row. */ };
 
 /* The rows of a kind, by the points that they are of. */
 struct points {

@@ -49,7 +49,7 @@ static bool columns_alike(const struct sharding *a, const struct sharding *b)
                   b->dimension[b->dimension_count - 1].name) == 0;
 }
 
-/* Whether a result has other rows than an input: those of several arrays, or some of one. */
+/* Whether a result has other rows than an input: rows of several arrays, or some rows of one. */
 static bool has_other_rows(const struct graph *graph, const struct graph_op *op)
 {
     return op->kind->takes_rows ||

@@ -105,7 +105,7 @@ bool kernel_tables_alike(const struct kernel_table *one, const struct kernel_tab
 enum status kernel_stack_read(struct arena *arena, struct json *document,
                               struct kernel_stack *ret_stack, struct error *reterr);
 
-/* Writes such a file, with the numbers of all tables. Tables that the stack lacks are those of
+/* Writes such a file, with the numbers of all tables. Tables that the stack lacks come from
  * `tables_of`, a stack of the catalogue by its full name; NULL: it has no others. */
 void kernel_stack_write(const struct kernel_stack *stack, const char *tables_of,
                         struct strbuf *text);

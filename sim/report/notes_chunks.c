@@ -68,7 +68,7 @@ static void narrow_collectives(const struct roofline *roofline, char *text, uint
 }
 
 /* A gather's chunks overlap only the math on the rank's own chunk; the last chunk of a scatter that
- * leaves the rank takes as long as all of them, beside the math of the rank's own. */
+ * leaves the rank takes as long as all chunks do, and only the math on the rank's own overlaps. */
 static void note_together(struct arena *arena, const struct report_input *input,
                           const struct analysis *facts, double exposed_s, struct notes *notes)
 {

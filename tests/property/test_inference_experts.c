@@ -210,8 +210,8 @@ static bool makes_heads(const struct lying *of)
     return is_latent() && asking > 0 && cached == 0 && !of->by_rows;
 }
 
-/* Weights of attention on a rank: of latents what goes down and up, absorbed or not. With decodes
- * beside prompts that begin both are there, and what goes up is read twice. */
+/* Weights of attention on a rank: of latents what goes down and up, absorbed or not. With
+ * decodes and prompts that begin, both are there, and what goes up is read twice. */
 static double attention_weights(const struct lying *of)
 {
     uint64_t const times = makes_heads(of) && answers > 0 ? 2 : 1;

@@ -7,7 +7,7 @@
 #include "sim/base/units.h"
 #include "tools/podsim/calibrate/calibrate.h"
 
-/* The rows of a kind: of kernels between matmuls those of one function. */
+/* The rows of a kind; of kernels between matmuls, the rows of one function. */
 static uint32_t rows_take(const struct rows *rows, enum row_what what, enum work_function function,
                           const struct row **taken)
 {

@@ -165,8 +165,7 @@ static struct attention_cost attention_cost(const struct ranks *ranks)
     uint64_t const columns[INFERENCE_PARTS] = {
         [INFERENCE_DECODES] = of.decode_columns,
         [INFERENCE_PROMPTS] = absorbs ? of.decode_columns : of.attention_columns};
-    /* Ranks of tp have each a part of the heads, and of their keys; but latents are of all heads.
-     */
+    /* Each rank of tp has a part of the heads and of their keys, but all of the latents. */
     uint32_t const shared = model->latent.kv_rank == 0 ? 1 : ranks->tp;
     uint64_t const row_bytes = format_bytes(plan_of(ranks)->cache, of.cache_columns);
     cost.row =

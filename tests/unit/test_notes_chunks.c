@@ -74,7 +74,7 @@ static void chunks_of_a_direct_exchange_pass_no_ring(void **state)
     assert_non_null(strstr(made.notes.text[3], "each hop of the bruck adds its latency"));
 }
 
-/* With it the links may need longer than the math beside them, or the chunks at both ends do. */
+/* The links may need longer than the math that overlaps them, or the chunks at both ends do. */
 static void tp_with_collective_matmul_says_why_it_is_exposed(void **state)
 {
     (void)state;

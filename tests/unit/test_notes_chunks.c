@@ -34,6 +34,16 @@ static void gather_in_chunks(const struct primitive *primitive, uint32_t axis)
     made.program.plan_count = 1;
 }
 
+/* The note on what stays exposed, with this cause. */
+static void assert_exposed_by(const char *cause)
+{
+    assert_string_equal(made.notes.text[2],
+                        arena_format(case_arena,
+                                     "tp collectives stay exposed for 125 ms (12.5%% of the step), "
+                                     "though collective matmul overlaps each with its matmuls: %s",
+                                     cause));
+}
+
 /* With links between any two GPUs each chunk crosses its own, so all arrive together and the width
  * of matmuls matters little. Behind a switch they arrive one after the other, and none is passed
  * on. */
@@ -52,12 +62,10 @@ static void chunks_of_a_direct_exchange_pass_no_ring(void **state)
     gather_in_chunks(direct, 0);
     build();
     assert_int_equal(made.notes.count, 4);
-    assert_string_equal(made.notes.text[2],
-                        "tp collectives stay exposed for 125 ms (12.5% of the step), though "
-                        "collective matmul overlaps each with its matmuls: each chunk has a link "
-                        "of its own, where it takes as long as the whole collective; chunks of a "
-                        "gather arrive together at its end, and the last of a scatter leaves when "
-                        "its math is done, so about one chunk's math in 8 overlaps");
+    assert_exposed_by("each chunk has a link "
+                      "of its own, where it takes as long as the whole collective; chunks of a "
+                      "gather arrive together at its end, and the last of a scatter leaves when "
+                      "its math is done, so about one chunk's math in 8 overlaps");
     made.machine = case_machine("h100-sxm:nodes=1");
     gather_in_chunks(direct, 0);
     build();
@@ -86,11 +94,9 @@ static void tp_with_collective_matmul_says_why_it_is_exposed(void **state)
     (void)notes_case_collective("AllGather In", STREAM_OF_TP, 0.25, 0.125);
     build();
     assert_int_equal(made.notes.count, 5);
-    assert_string_equal(made.notes.text[2],
-                        "tp collectives stay exposed for 125 ms (12.5% of the step), though "
-                        "collective matmul overlaps each with its matmuls: all are wide enough for "
-                        "their bytes to hide behind that math by formulas; what is exposed is the "
-                        "first chunk and the last");
+    assert_exposed_by("all are wide enough for "
+                      "their bytes to hide behind that math by formulas; what is exposed is the "
+                      "first chunk and the last");
     assert_string_equal(made.notes.text[3],
                         "collective matmul goes in 8 chunks: no math overlaps the first to arrive "
                         "and the last to leave, and each hop of the ring adds its latency; that is "
@@ -104,11 +110,9 @@ static void tp_with_collective_matmul_says_why_it_is_exposed(void **state)
     roofline->tp_excess_s = 0.125;
     build();
     assert_int_equal(made.notes.count, 4);
-    assert_string_equal(made.notes.text[2],
-                        "tp collectives stay exposed for 125 ms (12.5% of the step), though "
-                        "collective matmul overlaps each with its matmuls: narrower than "
-                        "that width: mlp.Out 6000, head.In; by formulas the links need 125 "
-                        "ms longer than that math");
+    assert_exposed_by("narrower than "
+                      "that width: mlp.Out 6000, head.In; by formulas the links need 125 "
+                      "ms longer than that math");
     roofline->tp_excess_s = 0.0625;
     build();
     assert_int_equal(made.notes.count, 5);

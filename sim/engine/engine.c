@@ -341,11 +341,42 @@ static void forget(void *owner, struct engine *engine, int64_t now_ps, uint64_t 
     (void)owner, (void)engine, (void)now_ps, (void)key, (void)chips, (void)count;
 }
 
+void engine_forget(struct engine *engine)
+{
+    engine_drain(engine, forget, NULL);
+}
+
+/* Entries that are free have no instant. */
+static void free_entries_mark(struct engine *engine)
+{
+    for (uint32_t i = engine->entry_free; i != 0; i = engine->entries[i].next)
+        engine->entries[i].at_ps = UINT64_MAX;
+}
+
+void engine_pending_each(struct engine *engine, engine_pending_fn *each, void *owner)
+{
+    SIM_ASSERT(!engine->is_reference);
+    free_entries_mark(engine);
+    for (uint32_t i = 1; i <= engine->entry_count; i++) {
+        const struct ladder_entry *entry = &engine->entries[i];
+        int64_t const at_ps = (int64_t)entry->at_ps;
+        if (entry->at_ps == UINT64_MAX) continue;
+        if (entry->block == 0) each(owner, at_ps, entry->key, &entry->chip, 1);
+        for (uint32_t b = entry->block; b != 0; b = engine->blocks[b].next)
+            each(owner, at_ps, entry->key, engine->blocks[b].chips, engine->blocks[b].count);
+    }
+}
+
 void engine_jump(struct engine *engine, int64_t by_ps, uint64_t event_count)
 {
-    int64_t const now_ps = engine->now_ps;
-    engine_drain(engine, forget, NULL);
-    engine->now_ps = now_ps + by_ps;
+    SIM_ASSERT(!engine->is_reference && by_ps >= 0);
+    free_entries_mark(engine);
+    for (uint32_t i = 1; i <= engine->entry_count; i++)
+        if (engine->entries[i].at_ps != UINT64_MAX) engine->entries[i].at_ps += (uint64_t)by_ps;
+    for (uint32_t i = 0; i < engine->options.channel_count; i++)
+        if (engine->channels[i].at_ps != UINT64_MAX) engine->channels[i].at_ps += (uint64_t)by_ps;
+    ladder_later(&engine->ladder, (uint64_t)by_ps);
+    engine->now_ps += by_ps;
     engine->event_count += event_count;
 }
 

@@ -78,11 +78,20 @@ void engine_pause(struct engine *engine);
  * Clock and counts stay. */
 void engine_drain(struct engine *engine, engine_handler_fn *handler, void *owner);
 
+/* Forgets all pending events. Clock and counts stay. */
+void engine_forget(struct engine *engine);
+
 /* Continues another engine that has stopped: takes its clock, and its counts times `factor`. */
 void engine_continue(struct engine *engine, const struct engine *other, uint64_t factor);
 
-/* Forgets all pending events and sets the clock forward: as if `event_count` more had been handled.
- */
+/* Of the fast queue: shows pending events, in no order. Chips of one instant and key may come in
+ * several lists. */
+typedef void engine_pending_fn(void *owner, int64_t at_ps, uint64_t key, const uint32_t *chips,
+                               uint32_t count);
+void engine_pending_each(struct engine *engine, engine_pending_fn *each, void *owner);
+
+/* Of the fast queue: sets the clock and all pending events forward, as if `event_count` more had
+ * been handled. No event may come to lie after TIME_PS_END. */
 void engine_jump(struct engine *engine, int64_t by_ps, uint64_t event_count);
 
 /* Of the reference queue, without pending events: starts anew at an instant, with no event counted.

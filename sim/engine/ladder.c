@@ -319,3 +319,16 @@ uint32_t ladder_late_pop(struct ladder *ladder)
     }
     return late_take(ladder);
 }
+
+void ladder_later(struct ladder *ladder, uint64_t by_ps)
+{
+    ladder->front_end_ps += by_ps;
+    for (uint32_t i = ladder->front_next; i < ladder->front_count; i++)
+        ladder->front[i].at_ps += by_ps;
+    for (uint32_t i = 0; i < ladder->late_count; i++) ladder->late[i].at_ps += by_ps;
+    for (uint32_t i = 0; i < ladder->far_count; i++) ladder->far[i].at_ps += by_ps;
+    for (uint32_t i = 0; i < ladder->rung_count; i++) {
+        ladder->rungs[i].start_ps += by_ps;
+        ladder->rungs[i].end_ps += by_ps;
+    }
+}

@@ -101,6 +101,8 @@ void ladder_late_push(struct ladder *ladder, uint32_t entry);
 /* Serves the next bucket; false if nothing waits. Front and late are empty when it is called. */
 bool ladder_refill(struct ladder *ladder);
 uint32_t ladder_late_pop(struct ladder *ladder);
+/* The owner has set all entries later by so much. */
+void ladder_later(struct ladder *ladder, uint64_t by_ps);
 
 static inline units_wide ladder_key(uint64_t at_ps, uint64_t key)
 {

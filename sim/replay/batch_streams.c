@@ -87,7 +87,8 @@ static void parts_begin(struct replay *replay, const struct program_op *op, uint
     engine_post_many(replay->engine, end_ps,
                      event_key_make(EVENT_COMPUTE_END, 0, PROGRAM_COMPUTE, 0),
                      channel_of(replay, EVENT_COMPUTE_END, 0), batch->chip, batch->count);
-    if (replay->recurrence.search != NULL && part == 0) recur_ask(replay);
+    if (replay->recurrence.search != NULL && part == 0)
+        recur_ask(replay, batch->chip, batch->count);
     streams_wake_many(replay, PROGRAM_COMPUTE, &woken, now_ps);
 }
 

@@ -215,7 +215,7 @@ static void collective_simulate(struct replay *replay, uint32_t stream, uint32_t
     transport_operand(replay, stream, chip, 0);
     recorder->log.left_at_begin = recorder->left.count;
     if (engine_run(replay->engine, &error) != STATUS_OK) recorder->fails = true;
-    engine_jump(replay->engine, 0, 0); /* Forgets what a message that leads away has left. */
+    engine_forget(replay->engine); /* What a message that leads away has left. */
     for (uint32_t i = 0; i < plan->lane_count; i++) {
         ret_lanes[i] = plan->lane[i].states[chip];
         if (!ret_lanes[i].finished || ret_lanes[i].early > 0) recorder->fails = true;

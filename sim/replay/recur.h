@@ -1,25 +1,33 @@
 /*
  * recur.h: layers that are alike, one behind the other, of which few are simulated.
  *
- * At rest. At some instants every chip computes and nothing is on a link. Then little is known of
- * the future: when each part of an op ends, and the arrays of recur_state.h. The run stops there
- * for a moment and compares its state with that of an earlier such instant, the image. If the
- * state is the same but for the clock, and each stream is as many slots further, the time since
- * then is a period. One more is simulated, of which each event in the digest is kept. If the state
- * is then the same once more, the run goes on from where all further periods would have led it, as
- * long as the slots ahead have the same templates.
+ * When. Each time the first chip begins an op, the run stops for a moment. It compares its state
+ * with that of an earlier such instant, the image. The state is what recur_state.h names, and what
+ * waits in the engine. If the state is the same but for the clock, and each stream is as many slots
+ * further, the time since the image is a period. One more period is simulated, of which each event
+ * in the digest is kept. If the state is then the same once more, the run goes on from where all
+ * further periods would have led it, as long as the slots ahead have the same templates.
+ *
+ * Where the state is looked at. Two things are known neither to the arrays nor to the engine:
+ * messages that wait for turns at a link, and events that are void. Where there are any, the run
+ * goes on to the next op. Messages that name their receivers, and collectives that fly, are known
+ * to their inboxes and logs. A run that has them looks only at instants of rest: every chip
+ * computes, and nothing is on a link.
  *
  * Why that is exact. No handler asks for the clock as such, but how much later one instant is than
  * another; instants of the past that do not move are found to be past, now and later. Ops ask for
  * templates and needs, of which each is held against that of the period before. What is left of a
  * state are sums that no handler reads. So from a state that is later by a period, and slots that
- * are alike, follows what followed before, later by a period. Three things are not of that form,
+ * are alike, follows what followed before, later by a period. Four things are not of that form,
  * and are looked at one by one:
  *   - streams that wait for something that does not move: it must not come meanwhile;
+ *   - memory: a period that takes memory comes to its peak at the same place each time, and the
+ *     peak grows by as much; one that gives memory back stays below the peak of before;
  *   - epochs (routed.h) wrap: if two messages whose orders differ by them only came to be handled
  *     at one instant, which goes first would change with the number of the period, and nothing is
  *     left out;
  *   - the digest names instants and epochs: it takes each kept event once for each period.
+ * What waits in the engine is compared by two sums of mixed events, of 128 bits in all.
  *
  * Everything is simulated where the queue is `reference`, where a timeline, curves or waits are
  * asked for, and where there are weights that come early, pipelines, copies to hosts, switches that
@@ -47,8 +55,9 @@ struct recurrence {
 /* Leaves the search NULL where everything is simulated. Needs all other parts of the run. */
 enum status recur_build(struct arena *arena, struct replay *replay, struct error *reterr);
 
-/* A chip begins an op: stops the engine if no events wait but one for each chip. */
-void recur_ask(struct replay *replay);
+/* Chips begin an op: stops the engine if the first is among them, or, where only rest is looked at,
+ * if no events wait but one for each chip. */
+void recur_ask(struct replay *replay, const uint32_t *chips, uint32_t count);
 /* The engine has stopped. Whether it was for this, and the run is to go on. */
 bool recur_rest(struct replay *replay);
 

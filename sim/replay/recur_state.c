@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "sim/base/arena.h"
 #include "sim/replay/route.h"
 
 #define FIELD(kind, type, member)                                                                  \
@@ -122,8 +123,19 @@ static const struct recur_field tally_fields[] = {FIELD(SUM, tally, transfers),
                                                   FIELD(SAME, tally, queued_ps),
                                                   {0}};
 
-static const struct recur_field same_memory[] = {{RECUR_SAME, 0, sizeof(struct memory_state), 1},
-                                                 {0}};
+/* recur.c holds what is held at the most against what is held. */
+static const struct recur_field memory_fields[] = {
+    FIELDS(SUM, memory_state, held_bytes, int64_t),
+    FIELDS(SUM, memory_state, each_peak_bytes, int64_t),
+    FIELDS(SUM, memory_state, at_peak_bytes, int64_t),
+    FIELD(SUM, memory_state, total_bytes),
+    FIELD(SUM, memory_state, peak_bytes),
+    FIELD(SUM, memory_state, peak_at_ps),
+    FIELD(SUM, memory_state, peak_slot),
+    FIELD(SAME, memory_state, peak_op),
+    {0}};
+HAS_BYTES(memory_state, 3 * 8 * PROGRAM_MEMORY_COUNT + 32);
+
 static const struct recur_field same_16[] = {{RECUR_SAME, 0, 2, 1}, {0}};
 static const struct recur_field same_32[] = {{RECUR_SAME, 0, 4, 1}, {0}};
 static const struct recur_field same_64[] = {{RECUR_SAME, 0, 8, 1}, {0}};
@@ -137,21 +149,22 @@ static void list_add(struct recur_state *state, void *items, uint64_t count, uin
     bool only_sums = true;
     for (const struct recur_field *field = fields; field->bytes != 0; field++)
         only_sums = only_sums && field->kind == RECUR_SUM;
-    state->array[state->array_count++] =
-        (struct recur_array){items, count, item_bytes, only_sums, fields, state->image_bytes};
-    state->image_bytes += (count * item_bytes + 7) / 8 * 8;
+    state->array[state->array_count++] = (struct recur_array){.items = items,
+                                                              .count = count,
+                                                              .item_bytes = item_bytes,
+                                                              .only_sums = only_sums,
+                                                              .fields = fields};
 }
 
 /* What tells most states apart comes first. */
-void recur_state_list(struct replay *replay, struct recur_state *ret_state)
+static void arrays_list(struct replay *replay, struct recur_state *state)
 {
-    struct recur_state *state = ret_state;
     uint64_t const chips = replay->chip_count, streams = replay->stream_count;
 #define ADD(array, rows, fields)                                                                   \
     list_add(state, replay->array, (uint64_t)(rows)*chips, sizeof *replay->array, fields)
     ADD(streams.states, streams, stream_fields);
     ADD(chips, 1, chip_fields);
-    ADD(accounts.memories, 1, same_memory);
+    ADD(accounts.memories, 1, memory_fields);
     ADD(lanes.running, streams, same_16);
     ADD(servers.hbm, 1, server_fields);
     ADD(servers.vpu, 1, server_fields);
@@ -180,18 +193,63 @@ void recur_state_list(struct replay *replay, struct recur_state *ret_state)
         }
 }
 
-void recur_image_take(const struct recur_state *state, char *image)
+enum status recur_state_build(struct arena *arena, struct replay *replay,
+                              struct recur_state *ret_state, struct error *reterr)
 {
-    for (uint32_t i = 0; i < state->array_count; i++)
-        memcpy(image + state->array[i].image_at, state->array[i].items,
-               state->array[i].count * state->array[i].item_bytes);
+    arrays_list(replay, ret_state);
+    for (uint32_t i = 0; i < ret_state->array_count; i++) {
+        struct recur_array *array = &ret_state->array[i];
+        void *memory = NULL;
+        STATUS_TRY(arena_try_unset(arena, array->count, array->item_bytes, &memory, reterr));
+        array->runs = memory;
+        STATUS_TRY(arena_try_unset(arena, array->count, sizeof *array->run_ends, &memory, reterr));
+        array->run_ends = memory;
+    }
+    return STATUS_OK;
 }
 
-const void *recur_image_of(const struct recur_state *state, const char *image, const void *items)
+static void array_take(struct recur_array *array)
 {
-    for (uint32_t i = 0; i < state->array_count; i++)
-        if (state->array[i].items == items) return image + state->array[i].image_at;
-    return NULL;
+    const char *items = array->items;
+    uint64_t const bytes = array->item_bytes;
+    array->run_count = array->run_latest = 0;
+    for (uint64_t i = 0; i < array->count; i++) {
+        bool const more = i > 0 && memcmp(items + i * bytes, items + (i - 1) * bytes, bytes) == 0;
+        if (!more) memcpy(array->runs + array->run_count++ * bytes, items + i * bytes, bytes);
+        array->run_ends[array->run_count - 1] = (uint32_t)i + 1;
+    }
+}
+
+void recur_image_take(struct recur_state *state)
+{
+    for (uint32_t i = 0; i < state->array_count; i++) array_take(&state->array[i]);
+}
+
+/* The run of an item: mostly the one that was asked for last, or the next. */
+static const char *array_then(struct recur_array *array, uint64_t index)
+{
+    uint32_t run = array->run_latest;
+    if (index >= array->run_ends[run] && run + 1 < array->run_count) run++;
+    if (index >= array->run_ends[run] || (run > 0 && index < array->run_ends[run - 1])) {
+        uint32_t least = 0, most = array->run_count - 1;
+        while (least < most) {
+            uint32_t const middle = (least + most) / 2;
+            if (index < array->run_ends[middle])
+                most = middle;
+            else
+                least = middle + 1;
+        }
+        run = least;
+    }
+    array->run_latest = run;
+    return array->runs + (uint64_t)run * array->item_bytes;
+}
+
+const void *recur_image_of(struct recur_state *state, const void *items, uint64_t index)
+{
+    uint32_t i = 0;
+    while (state->array[i].items != items) i++;
+    return array_then(&state->array[i], index);
 }
 
 static int64_t instant_at(const char *at)
@@ -207,13 +265,12 @@ static bool instant_again(const char *then, const char *now, int64_t image_ps, i
     return now_ps == then_ps ? then_ps <= image_ps : now_ps - then_ps == period_ps;
 }
 
-static bool array_again(const struct recur_array *array, const char *image, int64_t image_ps,
-                        int64_t period_ps)
+static bool array_again(struct recur_array *array, int64_t image_ps, int64_t period_ps)
 {
     if (array->only_sums) return true;
     for (uint64_t i = 0; i < array->count; i++) {
         const char *now = (const char *)array->items + i * array->item_bytes;
-        const char *then = image + array->image_at + i * array->item_bytes;
+        const char *then = array_then(array, i);
         for (const struct recur_field *field = array->fields; field->bytes != 0; field++) {
             uint32_t const at = field->offset;
             if (field->kind == RECUR_SAME && memcmp(then + at, now + at, field->bytes) != 0)
@@ -226,17 +283,18 @@ static bool array_again(const struct recur_array *array, const char *image, int6
     return true;
 }
 
-bool recur_state_again(const struct recur_state *state, const char *image, int64_t image_ps,
-                       int64_t period_ps)
+bool recur_state_again(struct recur_state *state, int64_t image_ps, int64_t period_ps)
 {
     for (uint32_t i = 0; i < state->array_count; i++)
-        if (!array_again(&state->array[i], image, image_ps, period_ps)) return false;
+        if (!array_again(&state->array[i], image_ps, period_ps)) return false;
     return true;
 }
 
-/* Sums wrap as they would have. */
+/* Sums wrap as they would have. What does not move is not written: most of a large table may lie in
+ * pages that nobody has touched. */
 static void number_repeat(const char *then, char *now, uint32_t bytes, uint64_t times)
 {
+    if (memcmp(then, now, bytes) == 0) return;
     uint64_t wide[2] = {0, 0};
     uint32_t word[2];
     if (bytes == 8) {
@@ -256,18 +314,20 @@ static void number_repeat(const char *then, char *now, uint32_t bytes, uint64_t 
     }
 }
 
-void recur_state_repeat(const struct recur_state *state, const char *image, uint64_t times)
+static void array_repeat(struct recur_array *array, uint64_t times)
 {
-    for (uint32_t i = 0; i < state->array_count; i++) {
-        const struct recur_array *array = &state->array[i];
-        for (uint64_t item = 0; item < array->count; item++) {
-            char *now = (char *)array->items + item * array->item_bytes;
-            const char *then = image + array->image_at + item * array->item_bytes;
-            for (const struct recur_field *field = array->fields; field->bytes != 0; field++)
-                for (uint32_t k = 0; field->kind != RECUR_SAME && k < field->count; k++) {
-                    uint32_t const at = field->offset + k * field->bytes;
-                    number_repeat(then + at, now + at, field->bytes, times);
-                }
-        }
+    for (uint64_t item = 0; item < array->count; item++) {
+        char *now = (char *)array->items + item * array->item_bytes;
+        const char *then = array_then(array, item);
+        for (const struct recur_field *field = array->fields; field->bytes != 0; field++)
+            for (uint32_t k = 0; field->kind != RECUR_SAME && k < field->count; k++) {
+                uint32_t const at = field->offset + k * field->bytes;
+                number_repeat(then + at, now + at, field->bytes, times);
+            }
     }
+}
+
+void recur_state_repeat(struct recur_state *state, uint64_t times)
+{
+    for (uint32_t i = 0; i < state->array_count; i++) array_repeat(&state->array[i], times);
 }

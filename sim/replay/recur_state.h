@@ -1,9 +1,9 @@
 /*
- * recur_state.h: what the state of a run at rest consists of, and how each part of it moves where
- * the same happens again. Internal to recur.c.
+ * recur_state.h: the arrays of a run's state, and how each part of them moves where the same
+ * happens again. Internal to recur.c and recur_ahead.c, which have the conditions that span several
+ * fields.
  *
- * At rest every chip computes, and nothing is on a link. All that is then known of the future lies
- * in the arrays that are named here. Each field is of one kind:
+ * Each field is of one kind:
  *   SAME     it is the same again
  *   INSTANT  it is later by the period; or it lies in the past, and nothing has changed it
  *   SUM      it only counts: it has grown, and will grow by as much again
@@ -27,30 +27,35 @@ struct recur_array {
     uint32_t item_bytes;
     bool only_sums;
     const struct recur_field *fields; /* Ends with one of 0 bytes. */
-    uint64_t image_at;                /* Of its copy in an image, in bytes. */
+    /* In the image. Chips that are alike lie side by side, so equal items that follow one another
+     * are kept once. */
+    char *runs;         /* [run]: an item. */
+    uint32_t *run_ends; /* [run]: index of the first item behind it. */
+    uint32_t run_count;
+    uint32_t run_latest; /* The one that was asked for last. */
 };
 
 enum { RECUR_ARRAYS_MAX = 24 + 4 * LEVELS_MAX * LEVEL_TIERS_MAX };
 
+/* The arrays, and of each its image: a copy of an earlier instant. */
 struct recur_state {
     struct recur_array array[RECUR_ARRAYS_MAX];
     uint32_t array_count;
-    uint64_t image_bytes;
 };
 
-/* Names the arrays of a run that has been set up. */
-void recur_state_list(struct replay *replay, struct recur_state *ret_state);
+/* Names the arrays of a run that has been set up, and makes room for images of any state. */
+enum status recur_state_build(struct arena *arena, struct replay *replay,
+                              struct recur_state *ret_state, struct error *reterr);
 
-void recur_image_take(const struct recur_state *state, char *image);
+void recur_image_take(struct recur_state *state);
 
-/* Where the items of an array lie in an image; NULL: it has none of this array. */
-const void *recur_image_of(const struct recur_state *state, const char *image, const void *items);
+/* An item as it was when the image was taken. `items`: an array that is named. */
+const void *recur_image_of(struct recur_state *state, const void *items, uint64_t index);
 
 /* Whether the state equals the image, the state of `period_ps` ago, as the kinds of fields say. */
-bool recur_state_again(const struct recur_state *state, const char *image, int64_t image_ps,
-                       int64_t period_ps);
+bool recur_state_again(struct recur_state *state, int64_t image_ps, int64_t period_ps);
 
 /* The state after `times` more periods like the one since the image. */
-void recur_state_repeat(const struct recur_state *state, const char *image, uint64_t times);
+void recur_state_repeat(struct recur_state *state, uint64_t times);
 
 #endif

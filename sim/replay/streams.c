@@ -192,7 +192,7 @@ static void compute_begin_part(struct replay *replay, uint32_t chip, int64_t now
         part_serve(replay, compute_table(replay, chip, op, &own), state->part, chip, now_ps);
     engine_post(replay->engine, end_ps, event_key_make(EVENT_COMPUTE_END, 0, PROGRAM_COMPUTE, 0),
                 channel_of(replay, EVENT_COMPUTE_END, 0), chip);
-    if (replay->recurrence.search != NULL && state->part == 0) recur_ask(replay);
+    if (replay->recurrence.search != NULL && state->part == 0) recur_ask(replay, &chip, 1);
     wake(replay, PROGRAM_COMPUTE, chip, now_ps);
 }
 

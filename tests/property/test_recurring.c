@@ -12,7 +12,7 @@
 #include "tests/support/sampling.h"
 #include "tests/support/walk.h"
 
-enum { TEXT_BYTES = WALK_TEXT_BYTES, DRAWN = 240 };
+enum { TEXT_BYTES = WALK_TEXT_BYTES, DRAWN = 240, TRAINING_DRAWN = 240 };
 
 static const struct {
     const char *machine, *mesh;
@@ -78,14 +78,68 @@ static void draw(uint64_t *state, char text[TEXT_BYTES])
               places[place].machine, profile, places[place].mesh, keys, arbitration);
 }
 
-static void each_result_is_that_of_every_layer(void **state)
+/* Steps of training, whose gathers and reductions run at the same time as compute, on slices of
+ * which some have a slow chip or link, or an axis that is no ring. */
+static const struct {
+    const char *machine, *mesh;
+} slices[] = {
+    {"\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\"", "{\"fsdp\": [\"x\", \"y\"], \"tp\": [\"z\"]}"},
+    {"\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\"",
+     "{\"fsdp\": [\"x\"], \"dp\": [\"y\"], \"tp\": [\"z\"]}"},
+    {"\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\"", "{\"fsdp\": [\"x\", \"y\", \"z\"]}"},
+    {"\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\"",
+     "{\"fsdp\": [\"x\"], \"cp\": [\"y\"], \"tp\": [\"z\"]}"},
+    {"\"chip\": \"tpu-v5p\", \"shape\": \"2x2x4\"", "{\"dp\": [\"x\", \"y\"], \"tp\": [\"z\"]}"},
+    {"\"chip\": \"tpu-v5e\", \"shape\": \"4x4\"", "{\"fsdp\": [\"x\"], \"tp\": [\"y\"]}"},
+    {"\"chip\": \"tpu-v5e\", \"shape\": \"2x4\"", "{\"fsdp\": [\"x\", \"y\"]}"},
+    {"\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\", \"chips\": [{\"at\": [1, 2, 3], \"math\": 0.9}]",
+     "{\"fsdp\": [\"x\", \"y\"], \"tp\": [\"z\"]}"},
+    {"\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\", \"links\": [{\"from\": [1, 2, 3], \"to\": "
+     "[2, 2, 3], \"rate\": \"45GB/s\"}]",
+     "{\"fsdp\": [\"x\", \"y\"], \"tp\": [\"z\"]}"},
+    {"\"chip\": \"tpu-v5e\", \"shape\": \"2x4\", \"slices\": 2",
+     "{\"dp\": [\"slice\"], \"fsdp\": [\"x\", \"y\"]}"},
+    {"\"chip\": \"h100-sxm\", \"nodes\": 2", "{\"fsdp\": [\"node\", \"gpu\"]}"},
+    {"\"chip\": \"h100-sxm\", \"gpus\": 8", "{\"fsdp\": [\"gpu\"]}"},
+};
+
+static void slice_draw(uint64_t *state, char text[TEXT_BYTES])
 {
-    uint32_t walked = 0, simulated = 0, recurred = 0;
-    (void)state;
-    for (uint32_t n = 0; n < DRAWN; n++) {
+    uint32_t const place = below(state, sizeof slices / sizeof *slices);
+    uint32_t const layers = 10 + below(state, 30), width = 1024u << below(state, 2);
+    uint32_t const length = 512u << below(state, 3), tokens = 131072u << below(state, 3);
+    uint32_t const prefetch = 1 + below(state, 2);
+    const char *remat = CASE_PICK(state, "none", "block", "layer", "big_matmuls");
+    const char *gather = CASE_PICK(state, "block", "tensor", "layer");
+    const char *arbitration = CASE_PICK(state, "fair", "fair", "priority", "fifo");
+    const char *chunks = CASE_PICK(state, "true", "false");
+    const char *profile = CASE_PICK(state, "ideal", "measured");
+    bool const context = strstr(slices[place].mesh, "cp") != NULL;
+    case_text(
+        text, TEXT_BYTES,
+        "{\"podsim\": 1, \"machine\": {%s, \"profile\": \"%s\"}, \"mesh\": %s, \"workload\": "
+        "{\"kind\": \"train_step\", \"model\": {\"model_type\": \"llama\", \"hidden_size\": %u, "
+        "\"intermediate_size\": %u, \"num_hidden_layers\": %u, \"num_attention_heads\": 16, "
+        "\"num_key_value_heads\": 8, \"vocab_size\": 32000, \"tie_word_embeddings\": false}, "
+        "\"batch_tokens\": %u, \"sequence_length\": %u, \"remat\": \"%s\", \"gather\": \"%s\"%s, "
+        "\"allow_oversubscription\": true}, \"run\": {\"arbitration\": \"%s\", "
+        "\"collective_matmul\": %s, \"prefetch_layers\": %u}}",
+        slices[place].machine, profile, slices[place].mesh, (unsigned)width, (unsigned)(3 * width),
+        (unsigned)layers, (unsigned)tokens, (unsigned)length, remat, gather,
+        context ? ", \"context\": \"all_gather\"" : "", arbitration, chunks, (unsigned)prefetch);
+}
+
+/* Returns how many of the draws were simulated; `ret_recurred`: in which layers recur. */
+static uint32_t each_is_that_of_every_layer(uint32_t count,
+                                            void (*draw_one)(uint64_t *state,
+                                                             char text[TEXT_BYTES]),
+                                            uint32_t *ret_recurred)
+{
+    uint32_t walked = 0, simulated = 0;
+    for (uint32_t n = 0; n < count; n++) {
         uint64_t random = walk_draw(n);
         char text[TEXT_BYTES];
-        draw(&random, text);
+        draw_one(&random, text);
         bool const full = below(&random, 3) == 0;
         if (sampling_skips(&walked)) continue;
         struct strbuf short_way = {0}, long_way = {0};
@@ -99,18 +153,37 @@ static void each_result_is_that_of_every_layer(void **state)
         case_that(few.work.events == all.work.events, text);
         case_that(strcmp(short_way.bytes, long_way.bytes) == 0, text);
         simulated++;
-        recurred += few.work.recurred > 0;
+        *ret_recurred += few.work.recurred > 0;
         strbuf_free(&short_way);
         strbuf_free(&long_way);
     }
     print_message("%u simulated, %u of them with layers that recur\n", (unsigned)simulated,
-                  (unsigned)recurred);
+                  (unsigned)*ret_recurred);
+    return simulated;
+}
+
+static void each_result_is_that_of_every_layer(void **state)
+{
+    uint32_t recurred = 0;
+    (void)state;
+    uint32_t const simulated = each_is_that_of_every_layer(DRAWN, draw, &recurred);
     assert_true(recurred > simulated / 8);
+}
+
+static void each_training_step_is_that_of_every_layer(void **state)
+{
+    uint32_t recurred = 0;
+    (void)state;
+    uint32_t const simulated = each_is_that_of_every_layer(TRAINING_DRAWN, slice_draw, &recurred);
+    assert_true(recurred > simulated / 2);
 }
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(each_result_is_that_of_every_layer)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_result_is_that_of_every_layer),
+        cmocka_unit_test(each_training_step_is_that_of_every_layer),
+    };
     walk_seed(argc, argv);
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

@@ -1,0 +1,187 @@
+/* How many more periods will be like the one that has been found (recur.h). */
+#include "sim/replay/recur_search.h"
+#include "sim/replay/state.h"
+
+/* The least that all chips have of a stream. */
+static uint32_t least_count(struct replay *replay, uint32_t stream, bool begun)
+{
+    uint32_t least = UINT32_MAX;
+    for (uint32_t chip = 0; chip < replay->chip_count; chip++) {
+        const struct stream_state *state = stream_at(replay, stream, chip);
+        uint32_t const count = begun ? state->begun : state->done;
+        least = count < least ? count : least;
+    }
+    return least;
+}
+
+/* Whether an op asks for as many parts more as a period has, than one a period before. What has
+ * been met by all chips is met in both. */
+static bool needs_move(struct replay *replay, const struct need_cache *before,
+                       const struct need_cache *after)
+{
+    const struct recur *recur = replay->recurrence.search;
+    for (uint32_t i = 0; i < after->op->need_count; i++) {
+        const struct program_need *need = &after->op->need[i];
+        if (after->count[i] - before->count[i] == recur->parts[need->stream]) continue;
+        uint64_t const most =
+            (after->count[i] > before->count[i] ? after->count[i] : before->count[i]) +
+            (uint64_t)after->op->parts * after->per_part[i];
+        if (most > least_count(replay, need->stream, need->begun)) return false;
+    }
+    return after->operand_parts == 0 ||
+           after->operand_first - before->operand_first == recur->parts[PROGRAM_COMPUTE];
+}
+
+/* Whether a slot is like the one a period before. */
+static bool slot_again(struct replay *replay, uint32_t slot)
+{
+    const struct role_table *role = &replay->roles[0];
+    uint32_t const earlier = slot - replay->recurrence.search->slots;
+    uint32_t const template = role->slot_template[slot];
+    if (template != role->slot_template[earlier]) return false;
+    const struct program_block *of[] = {program_slot_block(role->role, earlier),
+                                        program_slot_block(role->role, slot)};
+    if (of[0]->phase != of[1]->phase) return false;
+    for (uint32_t stream = 0; stream < replay->stream_count; stream++) {
+        uint32_t const count =
+            replay->streams.ops[template * PROGRAM_STREAMS_MAX + stream].op_count;
+        for (uint32_t position = 0; position < count; position++) {
+            struct need_cache before, after;
+            struct stream_state at = {.slot = earlier, .position = (uint16_t)position};
+            streams_needs_fill(replay, role, stream, &at, &before);
+            at.slot = slot;
+            streams_needs_fill(replay, role, stream, &at, &after);
+            if (!needs_move(replay, &before, &after)) return false;
+        }
+    }
+    return true;
+}
+
+/* How many more periods the slots ahead are like those behind. */
+static uint64_t slots_ahead(struct replay *replay)
+{
+    const struct recur *recur = replay->recurrence.search;
+    uint32_t least = UINT32_MAX, most = 0;
+    for (uint32_t stream = 0; stream < replay->stream_count; stream++)
+        for (uint32_t chip = 0; chip < replay->chip_count && recur->parts[stream] > 0; chip++) {
+            uint32_t const slot = stream_at(replay, stream, chip)->slot;
+            least = slot < least ? slot : least;
+            most = slot > most ? slot : most;
+        }
+    uint32_t like = least;
+    while (like + 1 < replay->roles[0].role->slot_count && slot_again(replay, like + 1)) like++;
+    return like <= most ? 0 : (like - most) / recur->slots;
+}
+
+/* Periods until a count that grows by `parts` in each comes to what somebody waits for. */
+static uint64_t periods_until(uint32_t count, uint32_t wanted, uint32_t parts)
+{
+    if (parts == 0 || count >= wanted) return UINT64_MAX;
+    return (wanted - count - 1) / parts;
+}
+
+/* How many more periods those go on waiting who wait for counts of a stream that do not move. */
+static uint64_t waiters_ahead(struct replay *replay, uint32_t stream, uint32_t chip)
+{
+    struct recur_state *image = &replay->recurrence.search->state;
+    const struct stream_state *states = replay->streams.states, *then;
+    const struct stream_state *state = &states[(uint64_t)stream * replay->chip_count + chip];
+    uint32_t const parts = replay->recurrence.search->parts[stream];
+    uint64_t least = UINT64_MAX;
+    for (uint32_t bits = state->waiters; bits != 0; bits &= bits - 1) {
+        uint64_t const waiter = (uint64_t)__builtin_ctz(bits) * replay->chip_count + chip;
+        then = recur_image_of(image, states, waiter);
+        uint32_t const wants = states[waiter].wants, moved = wants - then->wants;
+        if (moved == 2 * parts) continue;
+        if (moved != 0) return 0;
+        uint64_t const most =
+            periods_until((wants & 1) != 0 ? state->begun : state->done, wants / 2, parts);
+        least = most < least ? most : least;
+    }
+    return least;
+}
+
+/* How many more periods no stream that waits where it was can go on. */
+static uint64_t waits_ahead(struct replay *replay)
+{
+    const struct recur *recur = replay->recurrence.search;
+    uint64_t least = UINT64_MAX;
+    for (uint32_t stream = 0; stream < replay->stream_count; stream++)
+        for (uint32_t chip = 0; chip < replay->chip_count; chip++) {
+            const struct stream_state *state = stream_at(replay, stream, chip);
+            uint64_t most = waiters_ahead(replay, stream, chip);
+            least = most < least ? most : least;
+            if (recur->parts[stream] > 0 || state->phase == STREAM_FINISHED) continue;
+            if (state->phase != STREAM_WAITS) return 0;
+            const struct need_cache *needs = streams_needs(replay, stream, chip);
+            for (uint32_t i = 0; i < needs->op->need_count; i++) {
+                const struct program_need *need = &needs->op->need[i];
+                const struct stream_state *other = stream_at(replay, need->stream, chip);
+                most = periods_until(need->begun ? other->begun : other->done, needs->count[i],
+                                     recur->parts[need->stream]);
+                least = most < least ? most : least;
+            }
+        }
+    return least;
+}
+
+/* What the ops of a period's slots give back of a kind of memory. */
+static int64_t given_bytes(const struct replay *replay, enum program_memory memory)
+{
+    const struct role_table *role = &replay->roles[0];
+    uint32_t const end = replay->streams.states->slot, slots = replay->recurrence.search->slots;
+    int64_t sum = 0;
+    for (uint32_t slot = end - slots; slot < end; slot++) {
+        const struct program_template *template =
+            &replay->program->templates[role->slot_template[slot]];
+        for (uint32_t i = 0; i < template->op_count; i++)
+            for (uint32_t e = 0; e < template->op[i].effect_count; e++) {
+                const struct program_effect *effect = &template->op[i].effect[e];
+                if (effect->memory == memory && effect->bytes < 0) sum -= effect->bytes;
+            }
+    }
+    return sum;
+}
+
+/* Periods that give back no more than is held: a program that was read may, and is refused where it
+ * does. */
+static uint64_t memory_ahead(struct replay *replay)
+{
+    struct recur_state *image = &replay->recurrence.search->state;
+    const struct memory_state *now = replay->accounts.memories, *then;
+    uint64_t least = UINT64_MAX;
+    for (enum program_memory k = 0; k < PROGRAM_MEMORY_COUNT; k++) {
+        int64_t const given = given_bytes(replay, k);
+        for (uint32_t chip = 0; chip < replay->chip_count; chip++) {
+            int64_t const held = now[chip].held_bytes[k];
+            then = recur_image_of(image, now, chip);
+            int64_t const less = then->held_bytes[k] - held;
+            if (less <= 0) continue;
+            uint64_t const most = held > given ? (uint64_t)((held - given) / less) : 0;
+            least = most < least ? most : least;
+        }
+    }
+    return least;
+}
+
+/* Periods until the clock has no room for what waits. */
+static uint64_t clock_ahead(const struct replay *replay)
+{
+    const struct recur *recur = replay->recurrence.search;
+    int64_t const period_ps = engine_now_ps(replay->engine) - recur->image_ps;
+    int64_t const room_ps = TIME_PS_END / 2 - recur->latest_ps;
+    return room_ps <= 0 ? 0 : (uint64_t)(room_ps / period_ps);
+}
+
+uint64_t recur_periods_ahead(struct replay *replay)
+{
+    uint64_t least = clock_ahead(replay);
+    uint64_t (*const limits[])(struct replay *) = {slots_ahead, waits_ahead};
+    for (uint32_t i = 0; i < 2 && least > 0; i++) {
+        uint64_t const most = limits[i](replay);
+        least = most < least ? most : least;
+    }
+    if (least == 0) return 0;
+    uint64_t const most = memory_ahead(replay);
+    return most < least ? most : least;
+}

@@ -1,0 +1,37 @@
+/*
+ * recur_kept.h: the events of a period that are in the digest, and whether epochs meet in it.
+ * Internal to recur.c.
+ */
+#ifndef SIM_REPLAY_RECUR_KEPT_H
+#define SIM_REPLAY_RECUR_KEPT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/status.h"
+
+struct arena;
+struct kept_chips;
+struct kept_entry;
+struct met;
+struct replay;
+
+struct recur_kept {
+    struct kept_entry *entries; /* Each of an instant and a key. */
+    struct kept_chips *chips;   /* Of all entries, one after another. */
+    uint64_t entry_count, chips_count, room;
+    bool failed;         /* There were too many events, or epochs met. */
+    uint32_t *met_first; /* [plan]: of its first lane, in `met`. */
+    struct met *met;     /* [lane][kind of event] */
+};
+
+enum status recur_kept_build(struct arena *arena, const struct replay *replay,
+                             struct recur_kept *ret_kept, struct error *reterr);
+/* Makes room for the events of a period, and forgets what was kept. False: they are too many. */
+bool recur_kept_begin(struct arena *arena, struct recur_kept *kept, uint64_t events);
+/* The digest takes all that was kept `times` more, each a period later. `epochs`: of each stream,
+ * the collectives that a period begins. */
+void recur_kept_repeat(const struct recur_kept *kept, int64_t period_ps, uint64_t times,
+                       const uint32_t *epochs, uint64_t *digest);
+
+#endif

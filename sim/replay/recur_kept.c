@@ -6,21 +6,15 @@
 #include "sim/replay/routed.h"
 #include "sim/replay/state.h"
 
-enum { EVENT_KINDS = 8 };
+enum { EVENT_KINDS = 8, CHIP_BYTES_MAX = 5 };
 
-/* Events of a period that are kept at most, of up to 40 bytes each. */
-static const uint64_t kept_max = UINT64_C(1) << 22;
+/* Events of a period that are kept at most, and their instants and keys: 12 MiB. */
+static const uint64_t kept_max = UINT64_C(1) << 22, entries_max = UINT64_C(1) << 19;
 
 struct kept_entry {
     int64_t at_ps;
     uint64_t key;
-    uint64_t chips_first;
-};
-
-/* Chips of a block of 64: mostly many of them have the event. */
-struct kept_chips {
-    uint64_t bits;
-    uint32_t block;
+    uint64_t chips_first; /* Byte. */
 };
 
 /* The last event of a kind of a lane, for epochs that meet. */
@@ -50,13 +44,14 @@ bool recur_kept_begin(struct arena *arena, struct recur_kept *kept, uint64_t eve
 {
     struct error error;
     void *entries = NULL, *chips = NULL;
-    kept->entry_count = kept->chips_count = 0;
+    kept->entry_count = kept->chips_bytes = 0;
+    kept->chip_last = 0;
     kept->failed = false;
     if (events > kept_max) return false;
     if (events <= kept->room) return true;
     kept->room = 0;
-    if (arena_try_unset(arena, events, sizeof *kept->entries, &entries, &error) != STATUS_OK ||
-        arena_try_unset(arena, events, sizeof *kept->chips, &chips, &error) != STATUS_OK)
+    if (arena_try_unset(arena, entries_max, sizeof *kept->entries, &entries, &error) != STATUS_OK ||
+        arena_try_unset(arena, events, CHIP_BYTES_MAX, &chips, &error) != STATUS_OK)
         return false;
     kept->entries = entries;
     kept->chips = chips;
@@ -81,49 +76,69 @@ static bool entry_is_of(const struct kept_entry *entry, int64_t at_ps, uint64_t 
     return entry->at_ps == at_ps && entry->key == key;
 }
 
-/* Whether a chip is of the block, and has the event for the first time. */
-static bool chips_take(struct kept_chips *chips, uint32_t chip)
+static void chip_put(struct recur_kept *kept, uint32_t chip)
 {
-    uint64_t const bit = UINT64_C(1) << chip % 64;
-    if (chips->block != chip / 64 || (chips->bits & bit) != 0) return false;
-    chips->bits |= bit;
-    return true;
+    int64_t const more = (int64_t)chip - kept->chip_last;
+    uint64_t left = more < 0 ? (uint64_t)-more * 2 - 1 : (uint64_t)more * 2;
+    for (; left >= 128; left /= 128)
+        kept->chips[kept->chips_bytes++] = (unsigned char)(left % 128 + 128);
+    kept->chips[kept->chips_bytes++] = (unsigned char)left;
+    kept->chip_last = chip;
+}
+
+static uint32_t chip_get(const struct recur_kept *kept, uint64_t *at, uint32_t last)
+{
+    uint64_t more = 0;
+    uint32_t shift = 0;
+    for (; kept->chips[*at] >= 128; shift += 7)
+        more |= (uint64_t)(kept->chips[(*at)++] - 128) << shift;
+    more |= (uint64_t)kept->chips[(*at)++] << shift;
+    return more % 2 != 0 ? last - (uint32_t)(more / 2) - 1 : last + (uint32_t)(more / 2);
 }
 
 void recur_digest_add(struct replay *replay, int64_t now_ps, uint64_t key, uint32_t chip)
 {
     struct recur_kept *kept = &replay->recurrence.search->kept;
-    if (kept->chips_count == kept->room) {
+    bool const opens =
+        kept->entry_count == 0 || !entry_is_of(&kept->entries[kept->entry_count - 1], now_ps, key);
+    if (kept->chips_bytes + CHIP_BYTES_MAX > kept->room * CHIP_BYTES_MAX ||
+        (opens && kept->entry_count == entries_max)) {
         kept->failed = true;
         return;
     }
-    if (kept->entry_count == 0 ||
-        !entry_is_of(&kept->entries[kept->entry_count - 1], now_ps, key)) {
-        kept->entries[kept->entry_count++] = (struct kept_entry){now_ps, key, kept->chips_count};
-    } else if (chips_take(&kept->chips[kept->chips_count - 1], chip)) {
-        return;
+    if (opens)
+        kept->entries[kept->entry_count++] = (struct kept_entry){now_ps, key, kept->chips_bytes};
+    chip_put(kept, chip);
+}
+
+/* One event of the period, as often as it comes again. */
+static uint64_t event_repeat(const struct kept_entry *entry, uint32_t chip, int64_t period_ps,
+                             uint64_t times, uint32_t epochs)
+{
+    bool const turns = event_key_names_epoch(entry->key);
+    uint64_t const epoch_bits = (uint64_t)(RECUR_EPOCHS - 1) << KEY_EPOCH_SHIFT;
+    uint64_t key = entry->key, digest = 0;
+    for (uint64_t k = 1; k <= times; k++) {
+        if (turns)
+            key =
+                (key & ~epoch_bits) | ((key + ((uint64_t)epochs << KEY_EPOCH_SHIFT)) & epoch_bits);
+        digest += digest_record(entry->at_ps + (int64_t)k * period_ps, key, chip);
     }
-    kept->chips[kept->chips_count++] = (struct kept_chips){UINT64_C(1) << chip % 64, chip / 64};
+    return digest;
 }
 
 void recur_kept_repeat(const struct recur_kept *kept, int64_t period_ps, uint64_t times,
                        const uint32_t *epochs, uint64_t *digest)
 {
+    uint64_t at = 0;
+    uint32_t chip = 0;
     for (uint64_t i = 0; i < kept->entry_count; i++) {
         const struct kept_entry *entry = &kept->entries[i];
-        uint64_t const end = i + 1 == kept->entry_count ? kept->chips_count : entry[1].chips_first;
-        bool const turns = event_key_names_epoch(entry->key);
-        uint32_t const more = turns ? epochs[event_key_stream(entry->key)] : 0;
-        uint64_t const rest = entry->key & ~((uint64_t)(RECUR_EPOCHS - 1) << KEY_EPOCH_SHIFT);
-        uint64_t epoch = event_key_field(entry->key, KEY_EPOCH_SHIFT, KEY_EPOCH_BITS);
-        for (uint64_t k = 1; k <= times; k++) {
-            int64_t const at_ps = entry->at_ps + (int64_t)k * period_ps;
-            epoch = (epoch + more) % RECUR_EPOCHS;
-            uint64_t const key = turns ? rest | epoch << KEY_EPOCH_SHIFT : entry->key;
-            for (uint64_t c = entry->chips_first; c < end; c++)
-                for (uint64_t bits = kept->chips[c].bits; bits != 0; bits &= bits - 1)
-                    *digest += digest_record(
-                        at_ps, key, kept->chips[c].block * 64 + (uint32_t)__builtin_ctzll(bits));
+        uint64_t const end = i + 1 == kept->entry_count ? kept->chips_bytes : entry[1].chips_first;
+        while (at < end) {
+            chip = chip_get(kept, &at, chip);
+            *digest +=
+                event_repeat(entry, chip, period_ps, times, epochs[event_key_stream(entry->key)]);
         }
     }
 }

@@ -11,15 +11,19 @@
 #include "sim/base/status.h"
 
 struct arena;
-struct kept_chips;
 struct kept_entry;
 struct met;
 struct replay;
 
 struct recur_kept {
     struct kept_entry *entries; /* Each of an instant and a key. */
-    struct kept_chips *chips;   /* Of all entries, one after another. */
-    uint64_t entry_count, chips_count, room;
+    uint64_t entry_count;
+    /* The chips of all entries, one after another: how much greater each is than the one before, in
+     * bytes of 7 bits. */
+    unsigned char *chips;
+    uint64_t chips_bytes;
+    uint32_t chip_last;
+    uint64_t room;       /* Events. */
     bool failed;         /* There were too many events, or epochs met. */
     uint32_t *met_first; /* [plan]: of its first lane, in `met`. */
     struct met *met;     /* [lane][kind of event] */

@@ -96,31 +96,35 @@ static void write_unlike(struct strbuf *text)
     strbuf_free(&chips);
 }
 
-#define STEP(its_name, its_scenario, its_write, is_full, is_quick, ...)                            \
+enum { FOLDED, FULL, EVERY_LAYER };
+
+#define STEP(its_name, its_scenario, its_write, how, is_quick, ...)                                \
     {                                                                                              \
-        .name = (its_name), .scenario = (its_scenario), .write = (its_write), .full = (is_full),   \
-        .quick = (is_quick), .settings = {                                                         \
+        .name = (its_name), .scenario = (its_scenario), .write = (its_write),                      \
+        .full = (how) != FOLDED, .every_layer = (how) == EVERY_LAYER, .quick = (is_quick),         \
+        .settings = {                                                                              \
             __VA_ARGS__                                                                            \
         }                                                                                          \
     }
 
 const struct bench_case bench_cases[] = {
-    STEP("headline folded", HEADLINE, NULL, false, true, NULL),
-    STEP("decode, v5e 4x4", INT8_DECODE, NULL, false, true, NULL),
-    STEP("decode, v5e 4x4, trees", INT8_DECODE, NULL, false, true,
+    STEP("headline folded", HEADLINE, NULL, FOLDED, true, NULL),
+    STEP("decode, v5e 4x4", INT8_DECODE, NULL, FOLDED, true, NULL),
+    STEP("decode, v5e 4x4, trees", INT8_DECODE, NULL, FOLDED, true,
          "/workload/activations=replicated"),
-    STEP("decode, 8 H100", "llama3-70b-decode-h100-8", NULL, false, true, NULL),
-    STEP("decode, 320 H800", "deepseek-v3-decode-h800-320", NULL, false, true, NULL),
-    STEP("headline --full", HEADLINE, NULL, true, false, NULL),
-    STEP("8 layers --full", NULL, write_alike, true, false, NULL),
-    STEP("8 layers, slow chip", NULL, write_slow_chip, true, false, NULL),
-    STEP("8 layers, slow link", NULL, write_slow_link, true, false, NULL),
-    STEP("8 layers, unlike chips", NULL, write_unlike, true, false, NULL),
-    STEP("2 layers, 16,384 H100", NULL, write_nodes, true, false, NULL),
-    STEP("MLP --full, 512 chips", NULL, write_slice, true, true, NULL),
-    STEP("MLP --full, 4,096 chips", NULL, write_slice, true, false, "/machine/shape=16x16x16",
+    STEP("decode, 8 H100", "llama3-70b-decode-h100-8", NULL, FOLDED, true, NULL),
+    STEP("decode, 320 H800", "deepseek-v3-decode-h800-320", NULL, FOLDED, true, NULL),
+    STEP("headline --full", HEADLINE, NULL, FULL, false, NULL),
+    STEP("headline, every layer", HEADLINE, NULL, EVERY_LAYER, false, NULL),
+    STEP("8 layers --full", NULL, write_alike, FULL, false, NULL),
+    STEP("8 layers, slow chip", NULL, write_slow_chip, FULL, false, NULL),
+    STEP("8 layers, slow link", NULL, write_slow_link, FULL, false, NULL),
+    STEP("8 layers, unlike chips", NULL, write_unlike, FULL, false, NULL),
+    STEP("2 layers, 16,384 H100", NULL, write_nodes, FULL, false, NULL),
+    STEP("MLP --full, 512 chips", NULL, write_slice, FULL, true, NULL),
+    STEP("MLP --full, 4,096 chips", NULL, write_slice, FULL, false, "/machine/shape=16x16x16",
          "/workload/batch_tokens=4194304"),
-    STEP("MLP --full, 8,960 chips", NULL, write_slice, true, false, "/machine/shape=16x20x28",
+    STEP("MLP --full, 8,960 chips", NULL, write_slice, FULL, false, "/machine/shape=16x20x28",
          "/workload/batch_tokens=9175040"),
 };
 const uint32_t bench_case_count = sizeof bench_cases / sizeof *bench_cases;

@@ -21,6 +21,7 @@ struct bench_case {
     const char *scenario;                         /* Built in; NULL: write() has the text. */
     void (*write)(struct strbuf *text);           /* A scenario's JSON. */
     bool full;                                    /* Every chip and hop. */
+    bool every_layer;                             /* Also of layers that recur. */
     bool quick;                                   /* Takes well under a second. */
     const char *settings[BENCH_SETTINGS_MAX + 1]; /* As of --set; ended by NULL. */
 };

@@ -19,7 +19,7 @@
 #include "tools/podsim/bench/bench_cases.h"
 #include "tools/podsim/common/worker.h"
 
-enum { PATH_BYTES = 4096, ARGUMENTS_MAX = 8 + 2 * BENCH_SETTINGS_MAX, RUNS_MAX = 20 };
+enum { PATH_BYTES = 4096, ARGUMENTS_MAX = 9 + 2 * BENCH_SETTINGS_MAX, RUNS_MAX = 20 };
 static const double least_s = 0.2; /* What one side of a pair takes at least, if repeating helps. */
 
 /* One process, or several in a row. */
@@ -64,6 +64,7 @@ static enum status spawn(const char *program, const struct bench_case *step, FIL
     const char *argument[ARGUMENTS_MAX] = {program, "run", path, "--quiet", "--json", "-"};
     uint32_t count = 6;
     if (step->full) argument[count++] = "--full";
+    if (step->every_layer) argument[count++] = "--every-layer";
     for (uint32_t i = 0; step->settings[i] != NULL; i++) {
         argument[count++] = "--set";
         argument[count++] = step->settings[i];

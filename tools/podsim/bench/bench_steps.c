@@ -50,7 +50,8 @@ static enum status play(const struct bench_case *step, struct bench_step *ret_st
     STATUS_TRY(source_of(step, &text, &source, reterr));
     STATUS_TRY(session_build(&session, &source, SESSION_PROGRAM, reterr));
     uint64_t const begin_ns = uv_hrtime();
-    STATUS_TRY(session_replay(&session, &source, &(struct replay_options){0}, reterr));
+    struct replay_options const options = {.every_layer = step->every_layer};
+    STATUS_TRY(session_replay(&session, &source, &options, reterr));
     ret_step->replay_s = (double)(uv_hrtime() - begin_ns) * 1e-9;
     ret_step->chips = session.trace.fold.chips;
     ret_step->chips_replayed = session.trace.fold.replayed;

@@ -2,54 +2,14 @@
 
 #include <string.h>
 
-/* tests/unit/test_model_same.c finds a member of struct model that has no row. */
-const struct model_fact model_facts[] = {
-#define FACT(member)                                                                               \
-    {                                                                                              \
-#member, offsetof(struct model, member), sizeof(((struct model *)NULL)->member)            \
-    }
-    FACT(kind),
-    FACT(layers),
-    FACT(width),
-    FACT(mlp_width),
-    FACT(matrices),
-    FACT(heads),
-    FACT(kv_heads),
-    FACT(head_width),
-    FACT(value_width),
-    FACT(vocabulary),
-    FACT(tied),
-    FACT(vectors.qk),
-    FACT(vectors.v),
-    FACT(vectors.attention),
-    FACT(vectors.mlp),
-    FACT(vectors.head),
-    FACT(norms.count),
-    FACT(norms.behind),
-    FACT(norms.biases),
-    FACT(norms.qk),
-    FACT(parallel),
-    FACT(positions.learned),
-    FACT(attends.window),
-    FACT(mtp_modules),
-    FACT(experts.count),
-    FACT(experts.top_k),
-    FACT(experts.width),
-    FACT(experts.shared),
-    FACT(experts.dense_layers),
-    FACT(experts.step),
-    FACT(experts.groups),
-    FACT(experts.top_groups),
-    FACT(experts.router_biased),
-    FACT(experts.biased),
-    FACT(experts.shared_gated),
-    FACT(latent.query_rank),
-    FACT(latent.kv_rank),
-    FACT(latent.plain),
-    FACT(latent.rope),
+#define FACT(at, type, name)                                                                       \
+    {#at #name, offsetof(struct model, at name), sizeof(((struct model *)NULL)->at name)},
+#define OTHER(type, name)
+#define PART(type, name, TABLE) TABLE(FACT, OTHER, name.)
+const struct model_fact model_facts[] = {MODEL_TABLE(FACT, OTHER, PART){NULL, 0, 0}};
 #undef FACT
-    {NULL, 0, 0},
-};
+#undef OTHER
+#undef PART
 
 /* The model with sizes that no layer has left out, and with defaults filled in. */
 static struct model plain_of(const struct model *model)

@@ -17,46 +17,67 @@ enum model_kind {
     MODEL_MLP,     /* `layers` MLPs of `matrices` matrices and nothing else. */
 };
 
+/*
+ * A model's structs are tables with a row for each member.
+ *
+ * FACT(at, type, name): a number, a flag or a choice, by which models are told apart (model_facts).
+ *     `at` is the place of the struct in struct model: "experts.".
+ * OTHER(type, name): a member that changes no step, or that is compared layer by layer.
+ * PART(type, name, TABLE): a struct with a table of its own.
+ */
+#define MODEL_FACT(at, type, name) type name;
+#define MODEL_OTHER(type, name) type name;
+#define MODEL_PART(type, name, TABLE) type name;
+
 /* Layers whose MLP is a set of experts, of which each token goes to a few. count 0: none are. */
+#define MODEL_EXPERTS_TABLE(FACT, OTHER, at)                                                       \
+    FACT(at, uint64_t, count)        /* E, of a layer. */                                          \
+    FACT(at, uint64_t, top_k)        /* k */                                                       \
+    FACT(at, uint64_t, width)        /* F of one expert. */                                        \
+    FACT(at, uint64_t, shared)       /* Experts as wide that every token goes to. */               \
+    FACT(at, uint64_t, dense_layers) /* The first layers, which have one MLP of `mlp_width`. */    \
+    /* From layer `dense_layers` on one layer of `step` has experts, the first of them first. */   \
+    /* 0: all have experts. */                                                                     \
+    FACT(at, uint64_t, step)                                                                       \
+    FACT(at, uint64_t, groups) /* Of experts; a token goes to the best alone. 0: no groups. */     \
+    FACT(at, uint64_t, top_groups)                                                                 \
+    FACT(at, bool, router_biased) /* A router has E more weights. */                               \
+    FACT(at, bool, biased)        /* An expert has 2F + D more weights. */                         \
+    FACT(at, bool, shared_gated)  /* Shared experts have a gate: D more weights. */
 struct model_experts {
-    uint64_t count;        /* E, of a layer. */
-    uint64_t top_k;        /* k */
-    uint64_t width;        /* F of one expert. */
-    uint64_t shared;       /* Experts as wide that every token goes to. */
-    uint64_t dense_layers; /* The first layers, which have one MLP of `mlp_width`. */
-    uint64_t step;   /* From layer `dense_layers` on, one layer of `step` has experts, the first of
-                        them first; the others have one MLP. 0: all have experts. */
-    uint64_t groups; /* Groups of experts; a token goes to the best groups only. 0: no groups. */
-    uint64_t top_groups;
-    bool router_biased; /* A router has E more weights. */
-    bool biased;        /* An expert has 2F + D more weights. */
-    bool shared_gated;  /* A gate weighs what shared experts give each token: D more weights. */
+    MODEL_EXPERTS_TABLE(MODEL_FACT, MODEL_OTHER, )
 };
 
 /* Latent attention (MLA): Q comes from `query_rank` columns, K and V from `kv_rank`, which all
  * heads share, as they do the `rope` columns of K that are rotated by position. kv_rank 0: none. */
+#define MODEL_MLA_TABLE(FACT, OTHER, at)                                                           \
+    FACT(at, uint64_t, query_rank) /* 0: Q comes from the width itself. */                         \
+    FACT(at, uint64_t, kv_rank)                                                                    \
+    FACT(at, uint64_t, plain) /* Columns of a head that are not rotated. */                        \
+    FACT(at, uint64_t, rope)
 struct model_mla {
-    uint64_t query_rank; /* 0: Q comes from the width itself. */
-    uint64_t kv_rank;
-    uint64_t plain; /* Columns of a head that are not rotated. */
-    uint64_t rope;
+    MODEL_MLA_TABLE(MODEL_FACT, MODEL_OTHER, )
 };
 
+#define MODEL_POSITIONS_TABLE(FACT, OTHER, at)                                                     \
+    /* Rows that are added to the embedding by position; 0: Q and K are turned instead. */         \
+    FACT(at, uint64_t, learned)                                                                    \
+    /* Tokens of the longest sequence that the model is made for; 0: nothing says it. */           \
+    OTHER(uint64_t, most)
 struct model_positions {
-    uint64_t learned; /* Rows that are added to the embedding by position; 0: Q and K are turned by
-                         position instead. */
-    uint64_t most;    /* Tokens of the longest sequence that the model is made for; 0: nothing says
-                         it. */
+    MODEL_POSITIONS_TABLE(MODEL_FACT, MODEL_OTHER, )
 };
 
 /* Weights that are in no matrix, but for those of norms. */
+#define MODEL_VECTORS_TABLE(FACT, OTHER, at)                                                       \
+    FACT(at, uint64_t, qk) /* Biases of each column of Q and of K: 0 or 1. */                      \
+    FACT(at, uint64_t, v)  /* Biases of each column of V: 0 or 1. */                               \
+    /* All others of a layer's attention: biases of the result and of norms of Q and K, sinks. */  \
+    FACT(at, uint64_t, attention)                                                                  \
+    FACT(at, uint64_t, mlp)  /* Biases of one MLP. */                                              \
+    FACT(at, uint64_t, head) /* Biases of the head. */
 struct model_vectors {
-    uint64_t qk;        /* Biases of each column of Q and of K: 0 or 1. */
-    uint64_t v;         /* Biases of each column of V: 0 or 1. */
-    uint64_t attention; /* All others of a layer's attention: biases of the result and of norms of Q
-                           and K, sinks. */
-    uint64_t mlp;       /* Biases of one MLP. */
-    uint64_t head;      /* Biases of the head. */
+    MODEL_VECTORS_TABLE(MODEL_FACT, MODEL_OTHER, )
 };
 
 /* What the norms of Q and K, each over the columns of a head, have for weights. */
@@ -66,49 +87,54 @@ enum model_qk_norms {
     MODEL_QK_NORMS_EACH,   /* H of each head of Q and of K. */
 };
 
+#define MODEL_NORMS_TABLE(FACT, OTHER, at)                                                         \
+    FACT(at, uint64_t, count) /* Of a layer; 0: one before attention, one before the MLP. */       \
+    /* What a block of a layer gives is normed before the stream adds it: `count` has these. */    \
+    FACT(at, bool, behind)                                                                         \
+    FACT(at, uint64_t, biases)        /* Biases of a channel of a norm of D: 0 or 1. */            \
+    FACT(at, enum model_qk_norms, qk) /* Of the columns of a head of Q and of K. */
 struct model_norms {
-    uint64_t count;  /* Of a layer; 0: one before attention, one before the MLP. */
-    bool behind;     /* What a block of a layer gives is normed before the stream adds it; `count`
-                        has these too. */
-    uint64_t biases; /* Biases of a channel of a norm of D: 0 or 1. */
-    enum model_qk_norms qk; /* Of the columns of a head of Q and of K. */
+    MODEL_NORMS_TABLE(MODEL_FACT, MODEL_OTHER, )
 };
 
 /* Keys and values that layers attend to, where these are not all of the layer's own. */
+#define MODEL_ATTENDS_TABLE(FACT, OTHER, at)                                                       \
+    /* Keys that a query of a windowed layer has at most, its own among them. */                   \
+    FACT(at, uint64_t, window)                                                                     \
+    OTHER(const bool *, windowed) /* [layer]; NULL: none is. */                                    \
+    /* [layer]: it computes no K and V, and attends to the nearest layer before it that does. */   \
+    /* NULL: none is so. */                                                                        \
+    OTHER(const bool *, borrows)
 struct model_attends {
-    uint64_t window; /* Keys that a query of a windowed layer has at most, its own among them. */
-    const bool *windowed; /* [layer]; NULL: none is. */
-    const bool *borrows; /* [layer]: it computes no K and V, and attends to the cache of the nearest
-                            layer before it that does; NULL: none is so. */
+    MODEL_ATTENDS_TABLE(MODEL_FACT, MODEL_OTHER, )
 };
 
+#define MODEL_TABLE(FACT, OTHER, PART)                                                             \
+    FACT(, enum model_kind, kind)                                                                  \
+    OTHER(const char *, name)                                                                      \
+    FACT(, uint64_t, layers)      /* L */                                                          \
+    FACT(, uint64_t, width)       /* D */                                                          \
+    FACT(, uint64_t, mlp_width)   /* F */                                                          \
+    FACT(, uint64_t, matrices)    /* Of the MLP: 2, or 3 when gated. */                            \
+    FACT(, uint64_t, heads)       /* N */                                                          \
+    FACT(, uint64_t, kv_heads)    /* K */                                                          \
+    FACT(, uint64_t, head_width)  /* H, of Q and K. */                                             \
+    FACT(, uint64_t, value_width) /* Of V; 0: H. */                                                \
+    FACT(, uint64_t, vocabulary)  /* V */                                                          \
+    FACT(, bool, tied)            /* Embedding and head are one matrix. */                         \
+    PART(struct model_vectors, vectors, MODEL_VECTORS_TABLE)                                       \
+    PART(struct model_norms, norms, MODEL_NORMS_TABLE)                                             \
+    FACT(, bool, parallel) /* Attention and MLP of a layer lie side by side. */                    \
+    PART(struct model_positions, positions, MODEL_POSITIONS_TABLE)                                 \
+    PART(struct model_attends, attends, MODEL_ATTENDS_TABLE)                                       \
+    FACT(, uint64_t, mtp_modules) /* Layers behind the last that predict further tokens (MTP). */  \
+    PART(struct model_experts, experts, MODEL_EXPERTS_TABLE)                                       \
+    PART(struct model_mla, latent, MODEL_MLA_TABLE)
 struct model {
-    enum model_kind kind;
-    const char *name;
-    uint64_t layers;      /* L */
-    uint64_t width;       /* D */
-    uint64_t mlp_width;   /* F */
-    uint64_t matrices;    /* Of the MLP: 2, or 3 when gated. */
-    uint64_t heads;       /* N */
-    uint64_t kv_heads;    /* K */
-    uint64_t head_width;  /* H, of Q and K. */
-    uint64_t value_width; /* Of V; 0: H. */
-    uint64_t vocabulary;  /* V */
-    bool tied;            /* Embedding and head are one matrix. */
-    struct model_vectors vectors;
-    struct model_norms norms;
-    bool parallel; /* Attention and MLP of a layer lie side by side. */
-    struct model_positions positions;
-    struct model_attends attends;
-    uint64_t mtp_modules; /* Layers behind the last that predict further tokens (MTP). */
-    struct model_experts experts;
-    struct model_mla latent;
+    MODEL_TABLE(MODEL_FACT, MODEL_OTHER, MODEL_PART)
 };
 
-/* A number, a flag or a choice of a model: a member of struct model, or of a struct in it. The
- * members that are no facts are `name`, `positions.most`, which changes no step, and arrays by
- * layer.
- */
+/* Where a fact lies in struct model. */
 struct model_fact {
     const char *name; /* "experts.top_k" */
     size_t at, size_bytes;

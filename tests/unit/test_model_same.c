@@ -63,23 +63,6 @@ static void what_no_layer_has_is_not_compared(void **state)
 
 /* --- Completeness --- */
 
-/* Facts that are no rows: names and bounds, and arrays that are compared by layer. */
-static bool is_apart(const char *name)
-{
-    static const char *const apart[] = {"name", "positions.most", "attends.windowed",
-                                        "attends.borrows"};
-    for (size_t i = 0; i < sizeof apart / sizeof *apart; i++)
-        if (strcmp(name, apart[i]) == 0) return true;
-    return false;
-}
-
-static bool is_fact(const char *name)
-{
-    for (const struct model_fact *fact = model_facts; fact->name != NULL; fact++)
-        if (strcmp(name, fact->name) == 0) return true;
-    return false;
-}
-
 static void header_read(char *ret_code, size_t size_bytes)
 {
     FILE *file = fopen("sim/model/model.h", "rb");
@@ -90,54 +73,31 @@ static void header_read(char *ret_code, size_t size_bytes)
     ret_code[read] = '\0';
 }
 
-/* Blanks in the place of comments. */
-static void comments_blank(char *code)
-{
-    for (char *begin = NULL; (begin = strstr(code, "/*")) != NULL;) {
-        const char *end = strstr(begin, "*/");
-        assert_non_null(end);
-        memset(begin, ' ', (size_t)(end + 2 - begin));
-    }
-}
-
-/* The members that a struct of the header declares, each as "PREFIX NAME"; those of structs in it
- * as well. The number of plain members. */
-static uint32_t members_check(const char *code, const char *type, const char *prefix)
+/* A struct of the header is a table: then all members are rows. */
+static void table_check(const char *code, const char *type)
 {
     char head[NAME_BYTES];
-    uint32_t count = 0;
     (void)snprintf(head, sizeof head, "struct %s {", type);
     const char *at = strstr(code, head);
     if (at == NULL) fail_msg("model.h has no struct %s", type);
-    at += strlen(head);
-    const char *const end = strchr(at, '}');
-    for (const char *stop = NULL; (stop = strchr(at, ';')) != NULL && stop < end; at = stop + 1) {
-        char inner[NAME_BYTES] = "", name[2 * NAME_BYTES];
-        const char *begin = stop;
-        while (begin[-1] != ' ' && begin[-1] != '*') begin--;
-        (void)snprintf(name, sizeof name, "%s%.*s", prefix, (int)(stop - begin), begin);
-        at += strspn(at, " \n");
-        if (sscanf(at, "struct %63s", inner) == 1) {
-            (void)snprintf(name + strlen(name), sizeof name - strlen(name), ".");
-            count += members_check(code, inner, name);
-            continue;
-        }
-        if (strchr(name, ',') != NULL || is_fact(name) == is_apart(name))
-            fail_msg("%s is no row of model_facts[]", name);
-        count++;
-    }
-    return count;
+    const char *const end = strchr(at, '}'), *const table = strstr(at, "_TABLE(");
+    if (table == NULL || table > end || memchr(at, ';', (size_t)(end - at)) != NULL)
+        fail_msg("struct %s has members besides the rows of its table", type);
 }
 
-static void every_member_is_a_fact_or_set_apart(void **state)
+static void every_member_is_a_row(void **state)
 {
     (void)state;
     static char code[1 << 16];
-    uint32_t facts = 0;
     header_read(code, sizeof code);
-    while (model_facts[facts].name != NULL) facts++;
-    comments_blank(code);
-    assert_int_equal(members_check(code, "model", ""), facts + 4);
+    table_check(code, "model");
+#define FACT(at, type, name)
+#define OTHER(type, name)
+#define PART(type, name, TABLE) table_check(code, strchr(#type, ' ') + 1);
+    MODEL_TABLE(FACT, OTHER, PART)
+#undef FACT
+#undef OTHER
+#undef PART
 }
 
 int main(void)
@@ -146,7 +106,7 @@ int main(void)
         cmocka_unit_test(each_fact_tells_models_apart),
         cmocka_unit_test(layers_tell_models_apart),
         cmocka_unit_test(what_no_layer_has_is_not_compared),
-        cmocka_unit_test(every_member_is_a_fact_or_set_apart),
+        cmocka_unit_test(every_member_is_a_row),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

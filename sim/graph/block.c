@@ -38,13 +38,49 @@ void block_write(const struct block *block, const struct model *model, struct gr
     graph->block_count++;
 }
 
+static bool applies(const struct block *block, const struct graph_terms *terms,
+                    const struct model *model)
+{
+    return block->applies == NULL || block->applies(terms, model);
+}
+
+static bool does_replace(const struct block *block, const struct block *other)
+{
+    for (uint32_t i = 0; block->replaces[i] != NULL; i++)
+        if (block->replaces[i] == other) return true;
+    return false;
+}
+
+/* Whether a layer, or an end, has the block: it applies, and nothing that applies replaces it. */
+static bool is_there(const struct block *block, const struct graph_terms *terms,
+                     const struct model *model)
+{
+    for (uint32_t i = 0; i < block_count; i++)
+        if (does_replace(block_table[i], block) && applies(block_table[i], terms, model))
+            return false;
+    return applies(block, terms, model);
+}
+
+/* The block that a part of the model has at a place; NULL: none. */
+static const struct block *block_at(enum block_place place, const struct graph_terms *terms,
+                                    const struct model *model)
+{
+    const struct block *found = NULL;
+    for (uint32_t i = 0; i < block_count; i++) {
+        if (block_table[i]->place != place || !is_there(block_table[i], terms, model)) continue;
+        SIM_ASSERT(found == NULL); /* Of two one replaces the other. */
+        found = block_table[i];
+    }
+    return found;
+}
+
 bool block_is_of(const struct block *block, const struct model *model)
 {
     struct layer_kinds const kinds = model_layer_kinds(model, UINT64_MAX);
     for (uint32_t i = 0; i < 2 * kinds.count; i++) {
         struct graph_terms const terms = {.layer = kinds.kind[i / 2],
                                           .cache = {.is_there = i % 2 == 1}};
-        if (block->applies(&terms, model)) return true;
+        if (is_there(block, &terms, model)) return true;
     }
     return false;
 }
@@ -65,8 +101,9 @@ void block_write_part(const struct graph_terms *terms, const struct model *model
     ret_graph->tensor_count = ret_graph->op_count = ret_graph->block_count = 0;
     ret_graph->stream = ret_graph->added = 0;
     ret_graph->begins_backward = false;
-    for (uint32_t place = 0; place < BLOCK_PLACE_COUNT; place++)
-        for (uint32_t i = 0; (places_of[part] >> place & 1) != 0 && i < block_count; i++)
-            if (block_table[i]->place == place && block_table[i]->applies(terms, model))
-                block_write(block_table[i], model, ret_graph);
+    for (uint32_t place = 0; place < BLOCK_PLACE_COUNT; place++) {
+        if ((places_of[part] >> place & 1) == 0) continue;
+        const struct block *block = block_at((enum block_place)place, terms, model);
+        if (block != NULL) block_write(block, model, ret_graph);
+    }
 }

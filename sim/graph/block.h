@@ -13,7 +13,8 @@
 enum block_part { BLOCK_EMBEDDING, BLOCK_LAYER, BLOCK_HEAD, BLOCK_MTP };
 enum { BLOCK_PART_COUNT = BLOCK_MTP + 1 };
 
-/* A part has one block at each of its places, or none. */
+/* A part has one block at each of its places, or none: of those that apply, the one that no other
+ * replaces. */
 enum block_place {
     BLOCK_LOOKS_UP,
     BLOCK_MIXES_TOKENS,
@@ -30,6 +31,8 @@ enum block_way {
     BLOCK_WAY_COUNT
 };
 
+enum { BLOCK_REPLACES_MAX = 2 };
+
 struct block {
     const char *name;   /* "attention" */
     const char *prefix; /* The beginning of names of the block's ops: "attention." */
@@ -44,7 +47,10 @@ struct block {
                      bring their operands and take their results. */
     /* [way]: the block's name in sentences that refuse a way which it lacks; NULL: it has ops. */
     const char *lacks[BLOCK_WAY_COUNT];
-    /* Whether the layer of the terms has the block, or the part before or behind the layers. */
+    /* Blocks that a layer has without this one, and not with it. Behind the last NULL. */
+    const struct block *replaces[BLOCK_REPLACES_MAX + 1];
+    /* Whether the layer of the terms has the block, or the part before or behind the layers, unless
+     * another replaces it. NULL: all have. */
     bool (*applies)(const struct graph_terms *terms, const struct model *model);
     void (*write)(struct graph *graph, const struct model *model);
 };

@@ -166,6 +166,45 @@ static void each_says_what_it_is(void **state)
     }
 }
 
+static bool takes(const struct block *block, enum block_place place)
+{
+    return block->place == place || (block->mixes_both && place == BLOCK_MIXES_CHANNELS);
+}
+
+static void a_block_takes_the_places_of_all_that_it_replaces(void **state)
+{
+    (void)state;
+    for (uint32_t k = 0; k < block_count; k++)
+        for (const struct block *const *of = block_table[k]->replaces; *of != NULL; of++)
+            if (*of == block_table[k] || !takes(block_table[k], (*of)->place))
+                fail_msg("%s replaces %s, which has another place", block_table[k]->name,
+                         (*of)->name);
+}
+
+/* A model may have what several blocks ask for: each place has the one that no other replaces. */
+static void of_blocks_that_apply_one_is_there(void **state)
+{
+    struct model const plain = {.layers = 1}, latent = {.layers = 1, .latent = {.kv_rank = 6}},
+                       parallel = {.layers = 1, .parallel = true},
+                       experts = {.layers = 1, .latent = {.kv_rank = 6}, .experts = {.count = 2}};
+    const struct {
+        const struct model *model;
+        const struct block *there[3];
+    } rows[] = {{&plain, {&block_attention, &block_mlp}},
+                {&latent, {&block_mla, &block_mla_absorbed, &block_mlp}},
+                {&parallel, {&block_parallel}},
+                {&experts, {&block_mla, &block_mla_absorbed, &block_moe}}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (uint32_t k = 0; k < block_count; k++) {
+            const struct block *block = block_table[k];
+            bool there = false;
+            for (size_t n = 0; n < 3; n++) there = there || rows[i].there[n] == block;
+            if (block->place == BLOCK_MIXES_TOKENS || block->place == BLOCK_MIXES_CHANNELS)
+                assert_int_equal(block_is_of(block, rows[i].model), there);
+        }
+}
+
 /* A row of a latent cache, Key, begins with the letter of KV heads and is none. */
 static void ranks_of_tp_d_split_what_a_dimension_says(void **state)
 {
@@ -198,6 +237,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_is_written_for_some_model),
         cmocka_unit_test(each_says_what_it_is),
+        cmocka_unit_test(a_block_takes_the_places_of_all_that_it_replaces),
+        cmocka_unit_test(of_blocks_that_apply_one_is_there),
         cmocka_unit_test(ranks_of_tp_d_split_what_a_dimension_says),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);

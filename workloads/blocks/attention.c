@@ -28,7 +28,7 @@
 static bool applies(const struct graph_terms *terms, const struct model *model)
 {
     (void)terms;
-    return model->kind == MODEL_DECODER && model->latent.kv_rank == 0 && !model->parallel;
+    return model->kind == MODEL_DECODER;
 }
 
 /* One kernel; scores never lie in HBM. */

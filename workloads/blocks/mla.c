@@ -22,8 +22,8 @@
 
 static bool applies(const struct graph_terms *terms, const struct model *model)
 {
-    return model->kind == MODEL_DECODER && model->latent.kv_rank != 0 &&
-           (!terms->cache.is_there || terms->cache.begins);
+    (void)terms;
+    return model->latent.kv_rank != 0;
 }
 
 /* A rank has Q of its own heads. */
@@ -157,6 +157,7 @@ const struct block block_mla = {
     .place = BLOCK_MIXES_TOKENS,
     .bucket = "W_attention",
     .couples = true,
+    .replaces = {&block_attention},
     .lacks = {[BLOCK_UNFUSED] = "latent attention (MLA)",
               [BLOCK_SHARED_IN_TRAINING] = "latent attention (MLA)"},
     .applies = applies,

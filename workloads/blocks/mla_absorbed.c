@@ -23,8 +23,7 @@
 
 static bool applies(const struct graph_terms *terms, const struct model *model)
 {
-    return model->kind == MODEL_DECODER && model->latent.kv_rank != 0 && terms->cache.is_there &&
-           !terms->cache.begins;
+    return model->latent.kv_rank != 0 && terms->cache.is_there && !terms->cache.begins;
 }
 
 static const struct cached_texts texts = {
@@ -159,6 +158,7 @@ const struct block block_mla_absorbed = {
     .place = BLOCK_MIXES_TOKENS,
     .bucket = "W_attention",
     .couples = true,
+    .replaces = {&block_mla},
     .applies = applies,
     .write = write,
 };

@@ -106,11 +106,6 @@ const struct mlp_texts mlp_texts_dense = {
     .cast_tmp = "Cast Tmp",
 };
 
-static bool applies(const struct graph_terms *terms, const struct model *model)
-{
-    return !terms->layer.experts && !model->parallel;
-}
-
 static void write(struct graph *g, const struct model *model)
 {
     bool const normed = model->kind == MODEL_DECODER;
@@ -134,6 +129,5 @@ const struct block block_mlp = {
     .place = BLOCK_MIXES_CHANNELS,
     .bucket = "W_mlp",
     .couples = true,
-    .applies = applies,
     .write = write,
 };

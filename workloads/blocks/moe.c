@@ -240,6 +240,7 @@ const struct block block_moe = {
     .place = BLOCK_MIXES_CHANNELS,
     .bucket = "W_router",
     .bucket_shared = "W_router,shared",
+    .replaces = {&block_mlp},
     .applies = applies,
     .write = write,
 };

@@ -70,6 +70,7 @@ const struct block block_parallel = {
     .bucket = "W_layer",
     .mixes_both = true,
     .couples = true,
+    .replaces = {&block_attention, &block_mlp},
     .applies = applies,
     .write = write,
 };

@@ -130,17 +130,28 @@ uint64_t graph_asked(const struct graph *graph, tensor weight, uint64_t amount)
     return amount / terms->experts_held * terms->experts_asked;
 }
 
+const char *graph_op_name(const struct graph_op *op)
+{
+    const char *dot = strchr(op->name, '.');
+    return dot != NULL ? dot + 1 : op->name;
+}
+
 struct graph_label graph_label(const struct graph *graph, const struct graph_op *op,
                                const char *name, bool gradient)
 {
-    const char *dot = op != NULL ? strchr(op->name, '.') : NULL;
-    const char *prefix = dot != NULL  ? op->name
+    size_t const own = op != NULL ? (size_t)(graph_op_name(op) - op->name) : 0;
+    const char *prefix = own != 0     ? op->name
                          : op != NULL ? graph->block[op->block].block->prefix
                                       : "";
-    int const length = (int)(dot != NULL ? (size_t)(dot + 1 - op->name) : strlen(prefix));
+    int const length = (int)(own != 0 ? own : strlen(prefix));
     bool const small = gradient && name[0] >= 'a' && name[0] <= 'z';
     struct graph_label label;
     (void)snprintf(label.text, sizeof label.text, "%.*s%s%c%s", length, prefix, gradient ? "d" : "",
                    small ? name[0] - 'a' + 'A' : name[0], name + 1);
     return label;
+}
+
+struct graph_label graph_op_label(const struct graph *graph, const struct graph_op *op)
+{
+    return graph_label(graph, op, graph_op_name(op), /* gradient= */ false);
 }

@@ -261,6 +261,10 @@ struct graph_label {
 };
 struct graph_label graph_label(const struct graph *graph, const struct graph_op *op,
                                const char *name, bool gradient);
+/* The name of an op without a prefix: "Out" of "shared.Out". */
+const char *graph_op_name(const struct graph_op *op);
+/* The op itself: "shared.Out", "attention.norm". */
+struct graph_label graph_op_label(const struct graph *graph, const struct graph_op *op);
 
 /* What collectives over tp call a tensor. */
 static inline const char *graph_moved_as(const struct graph *graph, tensor of)

@@ -6,11 +6,6 @@
 /* Of 80: "16.8 MB" takes 9, "8.80 TFLOP v" 12. */
 enum { NAME_COLUMN = 24, SHAPE_COLUMN = 32, FLOP_COLUMN = 42, BYTES_COLUMN = 55, LAST_COLUMN = 65 };
 
-static const char *prefix_of(const struct graph *graph, const struct graph_op *op)
-{
-    return graph->block[op->block].block->prefix;
-}
-
 static void array_add(const struct graph *graph, tensor of, struct strbuf *text)
 {
     char buffer[SHARDING_TEXT_BYTES];
@@ -31,7 +26,7 @@ static void op_add(const struct graph_sharded *sharded, const struct graph_op *o
 {
     const struct graph *graph = sharded->graph;
     const struct graph_shard *shard = graph_shard_of(sharded, op);
-    strbuf_add(text, "%s%s%s", prefix_of(graph, op), op->name, op->fused ? " (fused)" : "");
+    strbuf_add(text, "%s%s", graph_op_label(graph, op).text, op->fused ? " (fused)" : "");
     strbuf_pad(text, NAME_COLUMN);
     for (uint8_t i = 0; i < op->out_count; i++) {
         if (i > 0) strbuf_add(text, ", ");
@@ -59,7 +54,7 @@ void graph_print(const struct graph_sharded *sharded, struct strbuf *text)
 static void op_pass_add(const struct graph *graph, const struct graph_op *op, enum op_pass pass,
                         struct strbuf *text)
 {
-    strbuf_add(text, "%s%s", prefix_of(graph, op), op->name);
+    strbuf_add(text, "%s", graph_op_label(graph, op).text);
     if (pass != OP_FORWARD)
         strbuf_add(text, "%s%s", op_is_forward(pass) ? " " : ": ", op_pass_name(pass));
 }
@@ -167,7 +162,7 @@ void graph_print_kept(const struct graph_sharded *sharded, const struct graph_ke
     }
     for (uint8_t i = 0; i < graph->op_count; i++)
         if (kept->again[i])
-            strbuf_add(text, "again  %s%s\n", prefix_of(graph, &graph->op[i]), graph->op[i].name);
+            strbuf_add(text, "again  %s\n", graph_op_label(graph, &graph->op[i]).text);
     strbuf_add(text, "kept in all");
     bytes_add(text, graph_kept_bytes(sharded, kept));
     strbuf_add(text, "\n");
@@ -197,7 +192,7 @@ void graph_print_steps(const struct graph_sharded *sharded, const struct graph_s
             if (step->of == GRAPH_NONE)
                 op_pass_add(graph, op, step->pass, text);
             else
-                strbuf_add(text, "%ssum of d%s", prefix_of(graph, op),
+                strbuf_add(text, "%s%s", graph_label(graph, op, "sum of d", false).text,
                            graph->tensor[step->of].at.name);
             flop_add(text, work_matmul_flop(&step->work), step->work.vector_flop);
             bytes_add(text, step->work.hbm_read_bytes + step->work.hbm_write_bytes);

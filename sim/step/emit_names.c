@@ -1,6 +1,4 @@
 /* Names of a layer's ops, by its blocks, the graph's ops and what is moved. */
-#include <string.h>
-
 #include "sim/step/emit.h"
 #include "sim/step/emit_parts.h"
 
@@ -16,7 +14,7 @@ static const char *label(const struct emit *emit, const struct graph_op *op, con
 const char *emit_compute_name(const struct emit *emit, const struct graph_step *step)
 {
     const struct graph_op *op = &emit->graph->op[step->op];
-    const char *dot = strchr(op->name, '.'), *name = dot != NULL ? dot + 1 : op->name;
+    const char *name = graph_op_name(op);
     bool const weights = op_gives_weight(step->pass);
     if (op_is_forward(step->pass)) {
         name = label(emit, op, name, false);

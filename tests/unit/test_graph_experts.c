@@ -1,4 +1,6 @@
 /* Graphs of layers with experts, and with latent attention, over drawn steps (graph_case.h). */
+#include "sim/base/strbuf.h"
+#include "sim/graph/print.h"
 #include "tests/support/sampling.h"
 #include "tests/unit/drawn_case.h"
 #include "tests/unit/graph_case.h"
@@ -95,10 +97,56 @@ static void parts_of_a_router_gradient_are_summed_over_tp(void **state)
     assert_int_equal(router_sum_bytes(WORKLOAD_ACTIVATIONS_MODEL), 0);
 }
 
+/* Steps of layers with experts, forward, in print; the caller frees the text. */
+static void forward_print(const struct graph_cases *cases, struct strbuf *text)
+{
+    static struct graph_steps steps;
+    for (uint32_t i = 0; i < cases->count; i++) {
+        const struct graph_case *made = &cases->part[i];
+        if (made->which.part != BLOCK_LAYER || !made->terms.layer.experts) continue;
+        graph_steps(&made->sharded, &made->backward, &made->kept,
+                    (struct graph_request){.backward = false}, &steps);
+        graph_print_steps(&made->sharded, &steps, text);
+    }
+}
+
+/* An expert's "experts.Out" is no "moe.experts.Out" in either. */
+static void a_graph_in_print_has_the_names_of_the_program(void **state)
+{
+    static struct graph_cases cases;
+    struct workload_case made;
+    struct ranks ranks;
+    struct strbuf text = {0};
+    uint32_t held = 0;
+    (void)state;
+    drawn_build_nodes(&made, &drawn_experts[6]);
+    made.plan.model.experts.shared = 1;
+    if (case_lower(&made) != STATUS_OK) fail_msg("%s", made.error.message);
+    graph_ranks(&made.plan, &made.machine, &made.mesh, &ranks);
+    graph_cases_build(&ranks, &cases);
+    forward_print(&cases, &text);
+    for (uint32_t t = 0; t < made.program.template_count; t++) {
+        const struct program_template *template = &made.program.templates[t];
+        if (strcmp(template->name, "layer forward") != 0 || !graph_template_has_experts(template))
+            continue;
+        for (uint32_t i = 0; i < template->op_count; i++) {
+            char line[96];
+            if (template->op[i].kind != PROGRAM_OP_COMPUTE) continue;
+            (void)snprintf(line, sizeof line, "  %s ", template->op[i].name);
+            if (strstr(text.bytes, line) == NULL) fail_msg("not in print:%s", line);
+            held += strncmp(template->op[i].name, "shared.", 7) == 0;
+        }
+    }
+    assert_true(held > 0);
+    strbuf_free(&text);
+    case_free(&made);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_of_a_router_gradient_are_summed_over_tp),
+        cmocka_unit_test(a_graph_in_print_has_the_names_of_the_program),
         cmocka_unit_test(layers_with_experts_hold),
         cmocka_unit_test(layers_with_latent_attention_hold),
     };

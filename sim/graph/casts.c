@@ -74,7 +74,7 @@ enum format graph_cast_format(const struct graph *graph, const struct graph_op *
     const struct graph_op *maker = graph_maker(graph, of);
     const struct graph_casting *casts = &graph->terms->policy.casts;
     bool const is_cast =
-        gradient ? graph_casts(graph, op) : maker != NULL && maker->kind == &op_kind_quantise;
+        gradient ? graph_casts(graph, op) : maker != NULL && maker->kind->quantises;
     if (!is_cast) return gradient ? at->gradient : at->format;
     return casts->way->travels ? FORMAT_FP8 : graph->terms->formats.activations;
 }

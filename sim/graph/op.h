@@ -116,6 +116,7 @@ struct op_kind {
     bool inputs_apart;   /* The op has two inputs, whose gradients are passes of their own. */
     bool passes_on;      /* The gradient of an input is the gradient of the result. */
     bool takes_rows;     /* The result is some rows of the input. */
+    bool quantises;      /* The result is an operand of products, cast as their recipe says. */
     bool gives_gradient; /* The result is already the gradient of the input. */
     bool shares_sequence;    /* All inputs but the first are read of whole sequences. */
     bool passes_round;       /* The parts of two ranks lie here at once. */

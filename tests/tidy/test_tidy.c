@@ -1,82 +1,5 @@
 /* The tidy rules themselves: each canary must be refused, with its place and a reason. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "sim/graph/parameters.h"
-#include "tests/tidy/tidy.h"
-
-static const char layers[] = "# comment: sim/engine\n"
-                             "sim/base:\n"
-                             "sim/engine:\n"
-                             "sim/machine:\n"
-                             "topology: sim/machine\n"
-                             "sim/report: sim/machine\n"
-                             "tools/podsim: *\n"
-                             "tools/podsim/common: sim/*\n"
-                             "tools/podsim/run: sim/* tools/podsim/common\n"
-                             "tests: *\n";
-static const char doubles[] = "sim/report/summary.c: prints\nsim/roofline/: bounds\n";
-
-static const char names[] = "sim/report/words.c: by makers\nsim/graph/: by dimensions\n"
-                            "sim/engine/ladder.c: tells: two names that were made\n";
-
-/* All rules on one file; returns the complaints, which the caller frees with tidy_free(). */
-static struct tidy complaints(const char *path, const char *text)
-{
-    struct tidy tidy = {0};
-    char *code = tidy_ends_with(path, ".c") || tidy_ends_with(path, ".h") ? tidy_blank(text) : NULL;
-    struct tidy_file const file = {path, text, code};
-    tidy_check_layout(&tidy, &file);
-    tidy_check_words(&tidy, &file, doubles);
-    tidy_check_comments(&tidy, &file);
-    tidy_check_draws(&tidy, &file);
-    tidy_check_names(&tidy, &file, names);
-    tidy_check_families(&tidy, &file);
-    tidy_check_figures(&tidy, &file);
-    tidy_check_products(&tidy, &file);
-    tidy_check_excuse(&tidy, &file, doubles);
-    if (code != NULL) tidy_check_includes(&tidy, &file, layers);
-    if (tidy_ends_with(path, ".def")) tidy_check_order(&tidy, &file);
-    free(code);
-    return tidy;
-}
-
-static void refuses(const char *path, const char *text, const char *message)
-{
-    struct tidy tidy = complaints(path, text);
-    assert_int_equal(tidy.count, 1);
-    assert_string_equal(tidy.text, message);
-    tidy_free(&tidy);
-}
-
-static void accepts(const char *path, const char *text)
-{
-    struct tidy tidy = complaints(path, text);
-    if (tidy.count != 0) print_error("%s", tidy.text);
-    assert_int_equal(tidy.count, 0);
-    tidy_free(&tidy);
-}
-
-static void a_figure_of_a_report_is_a_row(void **state)
-{
-    (void)state;
-    refuses("sim/report/result.c", "int a;\nx = json_put_real(json, \"mfu\", facts->mfu);\n",
-            "sim/report/result.c:2: json_put_real() writes a figure by its key: it is a row of "
-            "columns (sim/report/column_table.h)\n");
-    refuses("tools/podsim/run/a.c", "x = json_put_unsigned(&json,\n    \"best\", 1);\n",
-            "tools/podsim/run/a.c:1: json_put_unsigned() writes a figure by its key: it is a row "
-            "of columns (sim/report/column_table.h)\n");
-    accepts("sim/report/result.c", "x = json_put_real(json, machine_axis_name(machine, 1), 2);\n");
-    accepts("sim/report/result.c", "x = json_put_unsigned(&json, \"podsim\", 1);\n");
-    accepts("sim/base/key.c", "x = json_put_real(json, \"minimum\", 1);\n");
-}
+#include "tests/tidy/canaries.h"
 
 static void a_layer_may_include_only_what_the_table_allows(void **state)
 {
@@ -257,88 +180,6 @@ static void inexact_numbers_need_an_excuse(void **state)
     accepts("tests/unit/test_a.c", "double a;\n");
 }
 
-static void names_are_looked_up_and_not_compared(void **state)
-{
-    (void)state;
-    static const char compares[] = "int a;\nint b = strcmp(name, other);\n";
-    static const char refusal[] = "strcmp() is not used here: a name is looked up where it is read "
-                                  "(sim/base/name.h), or tests/tidy/names.txt says why not\n";
-    char complaint[256];
-    (void)snprintf(complaint, sizeof complaint, "sim/engine/engine.c:2: %s", refusal);
-    refuses("sim/engine/engine.c", compares, complaint);
-    refuses(
-        "sim/engine/engine.c", "int b = strncasecmp(name, \"fast\", 4);\n",
-        "sim/engine/engine.c:1: strncasecmp() is not used here: a name is looked up where it is "
-        "read (sim/base/name.h), or tests/tidy/names.txt says why not\n");
-    refuses("sim/engine/ladder.c", "bool b = name_same(name_of(a), \"fast\");\n",
-            "sim/engine/ladder.c:1: name_same() has a name among its arguments: name_find() says "
-            "which it is\n");
-    accepts("sim/engine/ladder.c", "bool b = name_same(a, name_of(c)) || is(\"fast\");\n");
-    refuses("sim/engine/ladder.c", "bool b = name_same(a.schedule, SCHEDULE_1);\n",
-            "sim/engine/ladder.c:1: name_same() has a name among its arguments: name_find() says "
-            "which it is\n");
-    accepts("sim/engine/ladder.c", "bool b = name_same(a, b.Id[I]) || X(SCHEDULE_1);\n");
-    refuses("sim/engine/engine.c",
-            "static const char *const fast[] = {\"fast\", NULL};\n"
-            "bool b = name_find(name_of(a), fast) == 0;\n",
-            "sim/engine/engine.c:2: name_find() looks in a list of one name, which compares by "
-            "name: the name is read to a value once\n");
-    accepts("sim/engine/engine.c",
-            "static const char *const speed[] = {\"fast\", \"slow\", NULL};\n"
-            "bool b = name_find(a, speed) == 0 || name_find(a, eed);\n");
-    accepts("sim/engine/engine.c", "/* strcmp(a, b) */\nint my_strcmp(int a);\n");
-    refuses("sim/engine/engine.c", "bool b = name_same(a, name_of(c));\n",
-            "sim/engine/engine.c:1: name_same() may tell what a name means, which is read once: "
-            "tests/tidy/names.txt says why it does not\n");
-    refuses("sim/engine/engine.c", "bool b = strchr(name, '+') != NULL;\n",
-            "sim/engine/engine.c:1: strchr() may tell what a name means, which is read once: "
-            "tests/tidy/names.txt says why it does not\n");
-    accepts("sim/engine/engine.c", "bool b = strchr(\"+-\", *at) != NULL;\n");
-    refuses(
-        "sim/engine/ladder.c", "bool b = name_same(a, c) || strcmp(a, c) == 0;\n",
-        "sim/engine/ladder.c:1: strcmp() is not used here: a name is looked up where it is read "
-        "(sim/base/name.h), or tests/tidy/names.txt says why not\n");
-    refuses("sim/engine/ladder.c", "int a;\n",
-            "sim/engine/ladder.c:1: compares no text, but tests/tidy/names.txt excuses it\n");
-    accepts("sim/base/name.c", compares);
-    accepts("sim/graph/op.c", compares);
-    accepts("sim/report/words.c", compares);
-    accepts("tools/podsim/main.c", compares);
-    refuses("sim/report/words.c", "int a;\n",
-            "sim/report/words.c:1: compares no text, but tests/tidy/names.txt excuses it\n");
-}
-
-static void families_are_known_where_plans_are_made_of_them(void **state)
-{
-    (void)state;
-    static const char tells[] = "int a;\nbool b = family == PRIMITIVE_RING_ONE_WAY;\n";
-    refuses("sim/roofline/gather_form.c", tells,
-            "sim/roofline/gather_form.c:2: PRIMITIVE_RING_ONE_WAY is not told apart here: what an "
-            "algorithm takes is asked of its entry (primitive.cost)\n");
-    accepts("sim/collective/choice.c", tells);
-    accepts("sim/choose/protocol.c", tells);
-    accepts("workloads/collectives/all_gather_ring.c", tells);
-    accepts("tests/unit/test_plan.c", tells);
-    accepts("sim/roofline/gather_form.c", "/* PRIMITIVE_RING */\nbool b = PRIMITIVE_RINGS;\n");
-}
-
-static void sizes_of_a_model_are_multiplied_by_the_graph(void **state)
-{
-    (void)state;
-    static const char wide[] = "int a = 2 * plan->model.vocabulary;\n";
-    refuses("sim/report/notes.c", wide,
-            "sim/report/notes.c:1: a model's vocabulary is multiplied here: sizes of tensors come "
-            "from the graph, or from model_count()\n");
-    refuses("sim/model/model_family.c", "int a = model->kv_heads\n  * b;\n",
-            "sim/model/model_family.c:1: a model's kv_heads is multiplied here: sizes of tensors "
-            "come from the graph, or from model_count()\n");
-    refuses("sim/roofline/inference.c", wide,
-            "sim/roofline/inference.c:1: a model's vocabulary is multiplied here: sizes of tensors "
-            "come from the graph, or from model_count()\n");
-    accepts("sim/graph/count.c", wide);
-    accepts("sim/step/ranks.c", "int a = model->kv_heads + ranks->heads * b;\n");
-}
-
 /* The complaints on a header that `includers` files see: one includes it, and the others include
  * that one. A test and a stranger do not count. */
 static void header_complains(const char *text, unsigned includers, const char *message)
@@ -474,7 +315,6 @@ static void catalogues_are_sorted_and_know_their_sources(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_figure_of_a_report_is_a_row),
         cmocka_unit_test(a_layer_may_include_only_what_the_table_allows),
         cmocka_unit_test(a_library_has_one_user),
         cmocka_unit_test(layout_is_held),
@@ -485,9 +325,6 @@ int main(void)
         cmocka_unit_test(comments_of_headers_stand_alone),
         cmocka_unit_test(draws_have_an_order),
         cmocka_unit_test(inexact_numbers_need_an_excuse),
-        cmocka_unit_test(names_are_looked_up_and_not_compared),
-        cmocka_unit_test(families_are_known_where_plans_are_made_of_them),
-        cmocka_unit_test(sizes_of_a_model_are_multiplied_by_the_graph),
         cmocka_unit_test(wide_structs_are_not_for_many_files),
         cmocka_unit_test(what_only_tests_call_is_theirs),
         cmocka_unit_test(what_is_mentioned_exists),

@@ -68,6 +68,10 @@ void tidy_check_names(struct tidy *tidy, const struct tidy_file *file, const cha
 /* Of sim/: families of algorithms, where neither plans are made of them nor one is chosen. */
 void tidy_check_families(struct tidy *tidy, const struct tidy_file *file);
 
+/* Of sim/: a block or a kind of op that is told apart from others, where what its entry states says
+ * it. */
+void tidy_check_entries(struct tidy *tidy, const struct tidy_file *file);
+
 /* Of reports: members of JSON that are no rows of columns. */
 void tidy_check_figures(struct tidy *tidy, const struct tidy_file *file);
 

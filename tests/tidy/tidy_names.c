@@ -161,3 +161,28 @@ void tidy_check_families(struct tidy *tidy, const struct tidy_file *file)
                           families[i]);
     }
 }
+
+/* Whether "==" or "!=" stands before a place, or at it, behind blanks. */
+static bool is_compared(const char *code, const char *from, const char *to)
+{
+    while (from > code && isspace((unsigned char)from[-1])) from--;
+    while (isspace((unsigned char)*to)) to++;
+    bool const before = from - code >= 2 && from[-1] == '=' && strchr("=!", from[-2]) != NULL;
+    return before || strncmp(to, "==", 2) == 0 || strncmp(to, "!=", 2) == 0;
+}
+
+void tidy_check_entries(struct tidy *tidy, const struct tidy_file *file)
+{
+    static const char *const entries[] = {"&op_kind_", "&block_"};
+    if (file->code == NULL || strncmp(file->path, "sim/", 4) != 0) return;
+    for (size_t i = 0; i < sizeof entries / sizeof *entries; i++)
+        for (const char *at = file->code; (at = strstr(at, entries[i])) != NULL; at++) {
+            const char *end = at + 1;
+            while (tidy_is_word(*end)) end++;
+            if (*end != '[' && is_compared(file->code, at, end))
+                tidy_complain(tidy, file->path, tidy_line_of(file->code, at),
+                              "%.*s is not told apart here: what an entry states is asked of it "
+                              "(struct op_kind, struct block)",
+                              (int)(end - at - 1), at + 1);
+        }
+}

@@ -29,4 +29,5 @@ const struct op_kind op_kind_quantise = {
     .notation = {.formula = "%", .casts = true},
     .work = work,
     .passes_on = true,
+    .quantises = true,
 };

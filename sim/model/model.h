@@ -88,9 +88,10 @@ enum model_qk_norms {
 };
 
 #define MODEL_NORMS_TABLE(FACT, OTHER, at)                                                         \
-    FACT(at, uint64_t, count) /* Of a layer; 0: one before attention, one before the MLP. */       \
-    /* What a block of a layer gives is normed before the stream adds it: `count` has these. */    \
-    FACT(at, bool, behind)                                                                         \
+    /* One norm lies before attention and MLP that are side by side, and none before each. */      \
+    FACT(at, bool, one_for_both)                                                                   \
+    FACT(at, bool,                                                                                 \
+         behind) /* What a block of a layer gives is normed before the stream adds it. */          \
     FACT(at, uint64_t, biases)        /* Biases of a channel of a norm of D: 0 or 1. */            \
     FACT(at, enum model_qk_norms, qk) /* Of the columns of a head of Q and of K. */
 struct model_norms {

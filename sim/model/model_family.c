@@ -100,7 +100,6 @@ static enum status read_glm4(struct json *document, struct model *model, struct 
 {
     bool biased = true;
     STATUS_TRY(model_take_flag(document, "attention_bias", true, &biased, reterr));
-    model->norms.count = 4;
     model->norms.behind = true;
     return biased ? read_qwen2(document, model, reterr) : STATUS_OK;
 }
@@ -113,7 +112,7 @@ static enum status read_cohere(struct json *document, struct model *model, struc
     bool normed = false;
     STATUS_TRY(model_take_flag(document, "use_qk_norm", false, &normed, reterr));
     model->parallel = true;
-    model->norms.count = 1;
+    model->norms.one_for_both = true;
     if (normed) model->norms.qk = MODEL_QK_NORMS_EACH;
     return STATUS_OK;
 }
@@ -139,7 +138,7 @@ static enum status read_gptj(struct json *document, struct model *model, struct 
     (void)document;
     (void)reterr;
     model->parallel = true;
-    model->norms.count = 1;
+    model->norms.one_for_both = true;
     model->matrices = 2;
     model->norms.biases = 1;
     model->vectors.mlp = model->mlp_width + model->width;
@@ -184,7 +183,7 @@ static enum status read_falcon(struct json *document, struct model *model, struc
                          (unsigned long long)model->kv_heads, (unsigned long long)model->heads);
     if (!parallel && !grouped) return STATUS_OK;
     model->parallel = true;
-    model->norms.count = norms;
+    model->norms.one_for_both = norms == 1;
     return STATUS_OK;
 }
 

@@ -46,6 +46,17 @@ static enum status scenario_say(struct arena *arena, const struct strbuf *text, 
     return mesh_build(&scenario.mesh, &machine, &mesh, &case_error);
 }
 
+static uint64_t fact_of(const struct model *model, const struct model_fact *fact)
+{
+    const char *at = (const char *)model + fact->at;
+    uint64_t number = 0;
+    if (fact->size_bytes == sizeof(bool)) return *(const bool *)at;
+    if (fact->size_bytes == sizeof(uint32_t)) return *(const uint32_t *)(const void *)at;
+    assert_int_equal(fact->size_bytes, sizeof number);
+    memcpy(&number, at, sizeof number);
+    return number;
+}
+
 static enum status model_say(struct arena *arena, const struct strbuf *text, struct strbuf *said)
 {
     struct json *document = NULL;
@@ -55,30 +66,12 @@ static enum status model_say(struct arena *arena, const struct strbuf *text, str
     enum status const status = model_read_config(arena, document, "damaged", &model, &case_error);
     json_free(document);
     if (status != STATUS_OK) return status;
-    const struct model_vectors *vectors = &model.vectors;
-    const struct model_experts *experts = &model.experts;
-    const struct model_mla *latent = &model.latent;
-    const uint64_t numbers[] = {
-        model.layers,         model.width,           model.mlp_width,
-        model.matrices,       model.heads,           model.kv_heads,
-        model.head_width,     model.value_width,     model.vocabulary,
-        model.tied,           vectors->qk,           vectors->v,
-        vectors->attention,   vectors->mlp,          vectors->head,
-        model.norms.count,    model.norms.behind,    model.norms.biases,
-        model.attends.window, model.mtp_modules,     model.positions.learned,
-        model.positions.most, experts->count,        experts->top_k,
-        experts->width,       experts->shared,       experts->dense_layers,
-        experts->groups,      experts->top_groups,   experts->router_biased,
-        experts->biased,      experts->shared_gated, latent->query_rank,
-        latent->kv_rank,      latent->plain,         latent->rope,
-    };
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        strbuf_add(said, " %llu", (unsigned long long)numbers[i]);
+    for (const struct model_fact *fact = model_facts; fact->name != NULL; fact++)
+        strbuf_add(said, " %s %llu", fact->name, (unsigned long long)fact_of(&model, fact));
+    strbuf_add(said, " most %llu", (unsigned long long)model.positions.most);
     for (uint64_t layer = 0; layer < model.layers && layer < 128; layer++)
         strbuf_add(said, " %d%d", model_layer_kind(&model, layer, UINT64_MAX).windowed,
                    model_layer_kind(&model, layer, UINT64_MAX).borrows);
-    if (model.norms.qk != MODEL_QK_NORMS_NONE) strbuf_add(said, " qk%d", (int)model.norms.qk);
-    if (model.parallel) strbuf_add(said, " parallel");
     return STATUS_OK;
 }
 

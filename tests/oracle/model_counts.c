@@ -57,6 +57,15 @@ static uint64_t expert_weights(const struct model *model)
     return expert_matrices(model) + biases;
 }
 
+/* A serial layer has two blocks, with a norm before each; side by side they are one block, with one
+ * norm before both or one for each. A norm may lie behind each block. */
+static uint64_t layer_norms(const struct model *model)
+{
+    uint64_t const blocks = model->parallel ? 1 : 2;
+    uint64_t const before = model->parallel && model->norms.one_for_both ? 1 : 2;
+    return before + (model->norms.behind ? blocks : 0);
+}
+
 /* Source of the formulas: the book, chapter 4, 4.2 (parameters of the MLP 3DF or 2DF, of attention
  * 2D(N+K)H, of the vocabulary DV) and 4.3.1 (E experts, of which k are active); norms have one
  * weight a channel. */
@@ -73,7 +82,7 @@ struct model_counts oracle_model_count(const struct model *model)
         counts.head = counts.head_matrix + model->vectors.head;
         counts.attention_layer = attention_weights(model);
         counts.norm_final = (1 + model->norms.biases) * model->width;
-        counts.norm_layer = (model->norms.count == 0 ? 2 : model->norms.count) * counts.norm_final;
+        counts.norm_layer = layer_norms(model) * counts.norm_final;
         counts.positions = model->positions.learned * model->width;
         counts.cache_columns = cache_columns(model);
         counts.attention_columns = model->heads * (model->head_width + model_value_width(model));

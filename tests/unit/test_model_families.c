@@ -282,42 +282,42 @@ static void attention_and_mlp_side_by_side_have_the_published_counts(void **stat
     static const struct {
         const char *config;
         uint64_t parameters;
-        uint64_t norms; /* 0: one for each half. */
+        bool one_for_both;
     } rows[] = {
         {"\"model_type\": \"cohere\", \"architectures\": [\"CohereForCausalLM\"], "
          "\"hidden_size\": 8192, \"intermediate_size\": 22528, \"num_attention_heads\": 64, "
          "\"num_key_value_heads\": 64, \"num_hidden_layers\": 40, \"vocab_size\": 256000, "
          "\"logit_scale\": 0.0625, \"use_qk_norm\": false, \"attention_bias\": false",
-         34980831232, 1},
+         34980831232, true},
         {"\"model_type\": \"cohere\", \"architectures\": [\"CohereForCausalLM\"], "
          "\"hidden_size\": 12288, \"intermediate_size\": 33792, \"num_attention_heads\": 96, "
          "\"num_key_value_heads\": 8, \"num_hidden_layers\": 64, \"vocab_size\": 256000, "
          "\"logit_scale\": 0.8333333333333334, \"use_qk_norm\": true",
-         103810674688, 1},
+         103810674688, true},
         {"\"model_type\": \"gpt_neox\", \"architectures\": [\"GPTNeoXForCausalLM\"], "
          "\"hidden_size\": 5120, \"intermediate_size\": 20480, \"num_attention_heads\": 40, "
          "\"num_hidden_layers\": 36, \"vocab_size\": 50688, \"hidden_act\": \"gelu\", "
          "\"rotary_pct\": 0.25, \"rotary_emb_base\": 10000, \"use_parallel_residual\": true",
-         11846072320, 0},
+         11846072320, false},
         {"\"model_type\": \"gptj\", \"architectures\": [\"GPTJForCausalLM\"], \"n_embd\": 4096, "
          "\"n_head\": 16, \"n_inner\": null, \"n_layer\": 28, \"n_positions\": 2048, "
          "\"rotary\": true, \"rotary_dim\": 64, \"activation_function\": \"gelu_new\", "
          "\"tie_word_embeddings\": false, \"vocab_size\": 50400",
-         6050882784, 1},
+         6050882784, true},
         {"\"model_type\": \"codegen\", \"architectures\": [\"CodeGenForCausalLM\"], "
          "\"n_embd\": 1024, \"n_ctx\": 2048, \"n_head\": 16, \"n_inner\": null, \"n_layer\": 20, "
          "\"n_positions\": 2048, \"rotary_dim\": 32, \"vocab_size\": 51200",
-         356712448, 1},
+         356712448, true},
         {"\"model_type\": \"phi\", \"architectures\": [\"PhiForCausalLM\"], \"hidden_size\": 2560, "
          "\"intermediate_size\": 10240, \"num_attention_heads\": 32, \"num_hidden_layers\": 32, "
          "\"partial_rotary_factor\": 0.4, \"qk_layernorm\": false, \"vocab_size\": 51200",
-         2779683840, 1},
+         2779683840, true},
         {"\"model_type\": \"falcon\", \"architectures\": [\"FalconForCausalLM\"], "
          "\"alibi\": false, \"bias\": false, \"hidden_size\": 4544, \"multi_query\": true, "
          "\"apply_residual_connection_post_layernorm\": false, \"num_attention_heads\": 71, "
          "\"new_decoder_architecture\": false, \"num_hidden_layers\": 32, "
          "\"parallel_attn\": true, \"vocab_size\": 65024",
-         6921720704, 1},
+         6921720704, true},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct json *document = NULL;
@@ -326,7 +326,7 @@ static void attention_and_mlp_side_by_side_have_the_published_counts(void **stat
         case_ok(json_read_text(case_arena, "text", text, strlen(text), &document, &case_error));
         case_ok(model_read_config(case_arena, document, "published", &model, &case_error));
         assert_int_equal(model_count(&model).total, rows[i].parameters);
-        assert_int_equal(model.norms.count, rows[i].norms);
+        assert_int_equal(model.norms.one_for_both, rows[i].one_for_both);
         assert_true(model.parallel);
     }
     struct model model;
@@ -334,7 +334,7 @@ static void attention_and_mlp_side_by_side_have_the_published_counts(void **stat
                         "\"use_parallel_residual\": false,",
                         &model, &case_error));
     assert_false(model.parallel);
-    assert_int_equal(model_of("gpt-neox-20b").norms.count, 0);
+    assert_false(model_of("gpt-neox-20b").norms.one_for_both);
     assert_true(model_of("gpt-neox-20b").parallel);
 }
 

@@ -14,13 +14,10 @@ enum blocks { SERIAL, PARALLEL, EXPERTS, BLOCKS };
 
 static void norms_behind_set(struct model *model, uint32_t kind)
 {
-    model->norms.count = 4;
     model->norms.behind = true;
     if (kind == EXPERTS)
         model->experts = (struct model_experts){.count = 8, .top_k = 2, .width = 4096};
-    if (kind != PARALLEL) return;
-    model->norms.count = 3; /* Two of them before. */
-    model->parallel = true;
+    model->parallel = kind == PARALLEL; /* With two norms before. */
 }
 
 static void formulas_and_programs_agree(void **state)

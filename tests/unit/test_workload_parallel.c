@@ -16,7 +16,7 @@
 static void parallel_set(struct model *model, uint32_t kind)
 {
     model->parallel = true;
-    model->norms.count = 1 + kind;
+    model->norms.one_for_both = kind == 0;
 }
 
 /* FSDP over X and tensor parallelism over Y. */
@@ -88,9 +88,8 @@ static void weights_are_those_of_a_serial_layer_less_a_norm(void **state)
     struct model model = case_llama_70b;
     struct model_counts const serial = model_count(&model);
     model.parallel = true;
-    model.norms.count = 2;
     assert_int_equal(model_count(&model).total, serial.total);
-    model.norms.count = 1;
+    model.norms.one_for_both = true;
     assert_int_equal(model_count(&model).total, serial.total - model.layers * model.width);
 }
 

@@ -19,7 +19,7 @@ static void qk_norms_set(struct model *model, uint32_t kind)
     if (kind == EXPERTS)
         model->experts = (struct model_experts){.count = 8, .top_k = 2, .width = 4096};
     if (kind != PARALLEL) return;
-    model->norms.count = 1;
+    model->norms.one_for_both = true;
     model->parallel = true;
 }
 

@@ -31,7 +31,7 @@ static tensor normed(struct graph *g, tensor x, const char *name, const char *te
 static void write(struct graph *g, const struct model *model)
 {
     const struct mlp_texts *mlp = &mlp_texts_dense;
-    bool const gated = model->matrices == 3, shares = model->norms.count == 1;
+    bool const gated = model->matrices == 3, shares = model->norms.one_for_both;
     tensor const x = graph_residual(g);
     tensor const in = graph_cast(g, normed(g, x, "norm", "In"), RECIPE_NORMED, "Cast In");
     struct mlp_hidden hidden = {.count = 0};

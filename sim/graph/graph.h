@@ -9,11 +9,11 @@
  *   steps.h     computes and collectives of a pass, in order
  *   live.h      from which step to which each value lies in memory
  *   count.h     sums over the steps, which rooflines are computed from
- *   extent.h    how large these become, in integers that do not wrap
+ *   overlap.h   products that run while collectives over tp travel
+ *   extent.h    how large numbers of these become, in integers that do not wrap
  *   list.h      the steps as equations of the book, with gathers of weights among them
  *
- * Each product but the last, which is text already, has a printed form (print.h), which `podsim
- * show graph` writes.
+ * `podsim show graph` writes the products from shard.h to count.h (print.h).
  *
  * A block (block.h, workloads/blocks) writes tensors and ops (write.h). A kind of op (op.h,
  * workloads/ops) states what an op asks of a chip, what it reads and what it moves.

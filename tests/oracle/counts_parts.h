@@ -1,6 +1,6 @@
 /*
  * counts_parts.h: what the oracle's formulas are written in, for counts*.c. Frozen, as oracle.h
- * says: never extended.
+ * says.
  */
 #ifndef TESTS_ORACLE_COUNTS_PARTS_H
 #define TESTS_ORACLE_COUNTS_PARTS_H

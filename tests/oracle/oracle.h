@@ -1,9 +1,8 @@
 /*
  * oracle.h: a step's counts by closed formulas alone, as workload_count() had them before a layer's
- * came from its graph: the independent second count. Frozen for the features of that day: counts*.c
- * are never extended; a feature that they do not know is held by properties and by the program.
- * How many of a rank's experts are asked for they take from the routing, and are no second count of
- * it (docs/testing.md).
+ * came from its graph: the independent second count. Frozen for the features of that day: a feature
+ * that the formulas do not know is held by properties and by the program. docs/testing.md lists
+ * what they have said differently since.
  */
 #ifndef TESTS_ORACLE_ORACLE_H
 #define TESTS_ORACLE_ORACLE_H

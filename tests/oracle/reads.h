@@ -1,7 +1,7 @@
 /*
  * reads.h: what each op of a training step reads and writes, by its name: the arrays between ops,
  * whatever their sharding, so that a collective reads and writes the same one. An account that
- * knows no graph, to hold needs against. Frozen, as oracle.h says: never extended.
+ * knows no graph, to hold needs against. Frozen, as oracle.h says.
  *
  * "x" is the activation between slots, "dx" its gradient; "W" are weights, "dW" their gradients.
  * What is saved of a block's input is "attention.X", "mlp.X"; behind them stands what remat has to

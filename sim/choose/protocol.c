@@ -149,12 +149,11 @@ static int64_t path_ps(const struct machine *machine, const struct group *group,
     return spans ? level_way_ps(level, level_meeting_tier(level, from, to)) : 0;
 }
 
-/* NCCL counts whole MB/s of a cable. */
+/* NCCL counts whole MB/s. */
 uint64_t protocol_level_mb_per_s(const struct machine *machine, uint32_t level)
 {
     if (level >= machine->level_count) return 0;
-    const struct level_tier *tier = &machine->level[level].tier[0];
-    return tier->cable_bytes_per_s / 1000000 * tier->cable_count;
+    return level_bundle_bytes_per_s(&machine->level[level].tier[0]) / 1000000;
 }
 
 /* What NCCL calls the bandwidth of a ring: a GPU's NVLink, or all NICs of a node's members. */

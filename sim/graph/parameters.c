@@ -126,7 +126,7 @@ static void cache_count(const struct graph_terms *terms, const struct model *mod
         if (graph.tensor[t].role == GRAPH_CACHE)
             counts->cache_columns += graph_elements(&graph, &graph.tensor[t].at, 0);
     counts->attention_columns = counts->decode_columns = attention_columns(&graph);
-    if (model->latent.kv_rank == 0) return;
+    if (!model_has_mla(model)) return;
     serves.cache.begins = false;
     block_write_layer(&serves, model, &graph);
     counts->decode_columns = attention_columns(&graph);

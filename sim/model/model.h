@@ -151,6 +151,11 @@ static inline bool model_has_experts(const struct model *model)
     return model->experts.count != 0;
 }
 
+static inline bool model_has_mla(const struct model *model)
+{
+    return model->latent.kv_rank != 0;
+}
+
 /* Layers that have one MLP. */
 static inline uint64_t model_dense_layers(const struct model *model)
 {

@@ -19,6 +19,19 @@ static enum status read_qwen3(struct json *document, struct model *model, struct
     return STATUS_OK;
 }
 
+/* Each product of an MLP without a gate has biases. */
+static void bias_mlp(struct model *model)
+{
+    model->vectors.mlp = model->mlp_width + model->width;
+}
+
+/* So have Q, K, V and O. */
+static void bias_attention(struct model *model)
+{
+    model->vectors.qk = model->vectors.v = 1;
+    model->vectors.attention = model->width;
+}
+
 /* Q, K and V have biases, O has none. */
 static enum status read_qwen2(struct json *document, struct model *model, struct error *reterr)
 {
@@ -43,9 +56,8 @@ static enum status read_starcoder2(struct json *document, struct model *model, s
     model->matrices = 2;
     model->norms.biases = 1;
     if (!biased) return STATUS_OK;
-    STATUS_TRY(read_qwen2(document, model, reterr));
-    model->vectors.attention = model->width;
-    model->vectors.mlp = model->mlp_width + model->width;
+    bias_attention(model);
+    bias_mlp(model);
     return STATUS_OK;
 }
 
@@ -57,9 +69,8 @@ static enum status read_gpt2(struct json *document, struct model *model, struct 
         model_need_count(document, "n_positions", UINT32_MAX, &model->positions.learned, reterr));
     model->matrices = 2;
     model->norms.biases = 1;
-    model->vectors.qk = model->vectors.v = 1;
-    model->vectors.attention = model->width;
-    model->vectors.mlp = model->mlp_width + model->width;
+    bias_attention(model);
+    bias_mlp(model);
     return STATUS_OK;
 }
 
@@ -126,9 +137,8 @@ static enum status read_gpt_neox(struct json *document, struct model *model, str
     model->parallel = parallel;
     model->matrices = 2;
     model->norms.biases = 1;
-    model->vectors.mlp = model->mlp_width + model->width;
-    if (biased) STATUS_TRY(read_qwen2(document, model, reterr));
-    if (biased) model->vectors.attention = model->width;
+    bias_mlp(model);
+    if (biased) bias_attention(model);
     return STATUS_OK;
 }
 
@@ -141,7 +151,7 @@ static enum status read_gptj(struct json *document, struct model *model, struct 
     model->norms.one_for_both = true;
     model->matrices = 2;
     model->norms.biases = 1;
-    model->vectors.mlp = model->mlp_width + model->width;
+    bias_mlp(model);
     model->vectors.head = model->vocabulary;
     return STATUS_OK;
 }

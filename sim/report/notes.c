@@ -267,8 +267,8 @@ static void note_copies(struct arena *arena, const struct report_input *input, s
                   "each of %s computes %s: %.2f%% of the executed FLOP repeat the work "
                   "of another rank",
                   ranks.text,
-                  model->latent.kv_rank > 0 ? "the latents of all tokens of a data rank"
-                                            : "products of which none has a part of its own",
+                  model_has_mla(model) ? "the latents of all tokens of a data rank"
+                                       : "products of which none has a part of its own",
                   share);
 }
 

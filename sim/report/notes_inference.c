@@ -203,7 +203,7 @@ static uint64_t heads_padded(const struct report_input *input)
     const struct model *model = &input->workload->model;
     uint32_t const tp = input->mesh->axis[MESH_TP].size;
     struct ranks_heads const heads = ranks_heads_of(model, tp);
-    return model->latent.kv_rank != 0 ? 0 : heads.kv * tp / heads.kv_holders - model->kv_heads;
+    return model_has_mla(model) ? 0 : heads.kv * tp / heads.kv_holders - model->kv_heads;
 }
 
 /* The formula has the cache read by decodes alone, and evenly by all chips. */
@@ -243,7 +243,7 @@ static void cache_note(struct arena *arena, const struct report_input *input,
 static void prompts_note(struct arena *arena, const struct report_input *input, struct notes *notes)
 {
     const struct workload_heads *heads = &input->roofline->counts.heads;
-    bool const latents = input->workload->model.latent.kv_rank != 0;
+    bool const latents = model_has_mla(&input->workload->model);
     if (heads->spread_passes > 0)
         notes_add(arena, notes,
                   "prompts of %s attend to cached rows of earlier tokens, or to those of another "

@@ -166,7 +166,7 @@ static struct attention_cost attention_cost(const struct ranks *ranks)
         [INFERENCE_DECODES] = of.decode_columns,
         [INFERENCE_PROMPTS] = absorbs ? of.decode_columns : of.attention_columns};
     /* Each rank of tp has a part of the heads and of their keys, but all of the latents. */
-    uint32_t const shared = model->latent.kv_rank == 0 ? 1 : ranks->tp;
+    uint32_t const shared = model_has_mla(model) ? ranks->tp : 1;
     uint64_t const row_bytes = format_bytes(plan_of(ranks)->cache, of.cache_columns);
     cost.row =
         (units_wide)row_bytes * shared * chip->math_flop_per_s[ranks->plan->formats.activations];
@@ -283,7 +283,7 @@ static void kinds_build(struct ranks *ranks)
     bool const prompts = of->part[INFERENCE_PROMPTS].all > 0;
     bool const decodes = of->part[INFERENCE_DECODES].all > 0;
     bool const first = plan_of(ranks)->prompts.cached == 0 && of->pass.index == 0;
-    bool const latents = ranks->plan->model.latent.kv_rank != 0;
+    bool const latents = ranks_has_mla(ranks);
     of->prompts_in_parts = ranks->cp > 1 && prompts;
     of->has_decodes = ranks->cp > 1 && decodes;
     of->prompts_stay = prompts && first && of->batch_ways * of->sequence_ways > 1 &&

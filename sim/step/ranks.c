@@ -125,7 +125,7 @@ struct ranks_heads ranks_heads_of(const struct model *model, uint32_t tp)
 
 uint32_t ranks_key_holders(const struct model *model, uint32_t tp)
 {
-    return model->latent.kv_rank != 0 ? tp : ranks_heads_of(model, tp).kv_holders;
+    return model_has_mla(model) ? tp : ranks_heads_of(model, tp).kv_holders;
 }
 
 struct ranks_widths ranks_widths_of(const struct model *model, uint32_t tp)

@@ -195,7 +195,7 @@ static inline bool ranks_has_ulysses(const struct ranks *ranks)
 
 static inline bool ranks_has_mla(const struct ranks *ranks)
 {
-    return ranks->plan->model.latent.kv_rank != 0;
+    return model_has_mla(&ranks->plan->model);
 }
 
 /* Whether scores lie in HBM. */

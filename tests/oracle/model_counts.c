@@ -32,15 +32,14 @@ static uint64_t mla_matrices(const struct model *model)
  * 2.1.2 and 2.1.3). */
 static uint64_t cache_columns(const struct model *model)
 {
-    return model->latent.kv_rank != 0
-               ? model->latent.kv_rank + model->latent.rope
-               : model->kv_heads * (model->head_width + model_value_width(model));
+    return model_has_mla(model) ? model->latent.kv_rank + model->latent.rope
+                                : model->kv_heads * (model->head_width + model_value_width(model));
 }
 
 static uint64_t attention_weights(const struct model *model)
 {
     uint64_t const matrices =
-        model->latent.kv_rank != 0 ? mla_matrices(model) : 2 * model->width * qk_columns(model);
+        model_has_mla(model) ? mla_matrices(model) : 2 * model->width * qk_columns(model);
     return matrices + oracle_attention_vectors(model);
 }
 
@@ -87,9 +86,8 @@ struct model_counts oracle_model_count(const struct model *model)
         counts.cache_columns = cache_columns(model);
         counts.attention_columns = model->heads * (model->head_width + model_value_width(model));
         counts.decode_columns =
-            model->latent.kv_rank == 0
-                ? counts.attention_columns
-                : model->heads * (2 * model->latent.kv_rank + model->latent.rope);
+            model_has_mla(model) ? model->heads * (2 * model->latent.kv_rank + model->latent.rope)
+                                 : counts.attention_columns;
     }
     if (model_has_experts(model)) {
         counts.router_layer = experts->count * (model->width + experts->router_biased);

@@ -150,7 +150,7 @@ static inline void traffics_near(const char *name, const struct workload_case *m
  * nothing. */
 static inline bool oracle_knows(const struct model *model)
 {
-    bool const direct = model->latent.kv_rank != 0 && model->latent.query_rank == 0;
+    bool const direct = model_has_mla(model) && model->latent.query_rank == 0;
     bool const norms = model->norms.behind || model->norms.qk != MODEL_QK_NORMS_NONE;
     return !model->parallel && !norms && !direct && !model->experts.shared_gated;
 }

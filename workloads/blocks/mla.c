@@ -23,7 +23,7 @@
 static bool applies(const struct graph_terms *terms, const struct model *model)
 {
     (void)terms;
-    return model->latent.kv_rank != 0;
+    return model_has_mla(model);
 }
 
 /* A rank has Q of its own heads. */

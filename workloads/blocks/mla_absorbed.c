@@ -23,7 +23,7 @@
 
 static bool applies(const struct graph_terms *terms, const struct model *model)
 {
-    return model->latent.kv_rank != 0 && terms->cache.is_there && !terms->cache.begins;
+    return model_has_mla(model) && terms->cache.is_there && !terms->cache.begins;
 }
 
 static const struct cached_texts texts = {

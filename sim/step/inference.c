@@ -146,8 +146,8 @@ static struct graph_served served_at(const struct ranks *ranks, enum inference_p
     return inference_served(ranks, attended_at(ranks, part, n), window);
 }
 
-/* What attention of a layer takes on the ranks of tp together, in units of a second over the chip's
- * rates of math and HBM: so these are whole numbers. */
+/* What attention of a layer takes on ranks of tp that have all heads together, in units of a second
+ * over the chip's rates of math and HBM: so these are whole numbers. */
 struct attention_cost {
     units_wide row;                    /* A row of the cache that is read. */
     units_wide score[INFERENCE_PARTS]; /* A query and a key, of all heads. */
@@ -165,13 +165,12 @@ static struct attention_cost attention_cost(const struct ranks *ranks)
     uint64_t const columns[INFERENCE_PARTS] = {
         [INFERENCE_DECODES] = of.decode_columns,
         [INFERENCE_PROMPTS] = absorbs ? of.decode_columns : of.attention_columns};
-    /* Each rank of tp has a part of the heads and of their keys, but all of the latents. */
-    uint32_t const shared = model_has_mla(model) ? ranks->tp : 1;
-    uint64_t const row_bytes = format_bytes(plan_of(ranks)->cache, of.cache_columns);
-    cost.row =
-        (units_wide)row_bytes * shared * chip->math_flop_per_s[ranks->plan->formats.activations];
+    uint64_t const row_bytes =
+        format_bytes(plan_of(ranks)->cache, of.cache_columns) * inference_row_readers(ranks);
+    cost.row = (units_wide)row_bytes * chip->math_flop_per_s[ranks->plan->formats.activations];
     for (uint32_t p = 0; p < INFERENCE_PARTS; p++)
-        cost.score[p] = (units_wide)2 * columns[p] * chip->hbm_bytes_per_s;
+        cost.score[p] = (units_wide)2 * columns[p] * chip->hbm_bytes_per_s *
+                        inference_attending_ways(ranks, (enum inference_part)p);
     return cost;
 }
 

@@ -140,6 +140,43 @@ static void the_rank_that_attends_longest_has_its_own_sequences(void **state)
     }
 }
 
+/* The same on 16 ranks of tp with 8 heads of keys, two to a head. Where both keep it, each reads
+ * 100,010 rows of its head, 51 MB, in 18.5 us; of 2 of 32 heads a prompt of 3,500 tokens takes 13.7
+ * us and one of 4,500 takes 22.6. Where each keeps a half, it reads 25.6 MB in 9.3 us, and a prompt
+ * of 2,500 takes 7.0 us. */
+static void ranks_with_the_same_keys_read_them_each(void **state)
+{
+    static const struct {
+        enum inference_sharding sharding;
+        uint64_t prompt;
+        uint64_t read; /* Rows of decodes on the rank that counts. */
+    } cases[] = {{INFERENCE_REPLICATED, 3500, 100000},
+                 {INFERENCE_REPLICATED, 4500, 10},
+                 {INFERENCE_AUTO, 2500, 50000},
+                 {INFERENCE_AUTO, 3500, 5}};
+    static const uint64_t contexts[] = {10, 100000};
+    static const char *const parts[MESH_ROLE_COUNT] = {[MESH_DP] = "x", [MESH_TP] = "y z"};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint64_t const prompts[] = {cases[i].prompt, 10};
+        struct workload_case made;
+        struct ranks ranks;
+        struct model model;
+        case_ok(model_read_name_or_path(case_arena, "llama-3-8b", NULL, "", &model, &case_error));
+        assert_int_equal(case_build_roles(&made, &model, "2x4x4", parts), STATUS_OK);
+        made.plan.attention.context = WORKLOAD_CONTEXT_ALL_GATHER;
+        made.plan.attention.mask = WORKLOAD_ATTENTION_CAUSAL;
+        made.plan.kind = WORKLOAD_MIXED;
+        made.plan.inference =
+            (struct inference_plan){.ways = {.sharding = cases[i].sharding},
+                                    .decodes = {2, lengths_given(contexts, 2), 1},
+                                    .prompts = {2, lengths_given(prompts, 2), 0, 0}};
+        case_ok(ranks_make(&made.plan, &made.machine, &made.mesh, &ranks, &case_error));
+        assert_int_equal(ranks.inference.served[INFERENCE_DECODES][0].read, cases[i].read);
+        case_free(&made);
+    }
+}
+
 /* QKV of 8 tokens on one GPU: 6,144 columns of 4,096 weights, and 8 rows of 4,096, which a norm has
  * narrowed where it writes them. Numbers in
  * another format than those that are multiplied take a FLOP each. */
@@ -183,6 +220,7 @@ int main(void)
         cmocka_unit_test(positions_are_looked_up_row_by_row),
         cmocka_unit_test(prompts_fill_cores_if_they_are_long),
         cmocka_unit_test(the_rank_that_attends_longest_has_its_own_sequences),
+        cmocka_unit_test(ranks_with_the_same_keys_read_them_each),
         cmocka_unit_test(numbers_are_widened_or_narrowed_for_a_product),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);

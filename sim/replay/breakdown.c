@@ -110,6 +110,19 @@ void breakdown_until(struct replay *replay, uint32_t chip, int64_t now_ps)
     }
 }
 
+void breakdown_pass_add(struct role_table *role, const struct need_cache *needs, int64_t counted_ps,
+                        int64_t begin_ps, int64_t end_ps)
+{
+    role->pass_ps[needs->pass] += counted_ps;
+    role->pass_until_ps += counted_ps;
+    /* Both passes of a pair are under way as long as it is. */
+    uint32_t const last = needs->pass + (needs->pass > 0 && needs->phase == PROGRAM_PHASE_PAIR);
+    for (uint32_t pass = needs->pass; pass <= last; pass++) {
+        if (role->pass_end_ps[pass] == 0) role->pass_begin_ps[pass] = begin_ps;
+        role->pass_end_ps[pass] = end_ps;
+    }
+}
+
 void breakdown_pass(struct replay *replay, const struct need_cache *needs, uint32_t chip,
                     int64_t begin_ps, int64_t end_ps)
 {
@@ -121,14 +134,9 @@ void breakdown_pass(struct replay *replay, const struct need_cache *needs, uint3
             &replay->accounts.breakdowns[account_row(replay, phase, chip)];
         until_ps += breakdown->compute_ps + breakdown->exposed_ps;
     }
-    role->pass_ps[needs->pass] += until_ps - role->pass_until_ps;
-    role->pass_until_ps = until_ps;
-    /* Both passes of a pair are under way as long as it is. */
-    uint32_t const last = needs->pass + (needs->pass > 0 && needs->phase == PROGRAM_PHASE_PAIR);
-    for (uint32_t pass = needs->pass; pass <= last; pass++) {
-        if (role->pass_end_ps[pass] == 0) role->pass_begin_ps[pass] = begin_ps;
-        role->pass_end_ps[pass] = end_ps;
-    }
+    int64_t const counted_ps = until_ps - role->pass_until_ps;
+    if (replay->recurrence.keeps) recur_pass(replay, chip, counted_ps, begin_ps, end_ps);
+    breakdown_pass_add(role, needs, counted_ps, begin_ps, end_ps);
 }
 
 void breakdown_class(struct replay *replay, const struct program_op *op, uint32_t chip,

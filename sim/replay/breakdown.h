@@ -68,6 +68,7 @@ struct tally {
     /* Of collectives (flight.h), a chip's by itself: simulated once for all that are alike, and by
      * that posted; of these landed; all of whose messages were simulated. */
     uint64_t recorded, posted, landed, simulated;
+    uint64_t flown;        /* Events of collectives that have flown. */
     uint64_t recurred;     /* Events that were not simulated one by one (recur.h). */
     uint32_t prefix_chips; /* Chips of the early fold that the run continued; 0: none. */
     int64_t prefix_ps;     /* Instant at which the run continued the early fold. */
@@ -84,6 +85,9 @@ void breakdown_class(struct replay *replay, const struct program_op *op, uint32_
 /* An op of compute before the update ends. */
 void breakdown_pass(struct replay *replay, const struct need_cache *needs, uint32_t chip,
                     int64_t begin_ps, int64_t end_ps);
+/* The same, of an op for which `counted_ps` more count. */
+void breakdown_pass_add(struct role_table *role, const struct need_cache *needs, int64_t counted_ps,
+                        int64_t begin_ps, int64_t end_ps);
 /* Reserves the curve of a role: room for the effects of all ops of the step and for the start.
  * Pages that are never written cost nothing. */
 enum status breakdown_curve_build(struct arena *arena, const struct program *program,

@@ -82,7 +82,7 @@ static inline void event_handle(struct replay *replay, int64_t now_ps, uint64_t 
 static APART void event_keep(struct replay *replay, int64_t now_ps, uint64_t key,
                              const uint32_t *chips, uint32_t count)
 {
-    recur_event(replay, now_ps, key);
+    recur_event(replay, now_ps, key, chips, count);
     event_handle(replay, now_ps, key, chips, count);
 }
 

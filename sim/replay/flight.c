@@ -161,7 +161,7 @@ static const struct flight_log *log_of(struct replay *replay, uint32_t stream, u
 static const struct flight_log *log_to_fly(struct replay *replay, uint32_t stream, uint32_t chip,
                                            int64_t now_ps)
 {
-    if (replay->lanes.flights == NULL || replay->recurrence.keeps) return NULL;
+    if (replay->lanes.flights == NULL) return NULL;
     const struct stream_state *state = stream_at(replay, stream, chip);
     uint32_t const computed = stream_at(replay, PROGRAM_COMPUTE, chip)->done;
     const struct flight_log *log = log_of(replay, stream, chip);
@@ -201,15 +201,31 @@ static void flight_leave(struct replay *replay, uint32_t stream, uint32_t chip)
     replay->lanes.flights->of_chip[chip] &= ~(1u << stream);
 }
 
+uint64_t flight_digest(const struct flight_log *log, int64_t begin_ps, uint32_t epoch,
+                       uint32_t chip)
+{
+    uint64_t digest = 0;
+    for (uint32_t i = 0; i < log->message_count; i++)
+        digest += digest_record(begin_ps + log->landed_at[i].at_ps,
+                                key_in_epoch(log->landed_at[i].key, epoch), chip);
+    return digest;
+}
+
 /* What its messages add to the digest. Further steps have none. */
-static void digest_close(struct replay *replay, const struct flight *flight, uint32_t epoch,
+static void digest_close(struct replay *replay, const struct flight *flight, uint32_t stream,
                          uint32_t chip)
 {
+    uint32_t const epoch = stream_at(replay, stream, chip)->epoch;
     const struct flight_log *log = flight->log;
     if (replay->steps.max != 0) return;
+    if (replay->recurrence.keeps) recur_flight(replay, log, flight->begin_ps, stream, chip);
+    if (replay->spread == NULL) {
+        replay->tally.digest += flight_digest(log, flight->begin_ps, epoch, chip);
+        return;
+    }
     for (uint32_t i = 0; i < log->message_count; i++)
-        digest_add(replay, flight->begin_ps + log->landed_at[i].at_ps,
-                   key_in_epoch(log->landed_at[i].key, epoch), chip);
+        prefix_digest_add(replay, flight->begin_ps + log->landed_at[i].at_ps,
+                          key_in_epoch(log->landed_at[i].key, epoch), chip);
 }
 
 static void links_close(struct replay *replay, const struct flight *flight)
@@ -240,7 +256,7 @@ static void flight_close(struct replay *replay, uint32_t stream, uint32_t chip)
     const struct plan_table *plan = &replay->lanes.plans[*running_at(replay, stream, chip)];
     struct stream_state *state = stream_at(replay, stream, chip);
     serve(replay, flight, chip, log->landed_count, log->left_count);
-    digest_close(replay, flight, state->epoch, chip);
+    digest_close(replay, flight, stream, chip);
     links_close(replay, flight);
     for (uint32_t i = 0; i < plan->lane_count; i++) {
         struct lane_state *lane = &plan->lane[i].states[chip];
@@ -249,6 +265,7 @@ static void flight_close(struct replay *replay, uint32_t stream, uint32_t chip)
         lane->free_ps = lane->sends > 0 ? flight->begin_ps + lane->free_ps : free_ps;
     }
     replay->tally.transfers += log->transfers;
+    replay->tally.flown += log->event_count;
     engine_count(replay->engine, (int64_t)log->event_count);
     state->lanes_left = 0;
     state->phase = STREAM_ENDS;
@@ -299,6 +316,7 @@ static void flight_land(struct replay *replay, uint32_t stream, uint32_t chip)
     struct flight_servers saved;
     struct engine *engine = replay->engine;
     int64_t const begin_ps = flight->begin_ps;
+    if (replay->recurrence.keeps) recur_land(replay, flights->order.key, stream);
     serve_until_now(replay, stream, chip);
     flight->void_ps = begin_ps + flight->log->length_ps;
     flight_leave(replay, stream, chip);

@@ -2,11 +2,12 @@
 #include "sim/replay/recur_search.h"
 #include "sim/replay/state.h"
 
-/* The least that all chips have of a stream. */
-static uint32_t least_count(struct replay *replay, uint32_t stream, bool begun)
+/* The least that all chips of a role have of a stream. */
+static uint32_t least_count(struct replay *replay, uint32_t role, uint32_t stream, bool begun)
 {
     uint32_t least = UINT32_MAX;
     for (uint32_t chip = 0; chip < replay->chip_count; chip++) {
+        if (replay->chips[chip].role != role) continue;
         const struct stream_state *state = stream_at(replay, stream, chip);
         uint32_t const count = begun ? state->begun : state->done;
         least = count < least ? count : least;
@@ -14,63 +15,100 @@ static uint32_t least_count(struct replay *replay, uint32_t stream, bool begun)
     return least;
 }
 
-/* Whether an op asks for as many parts more as a period has, than one a period before. What has
- * been met by all chips is met in both. */
-static bool needs_move(struct replay *replay, const struct need_cache *before,
+/* Whether an op asks for as many parts and messages more as a period has, than one a period before.
+ * What has been met by all chips is met in both. */
+static bool needs_move(struct replay *replay, uint32_t role, const struct need_cache *before,
                        const struct need_cache *after)
 {
-    const struct recur *recur = replay->recurrence.search;
+    const struct recur_role *own = &replay->recurrence.search->roles[role];
     for (uint32_t i = 0; i < after->op->need_count; i++) {
         const struct program_need *need = &after->op->need[i];
-        if (after->count[i] - before->count[i] == recur->parts[need->stream]) continue;
+        if (after->count[i] - before->count[i] == own->parts[need->stream]) continue;
         uint64_t const most =
             (after->count[i] > before->count[i] ? after->count[i] : before->count[i]) +
             (uint64_t)after->op->parts * after->per_part[i];
-        if (most > least_count(replay, need->stream, need->begun)) return false;
+        if (most > least_count(replay, role, need->stream, need->begun)) return false;
     }
+    if (after->op->kind == PROGRAM_OP_RECEIVE &&
+        after->arrivals - before->arrivals != own->came[after->op->stream])
+        return false;
     return after->operand_parts == 0 ||
-           after->operand_first - before->operand_first == recur->parts[PROGRAM_COMPUTE];
+           after->operand_first - before->operand_first == own->parts[PROGRAM_COMPUTE];
 }
 
-/* Whether a slot is like the one a period before. */
-static bool slot_again(struct replay *replay, uint32_t slot)
+/* Whether a slot has the template and the phase of the one a period before. */
+static bool template_again(const struct role_table *table, uint32_t slots, uint32_t slot)
 {
-    const struct role_table *role = &replay->roles[0];
-    uint32_t const earlier = slot - replay->recurrence.search->slots;
-    uint32_t const template = role->slot_template[slot];
-    if (template != role->slot_template[earlier]) return false;
-    const struct program_block *of[] = {program_slot_block(role->role, earlier),
-                                        program_slot_block(role->role, slot)};
-    if (of[0]->phase != of[1]->phase) return false;
-    for (uint32_t stream = 0; stream < replay->stream_count; stream++) {
-        uint32_t const count =
-            replay->streams.ops[template * PROGRAM_STREAMS_MAX + stream].op_count;
-        for (uint32_t position = 0; position < count; position++) {
+    return table->slot_template[slot] == table->slot_template[slot - slots] &&
+           program_slot_block(table->role, slot)->phase ==
+               program_slot_block(table->role, slot - slots)->phase;
+}
+
+/* Whether the ops of such a slot also ask for what those a period before asked for. */
+static bool slot_again(struct replay *replay, uint32_t role, uint32_t slot)
+{
+    const struct role_table *table = &replay->roles[role];
+    uint32_t const earlier = slot - replay->recurrence.search->roles[role].slots;
+    const struct stream_ops *ops =
+        &replay->streams.ops[table->slot_template[slot] * PROGRAM_STREAMS_MAX];
+    for (uint32_t stream = 0; stream < replay->stream_count; stream++)
+        for (uint32_t position = 0; position < ops[stream].op_count; position++) {
             struct need_cache before, after;
             struct stream_state at = {.slot = earlier, .position = (uint16_t)position};
-            streams_needs_fill(replay, role, stream, &at, &before);
+            streams_needs_fill(replay, table, stream, &at, &before);
             at.slot = slot;
-            streams_needs_fill(replay, role, stream, &at, &after);
-            if (!needs_move(replay, &before, &after)) return false;
+            streams_needs_fill(replay, table, stream, &at, &after);
+            if (!needs_move(replay, role, &before, &after)) return false;
         }
-    }
     return true;
 }
 
-/* How many more periods the slots ahead are like those behind. */
-static uint64_t slots_ahead(struct replay *replay)
+/* The slots at which streams of a role that go on are: the first and the last. */
+struct slot_range {
+    uint32_t least, most;
+};
+
+static struct slot_range slots_of(struct replay *replay, uint32_t role)
 {
-    const struct recur *recur = replay->recurrence.search;
-    uint32_t least = UINT32_MAX, most = 0;
+    const struct recur_role *own = &replay->recurrence.search->roles[role];
+    struct slot_range range = {UINT32_MAX, 0};
     for (uint32_t stream = 0; stream < replay->stream_count; stream++)
-        for (uint32_t chip = 0; chip < replay->chip_count && recur->parts[stream] > 0; chip++) {
+        for (uint32_t chip = 0; chip < replay->chip_count && own->parts[stream] > 0; chip++) {
             uint32_t const slot = stream_at(replay, stream, chip)->slot;
-            least = slot < least ? slot : least;
-            most = slot > most ? slot : most;
+            if (replay->chips[chip].role != role) continue;
+            range.least = slot < range.least ? slot : range.least;
+            range.most = slot > range.most ? slot : range.most;
         }
-    uint32_t like = least;
-    while (like + 1 < replay->roles[0].role->slot_count && slot_again(replay, like + 1)) like++;
-    return like <= most ? 0 : (like - most) / recur->slots;
+    return range;
+}
+
+/* How many more periods, `most` at most, the slots ahead of a role are like those behind: in their
+ * templates, or also in their needs. */
+static uint64_t role_slots_ahead(struct replay *replay, uint32_t role, bool needs, uint64_t most)
+{
+    const struct role_table *table = &replay->roles[role];
+    const struct recur_role *own = &replay->recurrence.search->roles[role];
+    if (!own->found || own->slots == 0) return most;
+    struct slot_range const range = slots_of(replay, role);
+    uint64_t const last = range.most + most * own->slots;
+    uint32_t like = range.least;
+    while (
+        like < last && like + 1 < table->role->slot_count &&
+        (needs ? slot_again(replay, role, like + 1) : template_again(table, own->slots, like + 1)))
+        like++;
+    return like <= range.most ? 0 : (like - range.most) / own->slots;
+}
+
+/* 0 where that is below `worth`. Templates are looked at first, which costs little. */
+static uint64_t slots_ahead(struct replay *replay, uint64_t worth)
+{
+    uint64_t ahead = UINT32_MAX;
+    for (uint32_t pass = 0; pass < 2; pass++)
+        for (uint32_t role = 0; role < replay->program->role_count; role++) {
+            ahead = role_slots_ahead(replay, role, pass == 1, ahead);
+            if (ahead < worth) return 0;
+        }
+    return ahead;
 }
 
 /* Periods until a count that grows by `parts` in each comes to what somebody waits for. */
@@ -86,7 +124,7 @@ static uint64_t waiters_ahead(struct replay *replay, uint32_t stream, uint32_t c
     struct recur_state *image = &replay->recurrence.search->state;
     const struct stream_state *states = replay->streams.states, *then;
     const struct stream_state *state = &states[(uint64_t)stream * replay->chip_count + chip];
-    uint32_t const parts = replay->recurrence.search->parts[stream];
+    uint32_t const parts = recur_role_of(replay, chip)->parts[stream];
     uint64_t least = UINT64_MAX;
     for (uint32_t bits = state->waiters; bits != 0; bits &= bits - 1) {
         uint64_t const waiter = (uint64_t)__builtin_ctz(bits) * replay->chip_count + chip;
@@ -104,34 +142,34 @@ static uint64_t waiters_ahead(struct replay *replay, uint32_t stream, uint32_t c
 /* How many more periods no stream that waits where it was can go on. */
 static uint64_t waits_ahead(struct replay *replay)
 {
-    const struct recur *recur = replay->recurrence.search;
     uint64_t least = UINT64_MAX;
     for (uint32_t stream = 0; stream < replay->stream_count; stream++)
         for (uint32_t chip = 0; chip < replay->chip_count; chip++) {
+            const struct recur_role *role = recur_role_of(replay, chip);
             const struct stream_state *state = stream_at(replay, stream, chip);
             uint64_t most = waiters_ahead(replay, stream, chip);
             least = most < least ? most : least;
-            if (recur->parts[stream] > 0 || state->phase == STREAM_FINISHED) continue;
+            if (role->parts[stream] > 0 || state->phase == STREAM_FINISHED) continue;
             if (state->phase != STREAM_WAITS) return 0;
             const struct need_cache *needs = streams_needs(replay, stream, chip);
             for (uint32_t i = 0; i < needs->op->need_count; i++) {
                 const struct program_need *need = &needs->op->need[i];
                 const struct stream_state *other = stream_at(replay, need->stream, chip);
                 most = periods_until(need->begun ? other->begun : other->done, needs->count[i],
-                                     recur->parts[need->stream]);
+                                     role->parts[need->stream]);
                 least = most < least ? most : least;
             }
         }
     return least;
 }
 
-/* What the ops of a period's slots give back of a kind of memory. */
-static int64_t given_bytes(const struct replay *replay, enum program_memory memory)
+/* What the ops of a period's slots give back of a kind of memory on a chip. */
+static int64_t given_bytes(struct replay *replay, uint32_t chip, enum program_memory memory)
 {
-    const struct role_table *role = &replay->roles[0];
-    uint32_t const end = replay->streams.states->slot, slots = replay->recurrence.search->slots;
+    const struct role_table *role = role_at(replay, chip);
+    uint32_t const end = stream_at(replay, PROGRAM_COMPUTE, chip)->slot;
     int64_t sum = 0;
-    for (uint32_t slot = end - slots; slot < end; slot++) {
+    for (uint32_t slot = end - recur_role_of(replay, chip)->slots; slot < end; slot++) {
         const struct program_template *template =
             &replay->program->templates[role->slot_template[slot]];
         for (uint32_t i = 0; i < template->op_count; i++)
@@ -151,12 +189,15 @@ static uint64_t memory_ahead(struct replay *replay)
     const struct memory_state *now = replay->accounts.memories, *then;
     uint64_t least = UINT64_MAX;
     for (enum program_memory k = 0; k < PROGRAM_MEMORY_COUNT; k++) {
-        int64_t const given = given_bytes(replay, k);
+        int64_t given = -1;
+        uint16_t role = 0;
         for (uint32_t chip = 0; chip < replay->chip_count; chip++) {
             int64_t const held = now[chip].held_bytes[k];
             then = recur_image_of(image, now, chip);
             int64_t const less = then->held_bytes[k] - held;
             if (less <= 0) continue;
+            if (given < 0 || role != replay->chips[chip].role) given = given_bytes(replay, chip, k);
+            role = replay->chips[chip].role;
             uint64_t const most = held > given ? (uint64_t)((held - given) / less) : 0;
             least = most < least ? most : least;
         }
@@ -169,19 +210,19 @@ static uint64_t clock_ahead(const struct replay *replay)
 {
     const struct recur *recur = replay->recurrence.search;
     int64_t const period_ps = engine_now_ps(replay->engine) - recur->image_ps;
-    int64_t const room_ps = TIME_PS_END / 2 - recur->latest_ps;
+    int64_t const room_ps = TIME_PS_END / 2 - recur->pending.latest_ps;
     return room_ps <= 0 ? 0 : (uint64_t)(room_ps / period_ps);
 }
 
-uint64_t recur_periods_ahead(struct replay *replay)
+uint64_t recur_periods_ahead(struct replay *replay, uint64_t worth)
 {
     uint64_t least = clock_ahead(replay);
-    uint64_t (*const limits[])(struct replay *) = {slots_ahead, waits_ahead};
-    for (uint32_t i = 0; i < 2 && least > 0; i++) {
+    uint64_t (*const limits[])(struct replay *) = {waits_ahead, memory_ahead};
+    uint64_t const slots = slots_ahead(replay, worth);
+    least = slots < least ? slots : least;
+    for (uint32_t i = 0; i < 2 && least >= worth; i++) {
         uint64_t const most = limits[i](replay);
         least = most < least ? most : least;
     }
-    if (least == 0) return 0;
-    uint64_t const most = memory_ahead(replay);
-    return most < least ? most : least;
+    return least < worth ? 0 : least;
 }

@@ -1,15 +1,16 @@
 #include "sim/replay/recur_kept.h"
 
 #include "sim/base/arena.h"
+#include "sim/replay/flight.h"
 #include "sim/replay/recur.h"
 #include "sim/replay/recur_search.h"
 #include "sim/replay/routed.h"
 #include "sim/replay/state.h"
 
-enum { EVENT_KINDS = 8, CHIP_BYTES_MAX = 5 };
+enum { EVENT_KINDS = 8, CHIP_BYTES_MAX = 5, MET_MAX = 1 << 15 };
 
-/* Events of a period that are kept at most, and their instants and keys: 12 MiB. */
-static const uint64_t kept_max = UINT64_C(1) << 22, entries_max = UINT64_C(1) << 19;
+/* Events of a period that are kept at most; their instants and keys; collectives and ops. */
+static const uint64_t events_max = UINT64_C(1) << 22, entries_max = UINT64_C(1) << 20;
 
 struct kept_entry {
     int64_t at_ps;
@@ -17,11 +18,43 @@ struct kept_entry {
     uint64_t chips_first; /* Byte. */
 };
 
+/* A collective that flew. */
+struct kept_flight {
+    const struct flight_log *log;
+    int64_t begin_ps;
+    uint32_t chip;
+    uint8_t stream, epoch;
+};
+
+/* An op of compute that has ended on the chip whose passes are counted. */
+struct kept_pass {
+    int64_t counted_ps, begin_ps, end_ps;
+    uint32_t slot;
+    uint16_t position, role;
+};
+
 /* The last event of a kind of a lane, for epochs that meet. */
 struct met {
     int64_t at_ps;
     uint32_t epoch;
 };
+
+/* Whether some cable is of chips of several roles. Else a link is one chip's, or of chips of one
+ * role: a collective's messages stay among these. */
+static bool roles_share_links(const struct replay *replay)
+{
+    if (replay->grid.port_count > 0) return true;
+    for (uint32_t index = 0; index < replay->routes->level_count; index++)
+        for (uint32_t t = 0; t < replay->machine->level[index].tier_count; t++) {
+            const struct tier_links *tier = &replay->routes->level[index].tier[t];
+            for (uint32_t chip = 1; tier->queues && chip < replay->chip_count; chip++)
+                for (uint32_t other = 0; other < chip; other++)
+                    if (tier->unit[chip] == tier->unit[other] &&
+                        replay->chips[chip].role != replay->chips[other].role)
+                        return true;
+        }
+    return false;
+}
 
 enum status recur_kept_build(struct arena *arena, const struct replay *replay,
                              struct recur_kept *ret_kept, struct error *reterr)
@@ -35,40 +68,66 @@ enum status recur_kept_build(struct arena *arena, const struct replay *replay,
         ret_kept->met_first[i] = (uint32_t)lanes;
         lanes += replay->lanes.plans[i].lane_count;
     }
-    STATUS_TRY(arena_try(arena, (lanes + 1) * EVENT_KINDS, sizeof(struct met), &memory, reterr));
+    uint64_t const roles = roles_share_links(replay) ? 1 : replay->program->role_count;
+    ret_kept->met_roles = lanes * roles > MET_MAX ? 1 : (uint32_t)roles;
+    STATUS_TRY(arena_try(arena, (lanes + 1) * ret_kept->met_roles * EVENT_KINDS, sizeof(struct met),
+                         &memory, reterr));
     ret_kept->met = memory;
+    for (uint32_t r = 0; r < replay->program->role_count; r++) {
+        if (replay->roles[r].pass_ps == NULL || ret_kept->passes != NULL) continue;
+        STATUS_TRY(arena_try_unset(arena, entries_max, sizeof(struct kept_pass), &memory, reterr));
+        ret_kept->passes = memory;
+    }
     return STATUS_OK;
 }
 
-bool recur_kept_begin(struct arena *arena, struct recur_kept *kept, uint64_t events)
+bool recur_kept_begin(struct replay *replay, uint64_t events)
 {
+    struct recur *recur = replay->recurrence.search;
+    struct recur_kept *kept = &recur->kept;
     struct error error;
-    void *entries = NULL, *chips = NULL;
-    kept->entry_count = kept->chips_bytes = 0;
+    void *entries = NULL, *chips = NULL, *flights = NULL;
+    kept->entry_count = kept->chips_bytes = kept->flight_count = kept->pass_count = 0;
     kept->chip_last = 0;
     kept->failed = false;
-    if (events > kept_max) return false;
-    if (events <= kept->room) return true;
-    kept->room = 0;
-    if (arena_try_unset(arena, entries_max, sizeof *kept->entries, &entries, &error) != STATUS_OK ||
-        arena_try_unset(arena, events, CHIP_BYTES_MAX, &chips, &error) != STATUS_OK)
+    if (replay->steps.max != 0 || events <= kept->room) return true;
+    kept->room = events < events_max ? events : events_max;
+    if (arena_try_unset(recur->arena, kept->room, CHIP_BYTES_MAX, &chips, &error) != STATUS_OK ||
+        arena_try_unset(recur->arena, entries_max, sizeof *kept->entries, &entries, &error) !=
+            STATUS_OK ||
+        arena_try_unset(recur->arena, entries_max, sizeof *kept->flights, &flights, &error) !=
+            STATUS_OK) {
+        kept->room = 0;
         return false;
+    }
     kept->entries = entries;
     kept->chips = chips;
-    kept->room = events;
+    kept->flights = flights;
     return true;
 }
 
-void recur_event(struct replay *replay, int64_t now_ps, uint64_t key)
+void recur_event(struct replay *replay, int64_t now_ps, uint64_t key, const uint32_t *chips,
+                 uint32_t count)
 {
     struct recur_kept *kept = &replay->recurrence.search->kept;
     if (!event_key_names_epoch(key)) return;
     const struct lane_table *lane = routed_lane_of(replay, key);
-    uint32_t const index = kept->met_first[lane->plan->index] + (uint32_t)(lane - lane->plan->lane);
-    struct met *met = &kept->met[index * EVENT_KINDS + event_key_kind(key)];
+    uint64_t const index = kept->met_first[lane->plan->index] + (uint64_t)(lane - lane->plan->lane);
     uint32_t const epoch = event_key_field(key, KEY_EPOCH_SHIFT, KEY_EPOCH_BITS);
-    if (met->at_ps == now_ps && met->epoch != epoch) kept->failed = true;
-    *met = (struct met){now_ps, epoch};
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t const role = kept->met_roles == 1 ? 0 : replay->chips[chips[i]].role;
+        struct met *met =
+            &kept->met[(index * kept->met_roles + role) * EVENT_KINDS + event_key_kind(key)];
+        if (met->at_ps == now_ps && met->epoch != epoch) kept->failed = true;
+        *met = (struct met){now_ps, epoch};
+    }
+}
+
+/* Epochs decide only between messages of one stream. */
+void recur_land(struct replay *replay, uint64_t key, uint32_t stream)
+{
+    if (event_key_names_epoch(key) && event_key_stream(key) == stream)
+        replay->recurrence.search->kept.failed = true;
 }
 
 static bool entry_is_of(const struct kept_entry *entry, int64_t at_ps, uint64_t key)
@@ -99,6 +158,7 @@ static uint32_t chip_get(const struct recur_kept *kept, uint64_t *at, uint32_t l
 void recur_digest_add(struct replay *replay, int64_t now_ps, uint64_t key, uint32_t chip)
 {
     struct recur_kept *kept = &replay->recurrence.search->kept;
+    if (replay->steps.max != 0) return; /* Further steps have no digest. */
     bool const opens =
         kept->entry_count == 0 || !entry_is_of(&kept->entries[kept->entry_count - 1], now_ps, key);
     if (kept->chips_bytes + CHIP_BYTES_MAX > kept->room * CHIP_BYTES_MAX ||
@@ -109,6 +169,37 @@ void recur_digest_add(struct replay *replay, int64_t now_ps, uint64_t key, uint3
     if (opens)
         kept->entries[kept->entry_count++] = (struct kept_entry){now_ps, key, kept->chips_bytes};
     chip_put(kept, chip);
+}
+
+void recur_flight(struct replay *replay, const struct flight_log *log, int64_t begin_ps,
+                  uint32_t stream, uint32_t chip)
+{
+    struct recur_kept *kept = &replay->recurrence.search->kept;
+    if (kept->flight_count == entries_max) {
+        kept->failed = true;
+        return;
+    }
+    kept->flights[kept->flight_count++] =
+        (struct kept_flight){.log = log,
+                             .begin_ps = begin_ps,
+                             .chip = chip,
+                             .stream = (uint8_t)stream,
+                             .epoch = stream_at(replay, stream, chip)->epoch};
+}
+
+static void flights_repeat(struct replay *replay, int64_t period_ps, uint64_t times)
+{
+    const struct recur_kept *kept = &replay->recurrence.search->kept;
+    for (uint64_t i = 0; i < kept->flight_count; i++) {
+        const struct kept_flight *flight = &kept->flights[i];
+        uint32_t const more = recur_role_of(replay, flight->chip)->epochs[flight->stream];
+        uint32_t epoch = flight->epoch;
+        for (uint64_t k = 1; k <= times; k++) {
+            epoch = (epoch + more) % RECUR_EPOCHS;
+            replay->tally.digest += flight_digest(
+                flight->log, flight->begin_ps + (int64_t)k * period_ps, epoch, flight->chip);
+        }
+    }
 }
 
 /* One event of the period, as often as it comes again. */
@@ -127,18 +218,56 @@ static uint64_t event_repeat(const struct kept_entry *entry, uint32_t chip, int6
     return digest;
 }
 
-void recur_kept_repeat(const struct recur_kept *kept, int64_t period_ps, uint64_t times,
-                       const uint32_t *epochs, uint64_t *digest)
+void recur_kept_repeat(struct replay *replay, int64_t period_ps, uint64_t times)
 {
+    const struct recur_kept *kept = &replay->recurrence.search->kept;
     uint64_t at = 0;
     uint32_t chip = 0;
     for (uint64_t i = 0; i < kept->entry_count; i++) {
         const struct kept_entry *entry = &kept->entries[i];
         uint64_t const end = i + 1 == kept->entry_count ? kept->chips_bytes : entry[1].chips_first;
+        uint32_t const stream = event_key_stream(entry->key);
         while (at < end) {
             chip = chip_get(kept, &at, chip);
-            *digest +=
-                event_repeat(entry, chip, period_ps, times, epochs[event_key_stream(entry->key)]);
+            replay->tally.digest += event_repeat(entry, chip, period_ps, times,
+                                                 recur_role_of(replay, chip)->epochs[stream]);
         }
     }
+    flights_repeat(replay, period_ps, times);
+}
+
+void recur_pass(struct replay *replay, uint32_t chip, int64_t counted_ps, int64_t begin_ps,
+                int64_t end_ps)
+{
+    struct recur_kept *kept = &replay->recurrence.search->kept;
+    if (kept->pass_count == entries_max) {
+        kept->failed = true;
+        return;
+    }
+    kept->passes[kept->pass_count++] = (struct kept_pass){
+        .counted_ps = counted_ps,
+        .begin_ps = begin_ps,
+        .end_ps = end_ps,
+        .slot = stream_at(replay, PROGRAM_COMPUTE, chip)->slot,
+        .position = stream_at(replay, PROGRAM_COMPUTE, chip)->position,
+        .role = replay->chips[chip].role,
+    };
+}
+
+void recur_passes_repeat(struct replay *replay, int64_t period_ps, uint64_t times)
+{
+    const struct recur *recur = replay->recurrence.search;
+    for (uint64_t k = 1; k <= times; k++)
+        for (uint64_t i = 0; i < recur->kept.pass_count; i++) {
+            const struct kept_pass *pass = &recur->kept.passes[i];
+            struct role_table *role = &replay->roles[pass->role];
+            struct need_cache needs;
+            struct stream_state const at = {.slot = pass->slot +
+                                                    (uint32_t)k * recur->roles[pass->role].slots,
+                                            .position = pass->position};
+            streams_needs_fill(replay, role, PROGRAM_COMPUTE, &at, &needs);
+            breakdown_pass_add(role, &needs, pass->counted_ps,
+                               pass->begin_ps + (int64_t)k * period_ps,
+                               pass->end_ps + (int64_t)k * period_ps);
+        }
 }

@@ -12,6 +12,8 @@
 
 struct arena;
 struct kept_entry;
+struct kept_flight;
+struct kept_pass;
 struct met;
 struct replay;
 
@@ -23,19 +25,24 @@ struct recur_kept {
     unsigned char *chips;
     uint64_t chips_bytes;
     uint32_t chip_last;
-    uint64_t room;       /* Events. */
+    uint64_t room; /* Events. */
+    struct kept_flight *flights;
+    uint64_t flight_count;
+    struct kept_pass *passes; /* NULL: nobody counts the time of passes. */
+    uint64_t pass_count;
     bool failed;         /* There were too many events, or epochs met. */
     uint32_t *met_first; /* [plan]: of its first lane, in `met`. */
-    struct met *met;     /* [lane][kind of event] */
+    uint32_t met_roles;  /* 1: chips of several roles share links, or the roles are too many. */
+    struct met *met;     /* [lane][role][kind of event] */
 };
 
 enum status recur_kept_build(struct arena *arena, const struct replay *replay,
                              struct recur_kept *ret_kept, struct error *reterr);
 /* Makes room for the events of a period, and forgets what was kept. False: they are too many. */
-bool recur_kept_begin(struct arena *arena, struct recur_kept *kept, uint64_t events);
-/* The digest takes all that was kept `times` more, each a period later. `epochs`: of each stream,
- * the collectives that a period begins. */
-void recur_kept_repeat(const struct recur_kept *kept, int64_t period_ps, uint64_t times,
-                       const uint32_t *epochs, uint64_t *digest);
+bool recur_kept_begin(struct replay *replay, uint64_t events);
+/* The digest takes all that was kept `times` more, each a period later. */
+void recur_kept_repeat(struct replay *replay, int64_t period_ps, uint64_t times);
+/* Passes take their times of the slots of further periods. */
+void recur_passes_repeat(struct replay *replay, int64_t period_ps, uint64_t times);
 
 #endif

@@ -11,32 +11,57 @@
 
 enum { RECUR_EPOCHS = 1 << KEY_EPOCH_BITS };
 
-/* What waits in the engine, but for the clock: two sums of mixed events. */
+/* What waits in the engine and at links, but for the clock: two sums of mixed events. */
 struct recur_pending {
     uint64_t count, sums[2];
-    int64_t latest_ps; /* Instant of the last one. */
+    int64_t earliest_ps, latest_ps; /* Instants of events. */
+};
+
+struct recur_event;
+
+/* What chips of a role have done from the image to now. */
+struct recur_role {
+    bool found;                           /* Some chip of the role has been compared. */
+    uint32_t slots;                       /* Of streams that went on. */
+    uint32_t parts[PROGRAM_STREAMS_MAX];  /* Done and begun; 0: the stream waits where it was. */
+    uint32_t epochs[PROGRAM_STREAMS_MAX]; /* Collectives begun, modulo RECUR_EPOCHS. */
+    uint32_t came[PROGRAM_STREAMS_MAX];   /* Messages of other ranks. */
 };
 
 struct recur {
     struct arena *arena;
     struct recur_state state;
-    bool only_rest; /* The state is looked at where every chip computes and nothing is on a link. */
+    bool routed; /* Messages name their receivers, and epochs. */
     bool has_image;
-    struct recur_pending image_pending;
+    struct recur_pending pending, image_pending;
     int64_t image_ps;
     uint64_t image_events;
-    uint32_t first;    /* Slot of the first chip when the search began. */
-    uint32_t next;     /* Slot from which on the next image is taken. */
-    int64_t period_ps; /* While a period is kept; else 0. */
+    uint64_t image_handled; /* Of these, one by one. */
+    uint32_t first;         /* Slot of the first chip when the search began. */
+    uint32_t next;          /* Slot from which on the next image is taken. */
+    uint32_t barren;        /* Periods in turn that were not worth keeping. */
+    int64_t period_ps;      /* While a period is kept; else 0. */
     struct recur_kept kept;
-    int64_t latest_ps; /* Of what waits now. */
-    /* From the image to now, of each stream: */
-    uint32_t slots;                       /* Of those that went on. */
-    uint32_t parts[PROGRAM_STREAMS_MAX];  /* Done and begun; 0: it waits where it was. */
-    uint32_t epochs[PROGRAM_STREAMS_MAX]; /* Collectives begun, modulo RECUR_EPOCHS. */
+    struct recur_role *roles;   /* [role] */
+    struct recur_event *events; /* While the clock is set forward. */
+    uint64_t event_count, events_room;
 };
 
-/* recur_ahead.c: how many more periods are like the one since the image. */
-uint64_t recur_periods_ahead(struct replay *replay);
+static inline const struct recur_role *recur_role_of(const struct replay *replay, uint32_t chip)
+{
+    return &replay->recurrence.search->roles[replay->chips[chip].role];
+}
+
+/* recur_others.c: what waits now. */
+struct recur_pending recur_pending_find(struct replay *replay);
+/* recur_others.c: makes room for the events that wait now. False: there is no memory. */
+bool recur_events_reserve(struct replay *replay);
+/* recur_others.c: what is no array over chips, as it is `times` periods later, when `event_count`
+ * more events have been handled. The arrays are so already. */
+void recur_others_repeat(struct replay *replay, int64_t period_ps, uint64_t times,
+                         uint64_t event_count);
+/* recur_ahead.c: how many more periods are like the one since the image; 0: fewer than `worth`,
+ * which is at least 1. */
+uint64_t recur_periods_ahead(struct replay *replay, uint64_t worth);
 
 #endif

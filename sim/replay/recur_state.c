@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/replay/flight.h"
+#include "sim/replay/p2p.h"
 #include "sim/replay/route.h"
 
 #define FIELD(kind, type, member)                                                                  \
@@ -117,11 +119,12 @@ static const struct recur_field class_fields[] = {
     FIELD(INSTANT, class_total, end_ps), {0}};
 HAS_BYTES(class_total, 40);
 
-static const struct recur_field tally_fields[] = {FIELD(SUM, tally, transfers),
-                                                  FIELD(SUM, tally, bound_checks),
-                                                  FIELD(SUM, tally, parts_done),
-                                                  FIELD(SAME, tally, queued_ps),
-                                                  {0}};
+static const struct recur_field tally_fields[] = {
+    FIELD(SUM, tally, transfers),  FIELD(SUM, tally, bound_checks),
+    FIELD(SUM, tally, parts_done), FIELD(SUM, tally, flown),
+    FIELD(SUM, tally, recorded),   FIELD(SUM, tally, posted),
+    FIELD(SUM, tally, landed),     FIELD(SUM, tally, simulated),
+    FIELD(SAME, tally, queued_ps), {0}};
 
 /* recur.c holds what is held at the most against what is held. */
 static const struct recur_field memory_fields[] = {
@@ -136,6 +139,22 @@ static const struct recur_field memory_fields[] = {
     {0}};
 HAS_BYTES(memory_state, 3 * 8 * PROGRAM_MEMORY_COUNT + 32);
 
+static const struct recur_field wait_fields[] = {FIELD(SAME, p2p_wait, idle_ps),
+                                                 FIELD(SAME, p2p_wait, transfer_ps),
+                                                 FIELD(SAME, p2p_wait, ended),
+                                                 FIELD(SAME, p2p_wait, received),
+                                                 FIELD(SUM, p2p_wait, waiting_ps),
+                                                 FIELD(SUM, p2p_wait, sent_bytes),
+                                                 {0}};
+HAS_BYTES(p2p_wait, 40);
+
+static const struct recur_field flight_fields[] = {
+    FIELD(SAME, flight, log),    FIELD(INSTANT, flight, begin_ps), FIELD(INSTANT, flight, void_ps),
+    FIELD(SAME, flight, landed), FIELD(SAME, flight, left),        {0}};
+HAS_BYTES(flight, 32);
+
+/* recur.c holds messages that came against those of the role. */
+static const struct recur_field sum_32[] = {{RECUR_SUM, 0, 4, 1}, {0}};
 static const struct recur_field same_16[] = {{RECUR_SAME, 0, 2, 1}, {0}};
 static const struct recur_field same_32[] = {{RECUR_SAME, 0, 4, 1}, {0}};
 static const struct recur_field same_64[] = {{RECUR_SAME, 0, 8, 1}, {0}};
@@ -146,6 +165,7 @@ static void list_add(struct recur_state *state, void *items, uint64_t count, uin
 {
     if (count == 0 || items == NULL) return;
     SIM_ASSERT(state->array_count < RECUR_ARRAYS_MAX);
+    state->item_count += count;
     bool only_sums = true;
     for (const struct recur_field *field = fields; field->bytes != 0; field++)
         only_sums = only_sums && field->kind == RECUR_SUM;
@@ -180,6 +200,17 @@ static void arrays_list(struct replay *replay, struct recur_state *state)
     ADD(accounts.classes, replay->program->class_count, class_fields);
     ADD(steps.finished_ps, 1, same_64);
     ADD(steps.ended, 1, same_32);
+    if (replay->p2p != NULL) {
+        struct p2p *p2p = replay->p2p;
+        list_add(state, p2p->came, streams * chips, sizeof *p2p->came, sum_32);
+        list_add(state, p2p->transfer_ps, streams * chips, sizeof *p2p->transfer_ps, same_64);
+        list_add(state, p2p->waits, chips, sizeof *p2p->waits, wait_fields);
+    }
+    if (replay->lanes.flights != NULL) {
+        struct flights *flights = replay->lanes.flights;
+        list_add(state, flights->aloft, streams * chips, sizeof *flights->aloft, flight_fields);
+        list_add(state, flights->of_chip, chips, sizeof *flights->of_chip, same_32);
+    }
 #undef ADD
     list_add(state, &replay->tally, 1, sizeof replay->tally, tally_fields);
     for (uint32_t index = 0; index < replay->routes->level_count; index++)

@@ -35,12 +35,13 @@ struct recur_array {
     uint32_t run_latest; /* The one that was asked for last. */
 };
 
-enum { RECUR_ARRAYS_MAX = 24 + 4 * LEVELS_MAX * LEVEL_TIERS_MAX };
+enum { RECUR_ARRAYS_MAX = 32 + 4 * LEVELS_MAX * LEVEL_TIERS_MAX };
 
 /* The arrays, and of each its image: a copy of an earlier instant. */
 struct recur_state {
     struct recur_array array[RECUR_ARRAYS_MAX];
     uint32_t array_count;
+    uint64_t item_count; /* Of all arrays: what an image and a comparison cost. */
 };
 
 /* Names the arrays of a run that has been set up, and makes room for images of any state. */

@@ -280,6 +280,7 @@ static enum status further_begin(struct replay *replay, struct further *further,
         return error_set(reterr, STATUS_NO_MEMORY, "/run", "no memory for further steps");
     STATUS_TRY(replay_make(further->arena, &further->options, replay->options->steps_max,
                            replay->machine, replay->program, replay->fold, &own, reterr));
+    STATUS_TRY(recur_build(further->arena, own, reterr));
     STATUS_TRY(prefix_share(further->arena, replay, own, &shared, reterr));
     if (shared) further->replay = own;
     return STATUS_OK;
@@ -295,7 +296,7 @@ static enum status run(struct replay *replay, struct further *further, struct er
             STATUS_TRY(further_begin(replay, further, reterr));
             continue;
         }
-        if (!recur_rest(replay)) break;
+        if (replay->steps.period.steps > 0 || !recur_rest(replay)) break;
     }
     if (replay->refusal.status != STATUS_OK) *reterr = replay->refusal;
     return replay->refusal.status;
@@ -326,6 +327,7 @@ static enum status period_play(struct further *further, uint32_t steps_max,
     if (replay == NULL) {
         STATUS_TRY(replay_make(further->arena, &further->options, steps_max, first->machine,
                                first->program, first->fold, &replay, reterr));
+        STATUS_TRY(recur_build(further->arena, replay, reterr));
         STATUS_TRY(begin_prefix(further->arena, replay, reterr));
     }
     STATUS_TRY(run(replay, NULL, reterr));

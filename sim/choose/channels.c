@@ -134,7 +134,7 @@ uint32_t channels_of(const struct protocol_use *use, enum protocol protocol)
     if (use->kind == COLLECTIVE_PERMUTE)
         return ways.is_network ? filled(use->array_bytes, NETWORK_PEER_BYTES, NETWORK_PEER_CHANNELS)
                                : filled(use->array_bytes, PEER_BYTES, power_2_above(built));
-    if (primitive_family_nccl(algorithm_of(use->algorithm).family) == NCCL_NVLS)
+    if (primitive_family_nccl(algorithm_family(&use->algorithm)) == NCCL_NVLS)
         return nvls_channels(&ways);
     if (protocol == PROTOCOL_LL) return filled(use->array_bytes, LL_BYTES * ranks, built);
     return filled(use->array_bytes, protocol == PROTOCOL_LL128 ? LL128_BYTES : SIMPLE_BYTES, built);

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
-#include "sim/base/name.h"
 #include "sim/base/units.h"
 #include "sim/choose/ways.h"
 #include "sim/collective/algorithm.h"
@@ -75,7 +74,7 @@ static void contend(struct contenders *contenders, const struct choose_candidate
 {
     uint32_t at = 0;
     while (at < contenders->count && !choose_is_same(contenders->plan[at], plan)) at++;
-    if (at < contenders->count && !name_same(candidate->algorithm, plan->algorithm)) return;
+    if (at < contenders->count && !algorithm_equal(&candidate->algorithm, &plan->algorithm)) return;
     SIM_ASSERT(at < CHOOSE_MAX);
     contenders->plan[at] = plan;
     contenders->candidate[at] = *candidate;
@@ -103,35 +102,35 @@ static bool competes(const struct choose_question *question, enum protocol proto
 /* What NCCL itself can do: rings and trees of sums, switches that add, messages from each to each.
  * A ring over several levels stands for NCCL's rings, one a rail; so does for a root what goes
  * through its node and over all rails of it. */
-static bool is_of_nccl(enum collective_kind kind, const char *name)
+static bool is_of_nccl(enum collective_kind kind, const struct algorithm *algorithm)
 {
-    struct algorithm const algorithm = algorithm_of(name);
     bool const spread = kind == COLLECTIVE_BROADCAST || kind == COLLECTIVE_REDUCE;
     bool const exchange = kind == COLLECTIVE_ALL_TO_ALL || kind == COLLECTIVE_GATHER ||
                           kind == COLLECTIVE_SCATTER || kind == COLLECTIVE_PERMUTE;
-    bool const runs = primitive_family_is_of_nccl(algorithm.family, kind);
-    if (exchange) return algorithm.means == ALGORITHM_AUTO || runs;
-    if (spread && algorithm.means == ALGORITHM_HIERARCHICAL) return true;
-    return runs && !algorithm.flat;
+    bool const runs = primitive_family_is_of_nccl(algorithm_family(algorithm), kind);
+    if (exchange) return algorithm_is_chosen(algorithm) || runs;
+    if (spread && algorithm->means == ALGORITHM_HIERARCHICAL) return true;
+    return runs && !algorithm->flat;
 }
 
-/* Whether NCCL can run the collective at all by one of the names. Of GPUs without a switch RCCL
- * joins several rings, which together use the links to all others. A ring here uses one, so that
- * stands for none of RCCL's, and all take part. */
-static bool nccl_has_any(const struct plan_request *request, const struct plan_algorithms *names)
+/* Whether NCCL can run the collective at all by one of the algorithms. Of GPUs without a switch
+ * RCCL joins several rings, which together use the links to all others. A ring here uses one, so
+ * that stands for none of RCCL's, and all take part. */
+static bool nccl_has_any(const struct plan_request *request,
+                         const struct plan_algorithms *algorithms)
 {
     enum collective_kind const kind = request->kind;
     for (uint32_t d = 0; d < request->group.dimension_count; d++)
         if (request->meshed[d]) return false;
-    for (uint32_t i = 0; i < names->count; i++)
-        if (is_of_nccl(kind, names->name[i])) return true;
+    for (uint32_t i = 0; i < algorithms->count; i++)
+        if (is_of_nccl(kind, &algorithms->of[i])) return true;
     return false;
 }
 
-bool choose_takes_part(const struct plan_request *request, const char *algorithm)
+bool choose_takes_part(const struct plan_request *request, const struct algorithm *algorithm)
 {
-    struct plan_algorithms const names = plan_algorithms(request);
-    return is_of_nccl(request->kind, algorithm) || !nccl_has_any(request, &names);
+    struct plan_algorithms const all = plan_algorithms(request);
+    return is_of_nccl(request->kind, algorithm) || !nccl_has_any(request, &all);
 }
 
 /* The first rule that fits goes before what is cheaper, estimated though it is. */
@@ -143,8 +142,9 @@ static enum status rule_apply(struct arena *arena, const struct choose_question 
     protocol_extent(question->machine, &question->request.group, &nodes, &ranks);
     const struct tuner_rule *rule =
         tuner_find(question->tuner, question->request.kind, question->size_bytes, nodes, ranks);
-    if (rule == NULL || algorithm_of(rule->algorithm).means == ALGORITHM_AUTO) return STATUS_OK;
-    struct choose_candidate chosen = {.protocol =
+    if (rule == NULL || algorithm_is_chosen(&rule->algorithm)) return STATUS_OK;
+    struct choose_candidate chosen = {.algorithm = rule->algorithm,
+                                      .protocol =
                                           question->protocols ? rule->protocol : PROTOCOL_NONE};
     struct protocol_use const use = {question->machine, &question->request.group,
                                      question->request.kind, rule->algorithm,
@@ -152,14 +152,11 @@ static enum status rule_apply(struct arena *arena, const struct choose_question 
     bool const runs = protocol_refusal(&use, chosen.protocol) == NULL;
     snprintf(where, sizeof where, "%.150s:%u:%u", question->tuner->path, rule->line,
              runs ? rule->algorithm_column : rule->protocol_column);
-    if (strlen(rule->algorithm) >= sizeof chosen.algorithm)
-        return error_set(reterr, STATUS_UNSUPPORTED, where, "no algorithm has so long a name");
-    memcpy(chosen.algorithm, rule->algorithm, strlen(rule->algorithm) + 1);
     const struct plan *plan = NULL;
     STATUS_TRY(estimate(arena, question, where, &chosen, &plan, reterr));
     uint32_t kept = 0;
     for (uint32_t i = 0; i < ranking->count; i++)
-        if (!name_same(ranking->candidate[i].algorithm, chosen.algorithm) ||
+        if (!algorithm_equal(&ranking->candidate[i].algorithm, &chosen.algorithm) ||
             ranking->candidate[i].protocol != chosen.protocol)
             ranking->candidate[kept++] = ranking->candidate[i];
     if (kept == CHOOSE_MAX) kept--;
@@ -171,10 +168,9 @@ static enum status rule_apply(struct arena *arena, const struct choose_question 
 }
 
 /* Another name for "direct", for which the tokens would be drawn anew. */
-static bool is_drawn_twice(const struct plan_request *request, const char *algorithm)
+static bool is_drawn_twice(const struct plan_request *request, const struct algorithm *algorithm)
 {
-    return request->ragged.expert_count > 0 &&
-           algorithm_of(algorithm).means == ALGORITHM_HIERARCHICAL;
+    return request->ragged.expert_count > 0 && algorithm->means == ALGORITHM_HIERARCHICAL;
 }
 
 enum status choose_rank(struct arena *arena, const struct choose_question *question,
@@ -182,26 +178,27 @@ enum status choose_rank(struct arena *arena, const struct choose_question *quest
 {
     struct plan_request request = question->request;
     plan_request_links(question->machine, &request);
-    struct plan_algorithms const names = plan_algorithms(&request);
+    struct plan_algorithms const all = plan_algorithms(&request);
     struct choose_ranking *ranking = ret_ranking;
-    bool const of_nccl = question->protocols && nccl_has_any(&request, &names);
+    bool const of_nccl = question->protocols && nccl_has_any(&request, &all);
     void *memory = NULL;
     STATUS_TRY(arena_try(arena, 1, sizeof(struct contenders), &memory, reterr));
     struct contenders *contenders = memory;
     ranking->count = ranking->left_out = 0;
     ranking->rule = NULL;
-    for (uint32_t i = 0; i < names.count; i++) {
-        if (algorithm_of(names.name[i]).means == ALGORITHM_AUTO && names.count > 1) continue;
-        if (of_nccl && !is_of_nccl(request.kind, names.name[i])) continue;
-        if (is_drawn_twice(&request, names.name[i])) continue;
+    for (uint32_t i = 0; i < all.count; i++) {
+        const struct algorithm *algorithm = &all.of[i];
+        if (algorithm_is_chosen(algorithm) && all.count > 1) continue;
+        if (of_nccl && !is_of_nccl(request.kind, algorithm)) continue;
+        if (is_drawn_twice(&request, algorithm)) continue;
         struct protocol_use const use = {question->machine, &question->request.group, request.kind,
-                                         names.name[i], request.size_bytes};
+                                         *algorithm, request.size_bytes};
         for (uint32_t p = 0; p < PROTOCOL_COUNT; p++) {
-            struct choose_candidate candidate = {.protocol = (enum protocol)p};
+            struct choose_candidate candidate = {.algorithm = *algorithm,
+                                                 .protocol = (enum protocol)p};
             if (!competes(question, candidate.protocol) ||
                 protocol_refusal(&use, candidate.protocol) != NULL)
                 continue;
-            memcpy(candidate.algorithm, names.name[i], sizeof candidate.algorithm);
             const struct plan *plan = NULL;
             STATUS_TRY(estimate(arena, question, where, &candidate, &plan, reterr));
             contend(contenders, &candidate, plan);

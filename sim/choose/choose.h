@@ -32,7 +32,7 @@ struct choose_question {
 };
 
 struct choose_candidate {
-    char algorithm[PLAN_ALGORITHM_SIZE]; /* As plan_request.algorithm. */
+    struct algorithm algorithm;
     enum protocol protocol;
     struct collective_estimate estimate;
     uint64_t message_count; /* Of its plan, over the chips that are not folded away. */
@@ -55,7 +55,7 @@ bool choose_by_protocols(const struct machine *machine);
 
 /* Whether an algorithm of a request takes part where protocols compete. Algorithms that NCCL has
  * take part; if the request has none that NCCL has, all of its algorithms do. */
-bool choose_takes_part(const struct plan_request *request, const char *algorithm);
+bool choose_takes_part(const struct plan_request *request, const struct algorithm *algorithm);
 
 /* A rule of the tuner that cannot be honoured is refused with its line; so is a protocol that no
  * algorithm can use. */
@@ -66,7 +66,7 @@ enum status choose_rank(struct arena *arena, const struct choose_question *quest
 /* Whether two plans of one request are the same but for their names. */
 bool choose_is_same(const struct plan *plan, const struct plan *other);
 
-/* A request with a candidate's algorithm, which it points at, and its protocol made. */
+/* A request with a candidate's algorithm, and its protocol made. */
 enum status choose_apply(const struct choose_question *question,
                          const struct choose_candidate *candidate, const char *where,
                          struct plan_request *ret_request, struct error *reterr);

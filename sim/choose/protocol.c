@@ -103,7 +103,7 @@ void protocol_extent(const struct machine *machine, const struct group *group,
 
 static enum measure_row row_of(const struct protocol_use *use)
 {
-    enum nccl_algorithm const like = primitive_family_nccl(algorithm_of(use->algorithm).family);
+    enum nccl_algorithm const like = primitive_family_nccl(algorithm_family(&use->algorithm));
     if (like == NCCL_NVLS) return ROW_NVLS;
     return like == NCCL_TREE && use->kind == COLLECTIVE_ALL_REDUCE ? ROW_TREE : ROW_RING;
 }

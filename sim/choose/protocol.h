@@ -64,8 +64,8 @@ struct protocol_use {
     const struct machine *machine;
     const struct group *group;
     enum collective_kind kind;
-    const char *algorithm; /* As plan_request.algorithm; NULL: like a ring. */
-    uint64_t array_bytes;  /* V. */
+    struct algorithm algorithm;
+    uint64_t array_bytes; /* V. */
 };
 
 /* Whether a protocol can be used; if not, why, as the end of a sentence ("is NCCL's, ..."). */

@@ -132,7 +132,7 @@ static enum status kind_take(const struct reader *reader, const struct field *fi
 }
 
 static enum status algorithm_take(const struct reader *reader, const struct field *field,
-                                  enum collective_kind kind, const char **ret_algorithm)
+                                  enum collective_kind kind, struct algorithm *ret_algorithm)
 {
     char where[192];
     const char *names[NAMES_MAX] = {"ring", "tree", "nvls", "auto", "hierarchical"};
@@ -141,12 +141,11 @@ static enum status algorithm_take(const struct reader *reader, const struct fiel
         return error_set(reader->reterr, STATUS_UNSUPPORTED, place(reader, field->column, where),
                          "\"%s\" is not modelled; ring, tree and nvls are", field->text);
     uint32_t const own = name_find(field->text, nccl_names);
-    *ret_algorithm = field->text;
-    if (nccl_names[own] != NULL)
-        *ret_algorithm =
-            primitive_family_name(primitive_family_of_nccl(nccl_algorithms[own], kind));
-    struct algorithm const algorithm = algorithm_of(*ret_algorithm);
-    if (algorithm.means == ALGORITHM_FAMILY || algorithm_is_automatic(&algorithm)) return STATUS_OK;
+    *ret_algorithm = nccl_names[own] != NULL
+                         ? algorithm_by(primitive_family_of_nccl(nccl_algorithms[own], kind))
+                         : algorithm_read(field->text);
+    if (ret_algorithm->means == ALGORITHM_FAMILY || algorithm_is_automatic(ret_algorithm))
+        return STATUS_OK;
     for (uint32_t i = 0; i < PRIMITIVE_FAMILY_COUNT; i++) {
         const char *const name = primitive_family_name((enum primitive_family)i);
         bool const is_named = nccl_names[name_find(name, nccl_names)] != NULL;
@@ -158,8 +157,7 @@ static enum status algorithm_take(const struct reader *reader, const struct fiel
 }
 
 static enum status rule_take(const struct reader *reader, const struct field *fields,
-                             uint32_t count, struct tuner_rule *ret_rule,
-                             const char **ret_algorithm)
+                             uint32_t count, struct tuner_rule *ret_rule)
 {
     char where[192];
     struct tuner_rule rule = {.line = reader->line};
@@ -178,7 +176,7 @@ static enum status rule_take(const struct reader *reader, const struct field *fi
     if (most < least)
         return error_set(reader->reterr, STATUS_INVALID, place(reader, fields[2].column, where),
                          "max_bytes %s is below min_bytes %s", fields[2].text, fields[1].text);
-    STATUS_TRY(algorithm_take(reader, &fields[3], rule.kind, ret_algorithm));
+    STATUS_TRY(algorithm_take(reader, &fields[3], rule.kind, &rule.algorithm));
     STATUS_TRY(protocol_find(fields[4].text, place(reader, fields[4].column, where), &rule.protocol,
                              reader->reterr));
     STATUS_TRY(number_take(reader, &fields[5], true, &rule.channel_count));
@@ -209,14 +207,9 @@ enum status tuner_read(struct arena *arena, const char *path, const char *bytes,
     while (reader.at < size_bytes) {
         struct field fields[FIELDS_MAX];
         uint32_t count;
-        const char *algorithm = NULL;
         STATUS_TRY(line_split(&reader, fields, &count));
         if (count == 0) continue;
-        struct tuner_rule *rule = &rules[tuner.rule_count++];
-        STATUS_TRY(rule_take(&reader, fields, count, rule, &algorithm));
-        rule->algorithm = arena_text(arena, algorithm);
-        if (rule->algorithm == NULL)
-            return error_set(reterr, STATUS_NO_MEMORY, path, "no memory for line %u", rule->line);
+        STATUS_TRY(rule_take(&reader, fields, count, &rules[tuner.rule_count++]));
     }
     tuner.rules = rules;
     *ret_tuner = tuner;

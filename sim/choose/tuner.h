@@ -26,6 +26,7 @@
 
 #include "sim/base/status.h"
 #include "sim/choose/protocol.h"
+#include "sim/collective/algorithm.h"
 #include "sim/collective/collective.h"
 
 struct arena;
@@ -33,7 +34,7 @@ struct arena;
 struct tuner_rule {
     enum collective_kind kind;
     uint64_t min_bytes, max_bytes;
-    const char *algorithm; /* As plan_request.algorithm. */
+    struct algorithm algorithm;
     enum protocol protocol;
     int64_t node_count, rank_count; /* -1: any. */
     bool never;                     /* For other operations than this program knows. */

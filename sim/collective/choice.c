@@ -9,19 +9,15 @@
 #include "sim/base/units.h"
 #include "sim/collective/algorithm.h"
 
-enum { NAME_SIZE = PLAN_ALGORITHM_SIZE };
-
-const char choice_mixed_name[] = "ring+line";
-
 /* What is being chosen, and why it cannot be. */
 struct chooser {
     const struct plan_request *request;
     struct choice choice;
-    const char *name[GROUP_DIMENSIONS_MAX]; /* By dimension; NULL: auto. */
-    bool strict;                            /* Every dimension has to have what it names. */
-    bool found;                             /* Some primitive has that name, */
-    bool used;                              /* and was taken. */
-    char reason[160];
+    struct algorithm_level asked[GROUP_DIMENSIONS_MAX]; /* By dimension. */
+    bool strict; /* Every dimension has to have what is asked for it. */
+    bool found;  /* Some primitive is of a family that is asked for. */
+    bool used;   /* Such a primitive was taken. */
+    char reason[CHOICE_VERDICT_BYTES];
 };
 
 struct levels levels_of(const struct group *group)
@@ -75,14 +71,22 @@ static bool network_serves(const struct chooser *chooser, const struct primitive
     return false;
 }
 
-/* A primitive of this name for a dimension, or for all together; NULL if there is none. */
+/* A primitive of a family for a dimension, or for all together; NULL if there is none. */
 static const struct primitive *find(const struct chooser *chooser, enum collective_kind kind,
-                                    uint32_t dimension, const char *name)
+                                    uint32_t dimension, enum primitive_family family)
 {
     const struct primitive *primitive = NULL;
     if (!chooser->choice.flat && !chooser->request->group.dimension[dimension].switched)
-        primitive = primitive_find(kind, name, false);
-    return primitive == NULL ? primitive_find(kind, name, true) : primitive;
+        primitive = primitive_find(kind, family, false);
+    return primitive == NULL ? primitive_find(kind, family, true) : primitive;
+}
+
+/* The one that is asked for along a dimension; NULL: none is, or there is none. */
+static const struct primitive *asked_find(const struct chooser *chooser, enum collective_kind kind,
+                                          uint32_t dimension)
+{
+    const struct algorithm_level *asked = &chooser->asked[dimension];
+    return asked->means == ALGORITHM_FAMILY ? find(chooser, kind, dimension, asked->family) : NULL;
 }
 
 /* Whether it can run there; else the reason is noted. */
@@ -116,40 +120,42 @@ static bool is_applicable(struct chooser *chooser, const struct primitive *primi
     return true;
 }
 
-static const char *auto_name(const struct chooser *chooser, enum collective_kind kind,
-                             uint32_t dimension)
+enum primitive_family choice_suited(const struct plan_request *request, enum collective_kind kind,
+                                    uint32_t dimension, const struct choice *choice)
 {
-    const struct group_dimension *at = &chooser->request->group.dimension[dimension];
-    if (kind == COLLECTIVE_PERMUTE) return "shift";
+    const struct group_dimension *at = &request->group.dimension[dimension];
+    if (kind == COLLECTIVE_PERMUTE) return PRIMITIVE_SHIFT;
     if (collective_is_rooted(kind)) {
-        bool const single = chooser->request->group.dimension_count == 1;
+        bool const single = request->group.dimension_count == 1;
         bool const spreads = kind == COLLECTIVE_SCATTER || kind == COLLECTIVE_GATHER;
         /* Without a switch the root has a link to each, of which a tree uses one at a time. */
-        if (single && spreads && chooser->request->meshed[dimension]) return "direct";
-        if (!chooser->choice.by_axis) return "tree";
-        if (at->ring) return "ring";
-        return kind == COLLECTIVE_BROADCAST || kind == COLLECTIVE_REDUCE ? "chain" : "direct";
+        if (single && spreads && request->meshed[dimension]) return PRIMITIVE_DIRECT;
+        if (!choice->by_axis) return PRIMITIVE_TREE;
+        if (at->ring) return PRIMITIVE_RING;
+        return spreads ? PRIMITIVE_DIRECT : PRIMITIVE_CHAIN;
     }
-    if (chooser->choice.flat || at->switched) return "direct";
-    return at->ring ? "ring" : "line";
+    if (choice->flat || at->switched) return PRIMITIVE_DIRECT;
+    return at->ring ? PRIMITIVE_RING : PRIMITIVE_LINE;
 }
 
-/* The primitive of a dimension by its name; by `auto` where none can run and that is allowed. */
+/* The primitive of a dimension that is asked for; that of `auto` where none can run and that is
+ * allowed. */
 static bool choose(struct chooser *chooser, enum collective_kind kind, uint32_t dimension,
                    const struct primitive **ret_primitive)
 {
-    const char *name = chooser->name[dimension];
-    const struct primitive *primitive = name == NULL ? NULL : find(chooser, kind, dimension, name);
+    const struct algorithm_level *asked = &chooser->asked[dimension];
+    const struct primitive *primitive = asked_find(chooser, kind, dimension);
     if (primitive != NULL) {
         chooser->found = true;
         *ret_primitive = primitive;
         if (is_applicable(chooser, primitive, dimension)) return chooser->used = true;
         if (chooser->strict) return false;
-    } else if (name != NULL && chooser->strict) {
-        return refuse(chooser, "there is no \"%s\" along %s", name,
+    } else if (asked->means != ALGORITHM_AUTO && chooser->strict) {
+        return refuse(chooser, "there is no \"%s\" along %s", algorithm_level_text(asked).text,
                       chooser->request->group.dimension[dimension].name);
     }
-    primitive = find(chooser, kind, dimension, auto_name(chooser, kind, dimension));
+    primitive = find(chooser, kind, dimension,
+                     choice_suited(chooser->request, kind, dimension, &chooser->choice));
     SIM_ASSERT(primitive != NULL);
     *ret_primitive = primitive;
     return true;
@@ -161,11 +167,10 @@ static bool choose_all_reduce(struct chooser *chooser, uint32_t dimension)
 {
     struct choice *choice = &chooser->choice;
     const struct levels *levels = &choice->levels;
-    const char *name = chooser->name[dimension];
     bool const last = choice->flat || levels->outer_count == 0 || levels->outer[0] == dimension;
     bool const strict = chooser->strict;
     const struct primitive *whole =
-        last && name != NULL ? find(chooser, COLLECTIVE_ALL_REDUCE, dimension, name) : NULL;
+        last ? asked_find(chooser, COLLECTIVE_ALL_REDUCE, dimension) : NULL;
     if (whole != NULL) {
         chooser->found = true;
         if (is_applicable(chooser, whole, dimension)) {
@@ -219,9 +224,9 @@ static bool choose_all(struct chooser *chooser)
     return true;
 }
 
-static bool name_all(struct chooser *chooser, const char *name)
+static bool ask_all(struct chooser *chooser, struct algorithm_level asked)
 {
-    for (uint32_t d = 0; d < GROUP_DIMENSIONS_MAX; d++) chooser->name[d] = name;
+    for (uint32_t d = 0; d < GROUP_DIMENSIONS_MAX; d++) chooser->asked[d] = asked;
     return choose_all(chooser);
 }
 
@@ -236,41 +241,43 @@ static bool is_mixed(const struct plan_request *request, const struct levels *le
            request->kind != COLLECTIVE_PERMUTE;
 }
 
-/* What comes behind "ring+line" in the name of a grid whose axes differ; else NULL. */
-static const char *mixed_end(const struct chooser *chooser, const char *text)
+struct algorithm choice_mixed(void)
 {
-    if (!is_mixed(chooser->request, &chooser->choice.levels)) return NULL;
-    const char *end = name_after(text, choice_mixed_name);
-    return end != NULL && (*end == '\0' || *end == '+') ? end : NULL;
+    return (struct algorithm){.means = ALGORITHM_LEVELS,
+                              .level_count = 2,
+                              .level = {{ALGORITHM_FAMILY, PRIMITIVE_RING, NULL},
+                                        {ALGORITHM_FAMILY, PRIMITIVE_LINE, NULL}}};
 }
 
-/* "A+B", the innermost level first. `parts` is where the names are kept. */
-static bool name_levels(struct chooser *chooser, const char *text, char parts[][NAME_SIZE])
+/* How many levels of an algorithm stand for a grid whose axes differ. */
+static uint32_t mixed_count(const struct chooser *chooser, const struct algorithm *algorithm)
+{
+    struct algorithm const mixed = choice_mixed();
+    if (!is_mixed(chooser->request, &chooser->choice.levels)) return 0;
+    for (uint32_t i = 0; i < mixed.level_count; i++)
+        if (i == algorithm->level_count || algorithm->level[i].means != ALGORITHM_FAMILY ||
+            algorithm->level[i].family != mixed.level[i].family)
+            return 0;
+    return mixed.level_count;
+}
+
+/* "A+B", the innermost level first. */
+static bool ask_levels(struct chooser *chooser, const struct algorithm *algorithm)
 {
     const struct levels *levels = &chooser->choice.levels;
     uint32_t const count = levels_count(levels);
-    uint32_t used = 0;
-    const char *mixed = mixed_end(chooser, text);
-    if (mixed != NULL) {
-        memcpy(parts[used++], "auto", sizeof "auto");
-        text = *mixed == '\0' ? NULL : mixed + 1;
-    }
-    for (; text != NULL; used++) {
-        const char *end = strchr(text, '+');
-        size_t const length = end == NULL ? strlen(text) : (size_t)(end - text);
-        if (used == count || length >= NAME_SIZE) break;
-        memcpy(parts[used], text, length);
-        parts[used][length] = '\0';
-        text = end == NULL ? NULL : end + 1;
-    }
-    if (text != NULL || used != count)
+    uint32_t const mixed = mixed_count(chooser, algorithm);
+    /* The levels behind the grid's, which `auto` plays as it is. */
+    const struct algorithm_level *inner = algorithm->level;
+    struct algorithm_level const suited = {.means = ALGORITHM_AUTO};
+    uint32_t const used = algorithm->level_count - (mixed > 0 ? mixed - 1 : 0);
+    if (used != count)
         return refuse(chooser, "\"+\" joins one name for each of the group's %u levels", count);
     chooser->strict = true;
-    for (uint32_t i = 0; i < levels->grid_count; i++) chooser->name[levels->grid[i]] = parts[0];
+    for (uint32_t i = 0; i < levels->grid_count; i++)
+        chooser->asked[levels->grid[i]] = mixed > 0 ? suited : *inner;
     for (uint32_t i = 0; i < levels->outer_count; i++)
-        chooser->name[levels->outer[i]] = parts[count - 1 - i];
-    for (uint32_t d = 0; d < chooser->request->group.dimension_count; d++)
-        if (algorithm_of(chooser->name[d]).means == ALGORITHM_AUTO) chooser->name[d] = NULL;
+        chooser->asked[levels->outer[i]] = algorithm->level[algorithm->level_count - 1 - i];
     return choose_all(chooser);
 }
 
@@ -292,32 +299,30 @@ static bool scatter_gather(struct chooser *chooser)
     return true;
 }
 
-/* Whether a name has a ragged exchange go over one level after the other. */
-static bool chains_ragged(struct chooser *chooser, const char *name, const struct primitive *direct,
-                          char parts[][NAME_SIZE])
+/* Whether an algorithm has a ragged exchange go over one level after the other. */
+static bool chains_ragged(struct chooser *chooser, const struct algorithm *algorithm,
+                          const struct primitive *direct)
 {
     if (levels_count(&chooser->choice.levels) < 2) return false;
-    struct algorithm const algorithm = algorithm_of(name);
-    if (algorithm.means == ALGORITHM_HIERARCHICAL || algorithm_is(&algorithm, PRIMITIVE_DIRECT))
-        return true;
-    if (algorithm.means != ALGORITHM_LEVELS || !name_levels(chooser, name, parts)) return false;
+    if (algorithm->means == ALGORITHM_HIERARCHICAL) return true;
+    if (algorithm_family(algorithm) == direct->family) return !algorithm->flat;
+    if (algorithm->means != ALGORITHM_LEVELS || !ask_levels(chooser, algorithm)) return false;
     for (uint32_t d = 0; d < chooser->request->group.dimension_count; d++)
         if (chooser->choice.once[d] != direct) return false;
     return true;
 }
 
 /* A ragged exchange has one message a pair: of all ranks, or of those along each dimension. */
-static bool choose_ragged(struct chooser *chooser, const char *name, bool automatic,
-                          char parts[][NAME_SIZE])
+static bool choose_ragged(struct chooser *chooser, const struct algorithm *algorithm)
 {
-    const struct primitive *direct = primitive_find(COLLECTIVE_ALL_TO_ALL, "direct", true);
+    const struct primitive *direct = primitive_find(COLLECTIVE_ALL_TO_ALL, PRIMITIVE_DIRECT, true);
     struct choice *choice = &chooser->choice;
     uint32_t const count = chooser->request->group.dimension_count;
-    struct algorithm const algorithm = algorithm_of(name);
     bool const at_once =
-        automatic || (algorithm.family == PRIMITIVE_DIRECT && algorithm.flat == (count > 1));
+        algorithm_is_chosen(algorithm) ||
+        (algorithm_family(algorithm) == direct->family && algorithm->flat == (count > 1));
     choice->flat = false;
-    if (!at_once && !chains_ragged(chooser, name, direct, parts))
+    if (!at_once && !chains_ragged(chooser, algorithm, direct))
         return chooser->reason[0] != '\0'
                    ? false
                    : refuse(chooser, "a ragged AllToAll is exchanged directly");
@@ -326,153 +331,88 @@ static bool choose_ragged(struct chooser *chooser, const char *name, bool automa
     return chooser->used = true;
 }
 
-/* Whether a rooted kind's name asks for switches that copy or add, and not all levels have them. */
-static bool is_of_some_levels(const struct chooser *chooser, const char *name)
+/* Whether a rooted kind's algorithm asks for switches that copy or add, and not all levels have
+ * them. */
+static bool is_of_some_levels(const struct chooser *chooser, const struct algorithm *algorithm)
 {
     enum collective_kind const kind = chooser->request->kind;
     const struct primitive *primitive =
-        name != NULL && collective_is_rooted(kind) ? primitive_find(kind, name, true) : NULL;
+        collective_is_rooted(kind) && !algorithm->flat
+            ? primitive_find(kind, algorithm_family(algorithm), true)
+            : NULL;
     for (uint32_t d = 0; primitive != NULL && d < chooser->request->group.dimension_count; d++)
         if (!network_serves(chooser, primitive, d)) return true;
     return false;
 }
 
-/* Whether a name means something that can run; else why not. `known`: some primitive has it. */
-static bool resolve(struct chooser *chooser, const char *name, char parts[][NAME_SIZE],
-                    bool *ret_known)
+/* How the group's dimensions are gone over: at once, by axis, or each by itself. */
+static void ways_set(struct chooser *chooser, const struct algorithm *algorithm)
 {
     const struct group *group = &chooser->request->group;
     enum collective_kind const kind = chooser->request->kind;
     struct choice *choice = &chooser->choice;
-    struct algorithm const algorithm = algorithm_of(name);
-    bool const automatic = algorithm.means == ALGORITHM_AUTO;
-    bool const several = levels_count(&choice->levels) > 1;
-    bool const hierarchical = algorithm.means == ALGORITHM_HIERARCHICAL;
+    bool const several = levels_count(&choice->levels) > 1, rooted = collective_is_rooted(kind);
     bool const grid = choice->levels.outer_count == 0;
-    *ret_known = true;
-    chooser->used = automatic || hierarchical;
-    bool const rooted = collective_is_rooted(kind);
-    if (hierarchical && !several && !(rooted && group->dimension_count > 1))
-        return refuse(chooser, "\"hierarchical\" needs ranks on several levels%s",
-                      rooted ? " or axes" : "");
-    choice->named = rooted && several && algorithm.means == ALGORITHM_LEVELS;
-    choice->by_axis = (rooted && hierarchical) || choice->named;
-    bool const spread = kind == COLLECTIVE_BROADCAST || kind == COLLECTIVE_REDUCE;
-    if (spread && algorithm.means == ALGORITHM_SCATTER_GATHER) return scatter_gather(chooser);
-    if (several && !choice->by_axis && is_of_some_levels(chooser, name))
+    choice->named = rooted && several && algorithm->means == ALGORITHM_LEVELS;
+    choice->by_axis = (rooted && algorithm->means == ALGORITHM_HIERARCHICAL) || choice->named;
+    if (several && !choice->by_axis && is_of_some_levels(chooser, algorithm))
         choice->by_axis = choice->named = true;
     choice->flat = rooted && group->dimension_count > 1 && !choice->by_axis;
-    if (automatic && kind == COLLECTIVE_ALL_TO_ALL && !grid && group->dimension_count > 1)
+    if (algorithm_is_chosen(algorithm) && kind == COLLECTIVE_ALL_TO_ALL && !grid &&
+        group->dimension_count > 1)
         choice->flat = chooser->request->exchange_bytes[0] == 0;
-    if (chooser->request->ragged.expert_count > 0)
-        return choose_ragged(chooser, name, automatic, parts);
-    if (automatic || hierarchical) return name_all(chooser, NULL);
-    if (!choice->flat && plan_flat_base(name) != NULL) {
+}
+
+/* Whether an algorithm is something that can run; else why not. `known`: some primitive has it. */
+static bool resolve(struct chooser *chooser, const struct algorithm *algorithm, bool *ret_known)
+{
+    const struct group *group = &chooser->request->group;
+    enum collective_kind const kind = chooser->request->kind;
+    struct choice *choice = &chooser->choice;
+    struct algorithm_level const suited = {.means = ALGORITHM_AUTO};
+    struct algorithm_level asked = {algorithm->means, algorithm->family, algorithm->asked};
+    bool const several = levels_count(&choice->levels) > 1, rooted = collective_is_rooted(kind);
+    *ret_known = true;
+    chooser->used = algorithm_is_automatic(algorithm);
+    if (algorithm->means == ALGORITHM_HIERARCHICAL && !several &&
+        !(rooted && group->dimension_count > 1))
+        return refuse(chooser, "\"hierarchical\" needs ranks on several levels%s",
+                      rooted ? " or axes" : "");
+    bool const spread = kind == COLLECTIVE_BROADCAST || kind == COLLECTIVE_REDUCE;
+    if (spread && algorithm->means == ALGORITHM_SCATTER_GATHER) return scatter_gather(chooser);
+    ways_set(chooser, algorithm);
+    if (chooser->request->ragged.expert_count > 0) return choose_ragged(chooser, algorithm);
+    if (algorithm_is_automatic(algorithm)) return ask_all(chooser, suited);
+    if (!choice->flat && algorithm->flat) {
         if (group->dimension_count < 2)
-            return refuse(chooser, "\"%s\" needs ranks along several axes", name);
+            return refuse(chooser, "\"%s\" needs ranks along several axes",
+                          algorithm_text(algorithm).text);
         choice->flat = chooser->strict = true;
-        name = plan_flat_base(name);
-    } else if (algorithm.means == ALGORITHM_LEVELS) {
-        return name_levels(chooser, name, parts);
+    } else if (algorithm->flat) {
+        asked = (struct algorithm_level){ALGORITHM_OTHER, 0, algorithm->asked};
+    } else if (algorithm->means == ALGORITHM_LEVELS) {
+        return ask_levels(chooser, algorithm);
     }
     chooser->strict = chooser->strict || !several;
-    bool const done = name_all(chooser, name);
+    bool const done = ask_all(chooser, asked);
     *ret_known = chooser->found;
     return done && chooser->used;
 }
 
-bool choice_find(const struct plan_request *request, const char *name, struct choice *ret_choice)
+bool choice_judge(const struct plan_request *request, const struct algorithm *algorithm,
+                  struct choice *ret_choice, struct choice_verdict *ret_verdict)
 {
-    char parts[GROUP_DIMENSIONS_MAX][NAME_SIZE];
     struct chooser chooser = {.request = request};
     chooser.choice.levels = levels_of(&request->group);
-    bool known = false;
-    bool const done = resolve(&chooser, name, parts, &known);
+    bool const done = resolve(&chooser, algorithm, &ret_verdict->known);
+    memcpy(ret_verdict->reason, chooser.reason, sizeof ret_verdict->reason);
     *ret_choice = chooser.choice;
     return done;
 }
 
-/* Why the request's algorithm cannot run; known: as what it is, but not here. */
-static void why_not(const struct chooser *chooser, bool known, char *ret_text, size_t size)
+bool choice_find(const struct plan_request *request, const struct algorithm *algorithm,
+                 struct choice *ret_choice)
 {
-    const struct plan_request *request = chooser->request;
-    struct plan_algorithms const all = plan_algorithm_names(request->kind);
-    const char *names[PLAN_ALGORITHMS_MAX + 1] = {NULL};
-    for (uint32_t i = 0; i < all.count; i++) names[i] = all.name[i];
-    ret_text[0] = '\0';
-    if (known && chooser->reason[0] != '\0')
-        (void)snprintf(ret_text, size, "%s", chooser->reason);
-    else if (names[name_find(request->algorithm, names)] == NULL)
-        return;
-    else if (collective_is_rooted(request->kind))
-        (void)snprintf(ret_text, size,
-                       "\"%s\" goes round one ring of neighbours, and these ranks are not on one",
-                       request->algorithm);
-    else
-        (void)snprintf(ret_text, size,
-                       "\"%s\" goes from neighbour to neighbour along an axis, and these ranks lie "
-                       "along none",
-                       request->algorithm);
-}
-
-void choice_reason(const struct plan_request *request, char *ret_text, size_t size)
-{
-    char parts[GROUP_DIMENSIONS_MAX][NAME_SIZE], why[CHOICE_REASON_BYTES - 64];
-    struct chooser chooser = {.request = request};
-    chooser.choice.levels = levels_of(&request->group);
-    bool known = false;
-    (void)resolve(&chooser, request->algorithm, parts, &known);
-    why_not(&chooser, known, why, sizeof why);
-    const char *kind = collective_kind_name(request->kind);
-    if (why[0] == '\0')
-        (void)snprintf(why, sizeof why, "there is no \"%.64s\" for it", request->algorithm);
-    (void)snprintf(ret_text, size, "%s over %u ranks: %s", kind,
-                   (unsigned)group_rank_count(&request->group), why);
-}
-
-bool choice_synonym_reason(const struct plan_request *request, const char *synonym, char *ret_text,
-                           size_t size)
-{
-    struct plan_request named = *request;
-    struct choice unused;
-    if (synonym == NULL || choice_find(request, synonym, &unused)) return false;
-    named.algorithm = synonym;
-    choice_reason(&named, ret_text, size);
-    return true;
-}
-
-enum status choice_make(const struct plan_request *request, const char *where,
-                        struct choice *ret_choice, struct error *reterr)
-{
-    char parts[GROUP_DIMENSIONS_MAX][NAME_SIZE];
-    struct chooser chooser = {.request = request};
-    chooser.choice.levels = levels_of(&request->group);
-    bool known = false;
-    if (resolve(&chooser, request->algorithm, parts, &known)) {
-        *ret_choice = chooser.choice;
-        return STATUS_OK;
-    }
-    char list[320], why[CHOICE_REASON_BYTES];
-    choice_list(request, list, sizeof list);
-    why_not(&chooser, known, why, sizeof why);
-    if (why[0] != '\0')
-        return error_set(reterr, STATUS_UNSUPPORTED, where, "%s; these can run here: %s", why,
-                         list);
-    struct plan_algorithms const all = plan_algorithm_names(request->kind);
-    const char *names[PLAN_ALGORITHMS_MAX + 1] = {NULL};
-    for (uint32_t i = 0; i < all.count; i++) names[i] = all.name[i];
-    const char *synonym = choice_synonym(request->algorithm);
-    if (name_find(synonym, names) == all.count) synonym = NULL;
-    if (choice_synonym_reason(request, synonym, why, sizeof why))
-        return error_set(reterr, STATUS_UNSUPPORTED, where,
-                         "no algorithm \"%.64s\" for %s; it is \"%s\" here, which cannot run: %s; "
-                         "these can: %s",
-                         request->algorithm, collective_kind_name(request->kind), synonym, why,
-                         list);
-    return error_set(reterr, STATUS_NOT_FOUND, where, "no algorithm \"%.64s\" for %s%s (%s)",
-                     request->algorithm, collective_kind_name(request->kind),
-                     name_offer(synonym != NULL ? synonym : request->algorithm, names,
-                                "; did you mean \"", "\"?", "")
-                         .text,
-                     list);
+    struct choice_verdict unused;
+    return choice_judge(request, algorithm, ret_choice, &unused);
 }

@@ -48,15 +48,31 @@ static inline uint32_t levels_count(const struct levels *levels)
     return levels->outer_count + (levels->grid_count > 0);
 }
 
-/* What is called otherwise elsewhere: of NCCL's names (src/include/nccl_tuner.h) NVLS and CollNet
- * add in the switches, PAT is Bruck's; "rhd" halves and doubles recursively. podsim's name, which
- * not every kind has; NULL where there is none. */
-const char *choice_synonym(const char *name);
+/* The family of what is called otherwise elsewhere: of NCCL's names (src/include/nccl_tuner.h)
+ * NVLS and CollNet add in the switches, PAT is Bruck's; "rhd" halves and doubles recursively. Not
+ * every kind has the family. PRIMITIVE_FAMILY_COUNT: nothing is called so. */
+enum primitive_family choice_synonym(const struct algorithm *algorithm);
 
-extern const char choice_mixed_name[]; /* Of a grid whose axes differ, each played by what it is. */
+/* "ring+line", the algorithm of a grid whose axes differ: each goes by what suits it. */
+struct algorithm choice_mixed(void);
 
-/* What a name means on the group; false if nothing that can run. */
-bool choice_find(const struct plan_request *request, const char *name, struct choice *ret_choice);
+/* What `auto` takes along a dimension of the group, alone or with others. */
+enum primitive_family choice_suited(const struct plan_request *request, enum collective_kind kind,
+                                    uint32_t dimension, const struct choice *choice);
+
+/* What an algorithm is on the group; false if nothing that can run. */
+bool choice_find(const struct plan_request *request, const struct algorithm *algorithm,
+                 struct choice *ret_choice);
+
+/* Why an algorithm cannot run. */
+enum { CHOICE_VERDICT_BYTES = 160 };
+struct choice_verdict {
+    bool known; /* Some primitive is of a family that was asked for. */
+    char reason[CHOICE_VERDICT_BYTES];
+};
+/* As choice_find(), with the reason where nothing can run. */
+bool choice_judge(const struct plan_request *request, const struct algorithm *algorithm,
+                  struct choice *ret_choice, struct choice_verdict *ret_verdict);
 
 /* choice_names.c: "auto, line, ring": the names without "+" that can run on the group. */
 void choice_list(const struct plan_request *request, char *ret_text, size_t size);
@@ -64,14 +80,14 @@ void choice_list(const struct plan_request *request, char *ret_text, size_t size
 /* Why an algorithm cannot run on the group: "AllGather over 8 ranks: ...". */
 enum { CHOICE_REASON_BYTES = 320 };
 void choice_reason(const struct plan_request *request, char *ret_text, size_t size);
-/* Of what the request's algorithm is called in podsim (choice_synonym()). False: it can run, or
- * `synonym` is NULL. */
-bool choice_synonym_reason(const struct plan_request *request, const char *synonym, char *ret_text,
-                           size_t size);
+/* Why the request cannot go by a family, where its algorithm is called otherwise
+ * (choice_synonym()). False: it can, or there is no family. */
+bool choice_synonym_reason(const struct plan_request *request, enum primitive_family synonym,
+                           char *ret_text, size_t size);
 
-/* Whether a name, or each of those with "+" between, is one that some collective has: "auto",
- * "hierarchical", a family of the catalogue, with "flat-" before it or not. */
-bool choice_is_known(const char *name);
+/* Whether some collective has the algorithm, or that of each level: "auto", "hierarchical", a
+ * family of the catalogue, with "flat-" before it or not. */
+bool choice_is_known(const struct algorithm *algorithm);
 
 /* Refuses an algorithm that cannot run on the group, with the reason and the algorithms that can.
  */

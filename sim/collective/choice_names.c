@@ -1,4 +1,4 @@
-/* The names of algorithms: all of a kind, and those that can run on a group. */
+/* Algorithms: all of a kind, and those that can run on a group. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,127 +7,148 @@
 #include "sim/collective/algorithm.h"
 #include "sim/collective/choice.h"
 
-enum { NAME_SIZE = PLAN_ALGORITHM_SIZE };
-
-static void name_add(struct plan_algorithms *names, const char *prefix, const char *name)
+bool plan_algorithms_have(const struct plan_algorithms *algorithms,
+                          const struct algorithm *algorithm)
 {
-    char text[NAME_SIZE];
-    size_t const before = strlen(prefix), length = strlen(name);
-    SIM_ASSERT(before + length < sizeof text);
-    memcpy(text, prefix, before);
-    memcpy(text + before, name, length + 1);
-    for (uint32_t i = 0; i < names->count; i++)
-        if (name_same(names->name[i], text)) return;
-    SIM_ASSERT(names->count < PLAN_ALGORITHMS_MAX);
-    memcpy(names->name[names->count++], text, sizeof text);
+    for (uint32_t i = 0; i < algorithms->count; i++)
+        if (algorithm_equal(&algorithms->of[i], algorithm)) return true;
+    return false;
 }
 
-struct plan_algorithms plan_algorithm_names(enum collective_kind asked)
+void plan_algorithms_name(const struct plan_algorithms *algorithms,
+                          struct plan_algorithm_names *ret_names)
+{
+    for (uint32_t i = 0; i < algorithms->count; i++) {
+        ret_names->text[i] = algorithm_text(&algorithms->of[i]);
+        ret_names->name[i] = ret_names->text[i].text;
+    }
+    ret_names->name[algorithms->count] = NULL;
+}
+
+static void add(struct plan_algorithms *algorithms, struct algorithm algorithm)
+{
+    if (plan_algorithms_have(algorithms, &algorithm)) return;
+    SIM_ASSERT(algorithms->count < PLAN_ALGORITHMS_MAX);
+    algorithms->of[algorithms->count++] = algorithm;
+}
+
+static void add_word(struct plan_algorithms *algorithms, enum algorithm_means means)
+{
+    add(algorithms, (struct algorithm){.means = means});
+}
+
+struct plan_algorithms plan_algorithms_of(enum collective_kind asked)
 {
     struct plan_algorithms all = {.count = 0};
-    name_add(&all, "", "auto");
+    add_word(&all, ALGORITHM_AUTO);
     bool const levels = !collective_is_rooted(asked) && asked != COLLECTIVE_PERMUTE;
-    if (asked != COLLECTIVE_PERMUTE) name_add(&all, "", "hierarchical");
+    if (asked != COLLECTIVE_PERMUTE) add_word(&all, ALGORITHM_HIERARCHICAL);
     if (asked == COLLECTIVE_BROADCAST || asked == COLLECTIVE_REDUCE)
-        name_add(&all, "", "scatter-gather");
-    if (levels) name_add(&all, "", choice_mixed_name);
+        add_word(&all, ALGORITHM_SCATTER_GATHER);
+    if (levels) add(&all, choice_mixed());
     for (uint32_t i = 0; i < primitive_count; i++) {
         enum collective_kind const kind = primitive_table[i]->kind;
         bool const part = asked == COLLECTIVE_ALL_REDUCE &&
                           (kind == COLLECTIVE_REDUCE_SCATTER || kind == COLLECTIVE_ALL_GATHER);
         if (kind != asked && !part) continue;
-        name_add(&all, "", primitive_algorithm(primitive_table[i]));
-        if (primitive_table[i]->routed && levels)
-            name_add(&all, "flat-", primitive_algorithm(primitive_table[i]));
+        struct algorithm algorithm = algorithm_by(primitive_table[i]->family);
+        add(&all, algorithm);
+        algorithm.flat = true;
+        if (primitive_table[i]->routed && levels) add(&all, algorithm);
     }
     return all;
 }
 
-const char *choice_synonym(const char *name)
+enum primitive_family choice_synonym(const struct algorithm *algorithm)
 {
-    static const char *const sharp[] = {"nvls",          "nvlstree",     "nvls-tree", "collnet",
-                                        "collnetdirect", "collnetchain", NULL};
-    static const char *const others[] = {"pat", "rhd", NULL};
-    static const char *const ours[] = {"bruck", "recursive", NULL};
-    if (sharp[name_find_any_case(name, sharp)] != NULL) return "sharp";
-    return ours[name_find_any_case(name, others)];
+    static const struct {
+        const char *name[7];
+        enum primitive_family ours;
+    } synonyms[] = {
+        {{"nvls", "nvlstree", "nvls-tree", "collnet", "collnetdirect", "collnetchain", NULL},
+         PRIMITIVE_SHARP},
+        {{"pat", NULL}, PRIMITIVE_BRUCK},
+        {{"rhd", NULL}, PRIMITIVE_RECURSIVE},
+    };
+    for (size_t i = 0; i < sizeof synonyms / sizeof *synonyms; i++)
+        if (synonyms[i].name[name_find_any_case(algorithm->asked, synonyms[i].name)] != NULL)
+            return synonyms[i].ours;
+    return PRIMITIVE_FAMILY_COUNT;
 }
 
-bool choice_is_known(const char *name)
+bool choice_is_known(const struct algorithm *algorithm)
 {
-    const char *end = name;
-    for (const char *part = name; end != NULL;) {
-        char text[NAME_SIZE];
-        end = strchr(part, '+');
-        size_t const length = end == NULL ? strlen(part) : (size_t)(end - part);
-        if (length >= sizeof text) return false;
-        memcpy(text, part, length);
-        text[length] = '\0';
-        struct algorithm const algorithm = algorithm_of(text);
-        bool const joins = part != name || end != NULL;
-        if (algorithm.means == ALGORITHM_OTHER || algorithm.means == ALGORITHM_SCATTER_GATHER ||
-            (joins && algorithm.flat))
+    for (uint32_t i = 0; i < algorithm->level_count; i++)
+        if (algorithm->level[i].means != ALGORITHM_FAMILY &&
+            algorithm->level[i].means > ALGORITHM_HIERARCHICAL)
             return false;
-        if (end != NULL) part = end + 1;
-    }
-    return true;
+    return algorithm->means != ALGORITHM_OTHER && algorithm->means != ALGORITHM_SCATTER_GATHER;
 }
 
-/* Names that stand alone. */
+/* Algorithms that are the same on every level. */
 static struct plan_algorithms singles_of(const struct plan_request *request)
 {
-    struct plan_algorithms const all = plan_algorithm_names(request->kind);
-    struct plan_algorithms names = {.count = 0};
+    struct plan_algorithms const all = plan_algorithms_of(request->kind);
+    struct plan_algorithms singles = {.count = 0};
     struct choice unused;
     for (uint32_t i = 0; i < all.count; i++)
-        if (choice_find(request, all.name[i], &unused)) name_add(&names, "", all.name[i]);
-    return names;
+        if (choice_find(request, &all.of[i], &unused)) add(&singles, all.of[i]);
+    return singles;
 }
 
-/* The names that a kind may have on a level, "auto" the first. */
-static struct plan_algorithms level_names(enum collective_kind kind)
+/* What a level may go by, `auto` the first. */
+static struct plan_algorithms of_level(enum collective_kind kind)
 {
-    struct plan_algorithms names = {.count = 0};
-    name_add(&names, "", "auto");
+    struct plan_algorithms algorithms = {.count = 0};
+    add_word(&algorithms, ALGORITHM_AUTO);
     for (uint32_t i = 0; i < primitive_count; i++)
         if (primitive_table[i]->kind == kind)
-            name_add(&names, "", primitive_algorithm(primitive_table[i]));
-    return names;
+            add(&algorithms, algorithm_by(primitive_table[i]->family));
+    return algorithms;
 }
 
-/* From or to a root a single name goes over all ranks at once, so each level's own is given by
- * pairs alone. Where both are what `auto` takes, they are "hierarchical". */
-static void pairs_add(const struct plan_request *request, struct plan_algorithms *names)
+static struct algorithm pair_of(const struct algorithm *inner, const struct algorithm *outer)
+{
+    return (struct algorithm){
+        .means = ALGORITHM_LEVELS,
+        .level_count = 2,
+        .level = {{inner->means, inner->family, NULL}, {outer->means, outer->family, NULL}}};
+}
+
+/* From or to a root a single algorithm goes over all ranks at once, so each level's own is given by
+ * pairs alone. Where both are what `auto` takes, they are "hierarchical". Names are short. */
+static void pairs_add(const struct plan_request *request, struct plan_algorithms *algorithms)
 {
     struct levels const levels = levels_of(&request->group);
     if (!collective_is_rooted(request->kind) || levels_count(&levels) != 2) return;
-    struct plan_algorithms const each = level_names(request->kind);
+    struct plan_algorithms const each = of_level(request->kind);
+    struct algorithm const hierarchical = {.means = ALGORITHM_HIERARCHICAL};
     struct choice usual, choice;
-    if (!choice_find(request, "hierarchical", &usual)) return;
+    if (!choice_find(request, &hierarchical, &usual)) return;
     /* Axes of a grid may differ, and have no other name in common. */
     for (uint32_t inner = levels.grid_count > 0 ? 0 : 1; inner < each.count; inner++)
         for (uint32_t outer = 1; outer < each.count; outer++) {
-            char text[2 * NAME_SIZE];
-            (void)snprintf(text, sizeof text, "%s+%s", each.name[inner], each.name[outer]);
-            if (strlen(text) < NAME_SIZE && choice_find(request, text, &choice) &&
+            struct algorithm const pair = pair_of(&each.of[inner], &each.of[outer]);
+            if (strlen(algorithm_text(&pair).text) < PLAN_ALGORITHM_SIZE &&
+                choice_find(request, &pair, &choice) &&
                 memcmp(choice.once, usual.once, sizeof usual.once) != 0)
-                name_add(names, "", text);
+                add(algorithms, pair);
         }
 }
 
 struct plan_algorithms plan_algorithms(const struct plan_request *request)
 {
-    struct plan_algorithms names = singles_of(request);
-    pairs_add(request, &names);
-    return names;
+    struct plan_algorithms algorithms = singles_of(request);
+    pairs_add(request, &algorithms);
+    return algorithms;
 }
 
 void choice_list(const struct plan_request *request, char *ret_text, size_t size)
 {
-    struct plan_algorithms const names = singles_of(request);
+    struct plan_algorithms const singles = singles_of(request);
     size_t used = 0;
     ret_text[0] = '\0';
-    for (uint32_t i = 0; i < names.count && used + NAME_SIZE + 3 < size; i++)
+    for (uint32_t i = 0; i < singles.count && used + PLAN_ALGORITHM_SIZE + 3 < size; i++)
         used += (size_t)snprintf(ret_text + used, size - used, "%s%s", i == 0 ? "" : ", ",
-                                 names.name[i]);
+                                 algorithm_text(&singles.of[i]).text);
 }

@@ -18,10 +18,9 @@ const struct primitive *const primitive_table[] = {
 
 const uint32_t primitive_count = sizeof primitive_table / sizeof *primitive_table;
 
-const struct primitive *primitive_find(enum collective_kind kind, const char *algorithm,
+const struct primitive *primitive_find(enum collective_kind kind, enum primitive_family family,
                                        bool routed)
 {
-    enum primitive_family const family = primitive_family_find(algorithm);
     for (uint32_t i = 0; i < primitive_count; i++)
         if (primitive_table[i]->kind == kind && primitive_table[i]->routed == routed &&
             primitive_table[i]->family == family)

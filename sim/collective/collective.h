@@ -206,8 +206,9 @@ struct primitive {
 extern const struct primitive *const primitive_table[];
 extern const uint32_t primitive_count;
 
-/* NULL if there is none. Of a name there may be one that sends to neighbours, and a routed one. */
-const struct primitive *primitive_find(enum collective_kind kind, const char *algorithm,
+/* NULL if there is none. Of a family there may be one that sends to neighbours, and a routed one.
+ */
+const struct primitive *primitive_find(enum collective_kind kind, enum primitive_family family,
                                        bool routed);
 
 const char *collective_kind_name(enum collective_kind kind); /* "AllGather" */

@@ -3,7 +3,6 @@
 #include <stddef.h>
 
 #include "sim/base/arena.h"
-#include "sim/base/name.h"
 #include "sim/base/units.h"
 #include "sim/collective/algorithm.h"
 #include "sim/collective/compose_build.h"
@@ -234,77 +233,83 @@ static void turns_set(struct plan *plan)
     }
 }
 
-/* What plays a dimension: the first of its items, for an AllReduce may gather otherwise than it
- * adds. NULL: nothing does. */
-static const char *dimension_name(const struct build *build, uint32_t dimension)
+/* What runs along a dimension: the first of its items, for an AllReduce may gather otherwise than
+ * it adds. NULL: nothing does. */
+static const struct primitive *runs_along(const struct build *build, uint32_t dimension)
 {
     const struct plan *plan = build->plan;
     const struct primitive *whole = build->choice->whole[dimension];
     for (uint32_t i = 0; i < plan->item_count; i++) {
         if (plan->item[i].dimension != dimension || plan->item[i].flat) continue;
-        return primitive_algorithm(whole != NULL ? whole : plan->item[i].primitive);
+        return whole != NULL ? whole : plan->item[i].primitive;
     }
     return NULL;
 }
 
-/* What the items on a level are called: "ring+line" where `auto` has the axes of a grid differ.
- * `ret_asked`: where something else does, only the name that was asked for says it all. */
-static const char *level_name(const struct build *build, const uint8_t *dimension, uint32_t count,
-                              bool *ret_asked)
+/* What the levels of a plan go by, the innermost first. */
+struct goes_by {
+    struct algorithm levels; /* ALGORITHM_LEVELS */
+    bool asked; /* Axes of the grid go by others than suit them: what was asked for says it all. */
+};
+
+static void level_add(struct goes_by *by, struct algorithm_level level)
 {
-    const char *name = NULL;
-    bool alike = true, mixed = true;
-    for (uint32_t d = 0; d < count; d++) {
-        const char *other = dimension_name(build, dimension[d]);
-        if (other == NULL) continue;
-        enum primitive_family const family = primitive_family_find(other);
-        mixed = mixed && (family == PRIMITIVE_RING || family == PRIMITIVE_LINE);
-        alike = alike && (name == NULL || name_same(name, other));
-        name = other;
-    }
-    if (alike) return name;
-    *ret_asked = *ret_asked || !mixed;
-    return choice_mixed_name;
+    SIM_ASSERT(by->levels.level_count < ALGORITHM_LEVELS_MAX);
+    by->levels.level[by->levels.level_count++] = level;
 }
 
-/* The name for a report: what would build this plan again. */
-static enum status name_set(const struct build *build)
+/* Where `auto` has the axes of a grid differ, they are two levels: "ring+line". */
+static void dimensions_add(const struct build *build, const uint8_t *dimension, uint32_t count,
+                           struct goes_by *by)
 {
-    const struct levels *levels = &build->choice->levels;
-    struct plan *plan = build->plan;
-    if (build->choice->rooted != NULL) {
-        plan->algorithm = "scatter-gather";
-        return STATUS_OK;
+    const struct primitive *last = NULL;
+    struct algorithm const mixed = choice_mixed();
+    bool alike = true, suited = true;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t const d = dimension[i];
+        const struct primitive *const here = runs_along(build, d);
+        if (here == NULL) continue;
+        suited =
+            suited && here->family == choice_suited(build->request, here->kind, d, build->choice);
+        alike = alike && (last == NULL || last->family == here->family);
+        last = here;
     }
-    const char *name = NULL;
-    if (build->choice->by_axis) {
-        name = rooted_name(build);
-    } else if (build->choice->flat) {
-        bool const rooted = collective_is_rooted(plan->kind);
-        name = arena_format(build->arena, "%s%s", rooted ? "" : "flat-",
-                            primitive_algorithm(plan->item[0].primitive));
-    } else {
-        bool alike = true, asked = false;
-        if (levels->grid_count > 0)
-            name = level_name(build, levels->grid, levels->grid_count, &asked);
-        const char *joined = name;
-        for (uint32_t i = levels->outer_count; i-- > 0;) {
-            const char *other = level_name(build, &levels->outer[i], 1, &asked);
-            if (name == NULL) {
-                name = joined = other;
-                continue;
-            }
-            alike = alike && name_same(other, name);
-            joined = arena_format(build->arena, "%s+%s", joined, other);
-            if (joined == NULL) break;
-        }
-        if (!alike) name = joined;
-        if (asked) name = arena_format(build->arena, "%s", build->request->algorithm);
+    if (last == NULL) return;
+    if (alike) {
+        level_add(by, (struct algorithm_level){ALGORITHM_FAMILY, last->family, NULL});
+        return;
     }
-    plan->algorithm = name;
-    if (name == NULL)
-        return error_set(build->reterr, STATUS_NO_MEMORY, build->where, "no memory for a name");
-    return STATUS_OK;
+    by->asked = by->asked || !suited;
+    for (uint32_t i = 0; i < mixed.level_count; i++) level_add(by, mixed.level[i]);
+}
+
+static struct algorithm joined(const struct algorithm *levels)
+{
+    bool alike = levels->level[0].means == ALGORITHM_FAMILY;
+    for (uint32_t i = 1; i < levels->level_count; i++)
+        alike = alike && levels->level[i].means == ALGORITHM_FAMILY &&
+                levels->level[i].family == levels->level[0].family;
+    return alike ? algorithm_by(levels->level[0].family) : *levels;
+}
+
+/* What would build this plan again. */
+static struct algorithm built_by(const struct build *build)
+{
+    const struct choice *choice = build->choice;
+    const struct levels *levels = &choice->levels;
+    const struct plan *plan = build->plan;
+    struct goes_by by = {.levels = {.means = ALGORITHM_LEVELS}};
+    if (choice->rooted != NULL) return (struct algorithm){.means = ALGORITHM_SCATTER_GATHER};
+    if (choice->by_axis) return rooted_algorithm(build);
+    if (choice->flat) {
+        struct algorithm algorithm = algorithm_by(plan->item[0].primitive->family);
+        algorithm.flat = !collective_is_rooted(plan->kind);
+        return algorithm;
+    }
+    dimensions_add(build, levels->grid, levels->grid_count, &by);
+    for (uint32_t i = levels->outer_count; i-- > 0;)
+        dimensions_add(build, &levels->outer[i], 1, &by);
+    return by.asked ? build->request->algorithm : joined(&by.levels);
 }
 
 enum status compose(struct arena *arena, const struct plan_request *request, const char *where,
@@ -320,5 +325,6 @@ enum status compose(struct arena *arena, const struct plan_request *request, con
     STATUS_TRY(orders_add(&build));
     if (build.pieces.turns) turns_set(plan);
     if (choice->by_axis && plan->kind == COLLECTIVE_REDUCE) rooted_turns_set(plan);
-    return name_set(&build);
+    plan->algorithm = built_by(&build);
+    return STATUS_OK;
 }

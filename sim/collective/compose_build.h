@@ -66,6 +66,6 @@ enum status rooted_add(const struct build *build, uint32_t order, const struct c
 void rooted_turns_set(struct plan *plan);      /* Of a reduction, once it has all its items. */
 bool rooted_is_cut(const struct build *build); /* As chains on one dimension are, too. */
 uint32_t rooted_pieces(const struct build *build);
-const char *rooted_name(const struct build *build); /* NULL: no memory. */
+struct algorithm rooted_algorithm(const struct build *build); /* What would build it again. */
 
 #endif

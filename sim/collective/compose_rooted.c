@@ -10,8 +10,6 @@
  */
 #include <stddef.h>
 
-#include "sim/base/arena.h"
-#include "sim/base/name.h"
 #include "sim/base/units.h"
 #include "sim/collective/compose_build.h"
 
@@ -230,21 +228,27 @@ uint32_t rooted_pieces(const struct build *build)
     return pieces_allowed(build, pieces_wanted(each, count), &messages);
 }
 
-const char *rooted_name(const struct build *build)
+static struct algorithm_level family_level(const struct primitive *primitive)
+{
+    return (struct algorithm_level){ALGORITHM_FAMILY, primitive->family, NULL};
+}
+
+struct algorithm rooted_algorithm(const struct build *build)
 {
     const struct choice *choice = build->choice;
     const struct levels *levels = &choice->levels;
-    const char *name = NULL;
-    if (!choice->named) return "hierarchical";
-    for (uint32_t i = 0; i < levels->grid_count; i++) {
-        const char *other = primitive_algorithm(choice->once[levels->grid[i]]);
-        name = name == NULL || name_same(name, other) ? other
-                                                      : "auto"; /* The axes of the grid differ. */
-    }
-    for (uint32_t i = levels->outer_count; i-- > 0;) {
-        const char *other = primitive_algorithm(choice->once[levels->outer[i]]);
-        name = name == NULL ? other : arena_format(build->arena, "%s+%s", name, other);
-        if (name == NULL) break;
-    }
-    return name;
+    struct algorithm algorithm = {.means = ALGORITHM_LEVELS};
+    bool alike = true;
+    if (!choice->named) return (struct algorithm){.means = ALGORITHM_HIERARCHICAL};
+    for (uint32_t i = 0; i < levels->grid_count; i++)
+        alike =
+            alike && choice->once[levels->grid[i]]->family == choice->once[levels->grid[0]]->family;
+    /* Where the axes of the grid differ, `auto` had them differ. */
+    if (levels->grid_count > 0)
+        algorithm.level[algorithm.level_count++] =
+            alike ? family_level(choice->once[levels->grid[0]])
+                  : (struct algorithm_level){.means = ALGORITHM_AUTO};
+    for (uint32_t i = levels->outer_count; i-- > 0;)
+        algorithm.level[algorithm.level_count++] = family_level(choice->once[levels->outer[i]]);
+    return algorithm;
 }

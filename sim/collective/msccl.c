@@ -172,10 +172,10 @@ static enum status request_check(const struct msccl_script *script,
         return error_set(reterr, STATUS_INVALID, where,
                          "\"%.60s\" is for %u GPUs, and not for %llu", script->name,
                          script->rank_count, (unsigned long long)ranks);
-    if (request->algorithm != NULL)
+    if (!algorithm_is_chosen(&request->algorithm))
         return error_set(reterr, STATUS_INVALID, where,
                          "\"%.60s\" takes the place of an algorithm; \"%.40s\" is one too many",
-                         script->name, request->algorithm);
+                         script->name, algorithm_text(&request->algorithm).text);
     if (request->chunk_count > 0 || request->piece_count > 1)
         return error_set(reterr, STATUS_UNSUPPORTED, where,
                          "\"%.60s\" has chunks of its own: it goes neither chunk by chunk with "
@@ -197,7 +197,7 @@ enum status msccl_compose(const struct msccl_script *script, const struct plan_r
     if (script->kind == COLLECTIVE_ALL_TO_ALL)
         units *= ranks; /* The array is all ranks' buffers. */
     plan->script = script;
-    plan->algorithm = script->name;
+    plan->algorithm = algorithm_called(script->name);
     plan->order_count = 1;
     plan->item_count = 1;
     plan->item[0] = (struct plan_item){

@@ -81,7 +81,7 @@ enum status plan_build(struct arena *arena, const struct plan_request *request, 
     STATUS_TRY(request_check(request, where, reterr));
     struct plan plan = {
         .kind = request->kind,
-        .algorithm = "none",
+        .algorithm = algorithm_called("none"),
         .group = request->group,
         .size_bytes = request->size_bytes,
         .element_bits = request->element_bits,
@@ -93,7 +93,7 @@ enum status plan_build(struct arena *arena, const struct plan_request *request, 
     if (request->script != NULL) {
         STATUS_TRY(msccl_compose(request->script, request, where, &plan, reterr));
     } else if (plan.kind == COLLECTIVE_PERMUTE) {
-        plan.algorithm = "shift";
+        plan.algorithm = algorithm_by(PRIMITIVE_SHIFT);
         STATUS_TRY(choice_make(request, where, &choice, reterr));
         if (!request->mirrors)
             memcpy(plan.permute.offset, request->offset, sizeof plan.permute.offset);
@@ -107,6 +107,9 @@ enum status plan_build(struct arena *arena, const struct plan_request *request, 
             STATUS_TRY(ragged_build(arena, request, &plan, reterr));
     }
     parts_fill(&plan);
+    plan.algorithm_name = algorithm_name(arena, &plan.algorithm);
+    if (plan.algorithm_name == NULL)
+        return error_set(reterr, STATUS_NO_MEMORY, where, "no memory for a name");
     *ret_plan = plan;
     return STATUS_OK;
 }

@@ -21,6 +21,7 @@
 
 #include "sim/base/cancel.h"
 #include "sim/base/status.h"
+#include "sim/collective/algorithm.h"
 #include "sim/collective/collective.h"
 #include "sim/collective/group.h"
 #include "sim/machine/path.h"
@@ -140,7 +141,8 @@ struct plan_rooted {
 
 struct plan {
     enum collective_kind kind;
-    const char *algorithm;
+    struct algorithm algorithm; /* What would build this plan again. */
+    const char *algorithm_name; /* For people. */
     struct group group;
     uint64_t
         size_bytes; /* V: the whole gathered (unreduced, exchanged) array; permute: a message. */
@@ -178,7 +180,7 @@ struct plan {
 
 struct plan_request {
     enum collective_kind kind;
-    const char *algorithm; /* NULL, "auto", or what plan_algorithms() gives. */
+    struct algorithm algorithm; /* `auto`, or what plan_algorithms() gives. */
     struct group group;
     uint64_t size_bytes;
     uint32_t chunk_count; /* 0: no other op goes chunk by chunk with it. Else the number of chunks
@@ -224,22 +226,28 @@ bool plan_request_equal(const struct plan_request *a, const struct plan_request 
 /* Fills what the request says of links and switches from the machine that the group lies on. */
 void plan_request_links(const struct machine *machine, struct plan_request *request);
 
-/* "tree" of "flat-tree", which is a tree over all ranks of several dimensions at once; NULL if a
- * name has no such beginning. */
-const char *plan_flat_base(const char *algorithm);
-
-/* Names of algorithms. */
+/* Algorithms, each once. */
 struct plan_algorithms {
-    char name[PLAN_ALGORITHMS_MAX][PLAN_ALGORITHM_SIZE];
+    struct algorithm of[PLAN_ALGORITHMS_MAX];
     uint32_t count;
 };
+
+/* The names of algorithms, as name_find() and name_offer() take them. */
+struct plan_algorithm_names {
+    const char *name[PLAN_ALGORITHMS_MAX + 1]; /* Ended by NULL. */
+    struct algorithm_text text[PLAN_ALGORITHMS_MAX];
+};
+bool plan_algorithms_have(const struct plan_algorithms *algorithms,
+                          const struct algorithm *algorithm);
+void plan_algorithms_name(const struct plan_algorithms *algorithms,
+                          struct plan_algorithm_names *ret_names);
 
 /* Algorithms that can run a request's kind on its group; "auto" is the first. If the group has
  * several levels, "A+B" can be asked for too: one name for each level, the innermost first. */
 struct plan_algorithms plan_algorithms(const struct plan_request *request);
 
-/* All names but "A+B" that mean something for a kind on some group. */
-struct plan_algorithms plan_algorithm_names(enum collective_kind kind);
+/* All but "A+B" that mean something for a kind on some group. */
+struct plan_algorithms plan_algorithms_of(enum collective_kind kind);
 
 /* An algorithm that cannot run on this group is refused with the reason; `where` is its place. */
 enum status plan_build(struct arena *arena, const struct plan_request *request, const char *where,

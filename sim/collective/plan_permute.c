@@ -68,7 +68,7 @@ static enum status one_each(struct arena *arena, const struct primitive *primiti
 /* The same over all dimensions together. */
 static enum status one_each_flat(struct arena *arena, struct plan *plan, struct error *reterr)
 {
-    const struct primitive *routed = primitive_find(COLLECTIVE_PERMUTE, plan->algorithm, true);
+    const struct primitive *routed = primitive_find(COLLECTIVE_PERMUTE, PRIMITIVE_SHIFT, true);
     STATUS_TRY(one_each(arena, routed, plan, reterr));
     plan->item[0].flat = true;
     return STATUS_OK;
@@ -212,7 +212,7 @@ enum status plan_permute_build(struct arena *arena, const char *where, struct pl
     STATUS_TRY(counts_fill(arena, &group->dimension[counted], plan->permute.offset[counted], &lane,
                            reterr));
     plan->item[0] = (struct plan_item){
-        .primitive = primitive_find(COLLECTIVE_PERMUTE, plan->algorithm, false),
+        .primitive = primitive_find(COLLECTIVE_PERMUTE, PRIMITIVE_SHIFT, false),
         .dimension = (uint8_t)counted,
         .size = group->dimension[counted].size,
         .after = PLAN_NO_ITEM,

@@ -20,8 +20,8 @@ bool plan_request_equal(const struct plan_request *a, const struct plan_request 
            a->mirrors == b->mirrors && a->shift == b->shift && a->root == b->root &&
            a->piece_count == b->piece_count && a->portion_count == b->portion_count &&
            a->script == b->script && plan_ragged_equal(&a->ragged, &b->ragged) &&
-           name_same(a->protocol.name, b->protocol.name) && name_same(a->algorithm, b->algorithm) &&
-           group_equal(&a->group, &b->group) &&
+           name_same(a->protocol.name, b->protocol.name) &&
+           algorithm_equal(&a->algorithm, &b->algorithm) && group_equal(&a->group, &b->group) &&
            memcmp(a->exchange_bytes, b->exchange_bytes, sizeof a->exchange_bytes) == 0 &&
            memcmp(a->offset, b->offset, sizeof a->offset) == 0;
 }

@@ -11,7 +11,7 @@
 
 struct choice_made {
     struct plan_request asked;
-    char algorithm[PLAN_ALGORITHM_SIZE];
+    struct algorithm algorithm;
     struct plan_protocol protocol;
     const struct choice_made *before;
 };
@@ -27,8 +27,7 @@ struct choices {
 
 /* In memory of its own: the plans of all candidates. */
 static enum status find(struct choices *choices, const struct plan_request *asked,
-                        const char *where, char ret_algorithm[PLAN_ALGORITHM_SIZE],
-                        struct error *reterr)
+                        const char *where, struct algorithm *ret_algorithm, struct error *reterr)
 {
     struct choose_question const question = {.machine = choices->machine,
                                              .request = *asked,
@@ -40,8 +39,7 @@ static enum status find(struct choices *choices, const struct plan_request *aske
     enum status status = arena_try(arena, 1, sizeof(struct choose_ranking), &memory, reterr);
     struct choose_ranking *ranking = memory;
     if (status == STATUS_OK) status = autotune_choose(arena, &question, where, ranking, reterr);
-    if (status == STATUS_OK)
-        memcpy(ret_algorithm, ranking->candidate[0].algorithm, PLAN_ALGORITHM_SIZE);
+    if (status == STATUS_OK) *ret_algorithm = ranking->candidate[0].algorithm;
     arena_destroy(arena);
     return status;
 }
@@ -52,12 +50,12 @@ static enum status choose(void *owner, struct plan_request *request, const char 
     struct choices *choices = owner;
     const struct choice_made *at = choices->last;
     void *memory = NULL;
-    request->algorithm = NULL;
+    request->algorithm = (struct algorithm){.means = ALGORITHM_AUTO};
     while (at != NULL && !plan_request_equal(&at->asked, request)) at = at->before;
     if (at == NULL) {
         STATUS_TRY(arena_try(choices->arena, 1, sizeof(struct choice_made), &memory, reterr));
         struct choice_made *made = memory;
-        STATUS_TRY(find(choices, request, where, made->algorithm, reterr));
+        STATUS_TRY(find(choices, request, where, &made->algorithm, reterr));
         made->asked = *request;
         made->before = choices->last;
         choices->last = at = made;

@@ -98,7 +98,7 @@ static enum status protocol_choose(struct arena *arena, const struct choose_ques
     struct choose_ranking *ranking = memory;
     STATUS_TRY(choose_rank(arena, &untuned, where, ranking, reterr));
     for (uint32_t i = 0; i < ranking->count; i++) {
-        if (!name_same(ranking->candidate[i].algorithm, candidate->algorithm)) continue;
+        if (!algorithm_equal(&ranking->candidate[i].algorithm, &candidate->algorithm)) continue;
         candidate->protocol = ranking->candidate[i].protocol;
         return STATUS_OK;
     }
@@ -114,29 +114,29 @@ static enum status msccl_choose(const struct choose_question *asked,
     const struct msccl_script *script = question->script;
     choice->request = asked->request;
     choice->request.script = script;
-    (void)snprintf(choice->candidate.algorithm, sizeof choice->candidate.algorithm, "%s",
-                   script->name);
+    choice->candidate.algorithm = algorithm_called(script->name);
     if (!question->protocols) return STATUS_OK;
     choice->candidate.protocol = question->protocol;
     if (question->protocol == PROTOCOL_NONE)
         STATUS_TRY(protocol_find(script->protocol, where, &choice->candidate.protocol, reterr));
     struct protocol_use const use = {asked->machine, &asked->request.group, asked->request.kind,
-                                     script->name, asked->request.size_bytes};
+                                     choice->candidate.algorithm, asked->request.size_bytes};
     return protocol_make(&use, choice->candidate.protocol, where, &choice->request.protocol,
                          reterr);
 }
 
 /* One message a rank can go one way only; where protocols compete, by the one that NCCL takes. */
 static enum status sendrecv_choose(struct arena *arena, const struct choose_question *asked,
-                                   const char *algorithm, const char *where,
+                                   const struct algorithm *algorithm, const char *where,
                                    struct measure_row_choice *choice, struct error *reterr)
 {
     double least_s = INFINITY;
     choice->request = asked->request;
-    choice->request.algorithm = algorithm;
+    choice->request.algorithm = *algorithm;
     if (!asked->protocols) return STATUS_OK;
     struct protocol_use const use = {asked->machine, &asked->request.group, asked->request.kind,
-                                     "direct", asked->request.size_bytes};
+                                     algorithm_by_pairs(&asked->request.group),
+                                     asked->request.size_bytes};
     for (uint32_t p = 0; p < PROTOCOL_COUNT; p++) {
         struct plan plan;
         struct collective_estimate estimate;
@@ -158,20 +158,22 @@ static enum status sendrecv_choose(struct arena *arena, const struct choose_ques
 }
 
 enum status measure_row_choose(struct arena *arena, const struct measure_row_question *question,
-                               uint64_t size_bytes, const char *algorithm, const char *where,
-                               const struct measure_row_choice **ret_choice, struct error *reterr)
+                               uint64_t size_bytes, const struct algorithm *algorithm,
+                               const char *where, const struct measure_row_choice **ret_choice,
+                               struct error *reterr)
 {
     struct choose_question asked;
     struct measure_row_choice *choice = NULL;
-    bool const is_auto = algorithm_of(algorithm).means == ALGORITHM_AUTO;
+    struct algorithm const chosen = {.means = ALGORITHM_AUTO};
+    if (algorithm == NULL) algorithm = &chosen;
+    struct algorithm_text const name = algorithm_text(algorithm);
     STATUS_TRY(question_make(question, size_bytes, where, &asked, reterr));
     STATUS_TRY(choice_take(arena, &choice, reterr));
     if (question->operation == MEASURE_SENDRECV) {
-        STATUS_TRY(
-            sendrecv_choose(arena, &asked, is_auto ? NULL : algorithm, where, choice, reterr));
+        STATUS_TRY(sendrecv_choose(arena, &asked, algorithm, where, choice, reterr));
     } else if (question->script != NULL) {
         STATUS_TRY(msccl_choose(&asked, question, where, choice, reterr));
-    } else if (is_auto) {
+    } else if (algorithm_is_chosen(algorithm)) {
         void *memory = NULL;
         STATUS_TRY(arena_try(arena, 1, sizeof(struct choose_ranking), &memory, reterr));
         struct choose_ranking *ranking = memory;
@@ -179,11 +181,10 @@ enum status measure_row_choose(struct arena *arena, const struct measure_row_que
         choice->candidate = ranking->candidate[0];
         choice->ranking = ranking;
         STATUS_TRY(choose_apply(&asked, &choice->candidate, where, &choice->request, reterr));
-    } else if (strlen(algorithm) >= sizeof choice->candidate.algorithm) {
-        return error_set(reterr, STATUS_NOT_FOUND, where, "no algorithm \"%.40s...\"", algorithm);
+    } else if (strlen(name.text) >= PLAN_ALGORITHM_SIZE) {
+        return error_set(reterr, STATUS_NOT_FOUND, where, "no algorithm \"%.40s...\"", name.text);
     } else {
-        (void)snprintf(choice->candidate.algorithm, sizeof choice->candidate.algorithm, "%s",
-                       algorithm);
+        choice->candidate.algorithm = *algorithm;
         if (question->protocols)
             STATUS_TRY(protocol_choose(arena, &asked, where, &choice->candidate, reterr));
         STATUS_TRY(choose_apply(&asked, &choice->candidate, where, &choice->request, reterr));
@@ -252,7 +253,8 @@ static void runners_fill(const struct choose_ranking *ranking, struct measure_ro
 {
     for (uint32_t i = 1; i < ranking->count && row->runner_count < ROW_RUNNERS_MAX; i++) {
         struct measure_row_runner *runner = &row->runner[row->runner_count++];
-        memcpy(runner->algorithm, ranking->candidate[i].algorithm, sizeof runner->algorithm);
+        (void)snprintf(runner->algorithm, sizeof runner->algorithm, "%.*s", PLAN_ALGORITHM_SIZE - 1,
+                       algorithm_text(&ranking->candidate[i].algorithm).text);
         runner->protocol = ranking->candidate[i].protocol;
         runner->estimate_s = ranking->candidate[i].estimate.time_s;
         runner->time_ps = ranking->candidate[i].played_ps;
@@ -321,7 +323,7 @@ void measure_row_fill(const struct measure_row_question *question, uint64_t size
     ret_row->estimate_s = plan->script == NULL ? estimate.time_s : 0;
     ret_row->protocol = choice->candidate.protocol;
     if (choice->ranking != NULL) runners_fill(choice->ranking, ret_row);
-    (void)snprintf(ret_row->algorithm, sizeof ret_row->algorithm, "%s", plan->algorithm);
+    (void)snprintf(ret_row->algorithm, sizeof ret_row->algorithm, "%s", plan->algorithm_name);
 }
 
 enum status measure_row_prove(const struct plan *plan, struct measure_row *row,

@@ -105,8 +105,9 @@ struct measure_row_senders measure_row_senders(const struct measure_row_question
 /* What is played for a size: `algorithm` NULL or "auto" is chosen by cost, unless the tuner knows
  * better. Refused: an array beyond plan_size_bytes_max, what cannot run on the group. */
 enum status measure_row_choose(struct arena *arena, const struct measure_row_question *question,
-                               uint64_t size_bytes, const char *algorithm, const char *where,
-                               const struct measure_row_choice **ret_choice, struct error *reterr);
+                               uint64_t size_bytes, const struct algorithm *algorithm,
+                               const char *where, const struct measure_row_choice **ret_choice,
+                               struct error *reterr);
 
 /* Another candidate of the same ranking. */
 enum status measure_row_choose_other(struct arena *arena,

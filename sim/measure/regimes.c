@@ -65,7 +65,7 @@ enum status regimes_choose(struct arena *arena, const struct regimes *regimes,
                            struct error *reterr)
 {
     struct measure_row_question const question = question_of(regimes, group, algorithm);
-    return measure_row_choose(arena, &question, size_bytes, regimes->algorithm[algorithm],
+    return measure_row_choose(arena, &question, size_bytes, &regimes->algorithm[algorithm],
                               regimes_place(regimes, algorithm), ret_choice, reterr);
 }
 
@@ -80,15 +80,20 @@ enum status regimes_plan_build(struct arena *arena, const struct regimes *regime
     return plan_build(arena, &request, regimes_place(regimes, algorithm), ret_plan, reterr);
 }
 
-static enum status algorithm_add(struct regimes *regimes, const char *name, struct error *reterr)
+static enum status algorithm_add(struct regimes *regimes, const struct algorithm *algorithm,
+                                 struct error *reterr)
 {
-    for (uint32_t a = 0; a < regimes->algorithm_count; a++)
-        if (name_same(regimes->algorithm[a], name)) return STATUS_OK;
+    uint32_t const count = regimes->algorithm_count;
+    for (uint32_t a = 0; a < count; a++)
+        if (algorithm_equal(&regimes->algorithm[a], algorithm)) return STATUS_OK;
     if (regimes->algorithm_count == REGIMES_ALGORITHMS_MAX)
         return error_set(reterr, STATUS_LIMIT, "--algorithm",
                          "a map has at most %d algorithms; name those of interest",
                          REGIMES_ALGORITHMS_MAX);
-    (void)snprintf(regimes->algorithm[regimes->algorithm_count++], PLAN_ALGORITHM_SIZE, "%s", name);
+    regimes->algorithm[count] = *algorithm;
+    (void)snprintf(regimes->algorithm_name[count], PLAN_ALGORITHM_SIZE, "%.*s",
+                   PLAN_ALGORITHM_SIZE - 1, algorithm_text(algorithm).text);
+    regimes->algorithm_count = count + 1;
     return STATUS_OK;
 }
 
@@ -98,7 +103,7 @@ static enum status names_fill(const struct regimes_plan *plan, struct regimes *r
                               struct error *reterr)
 {
     for (uint32_t i = 0; i < plan->algorithm_count; i++)
-        STATUS_TRY(algorithm_add(regimes, plan->algorithms[i], reterr));
+        STATUS_TRY(algorithm_add(regimes, &plan->algorithms[i], reterr));
     for (uint32_t g = 0; g < regimes->group_count_max && plan->algorithm_count == 0; g++) {
         struct plan_request request;
         struct error ignored;
@@ -106,11 +111,11 @@ static enum status names_fill(const struct regimes_plan *plan, struct regimes *r
                                 &ignored) != STATUS_OK)
             continue;
         plan_request_links(plan->question.machine, &request);
-        struct plan_algorithms const names = plan_algorithms(&request);
-        for (uint32_t i = 0; i < names.count; i++)
-            if (algorithm_of(names.name[i]).means != ALGORITHM_AUTO &&
-                (!plan->question.protocols || choose_takes_part(&request, names.name[i])))
-                STATUS_TRY(algorithm_add(regimes, names.name[i], reterr));
+        struct plan_algorithms const all = plan_algorithms(&request);
+        for (uint32_t i = 0; i < all.count; i++)
+            if (!algorithm_is_chosen(&all.of[i]) &&
+                (!plan->question.protocols || choose_takes_part(&request, &all.of[i])))
+                STATUS_TRY(algorithm_add(regimes, &all.of[i], reterr));
     }
     return STATUS_OK;
 }
@@ -123,15 +128,15 @@ static enum status algorithms_fill(const struct regimes_plan *plan, struct regim
     regimes->msccl_at = REGIMES_NONE;
     STATUS_TRY(names_fill(plan, regimes, reterr));
     if (script == NULL) return STATUS_OK;
-    uint32_t const count = regimes->algorithm_count;
-    STATUS_TRY(algorithm_add(regimes, script->name, reterr));
-    if (regimes->algorithm_count == count)
-        return error_set(reterr, STATUS_INVALID, "--xml",
-                         "\"%.60s\" is the name of another algorithm of the map too; give the algo "
-                         "another one",
-                         script->name);
-    regimes->msccl_at = count;
-    return STATUS_OK;
+    for (uint32_t a = 0; a < regimes->algorithm_count; a++)
+        if (name_same(regimes->algorithm_name[a], script->name))
+            return error_set(reterr, STATUS_INVALID, "--xml",
+                             "\"%.60s\" is the name of another algorithm of the map too; give the "
+                             "algo another one",
+                             script->name);
+    struct algorithm const called = algorithm_called(script->name);
+    regimes->msccl_at = regimes->algorithm_count;
+    return algorithm_add(regimes, &called, reterr);
 }
 
 static enum status times_take(struct arena *arena, struct regimes *regimes, struct error *reterr)

@@ -33,7 +33,7 @@ struct regimes_plan {
     struct measure_row_question question; /* With the largest group. Its script, if it has one, is
                                      one more algorithm, of the groups with as many ranks. */
     struct sizes sizes;
-    const char *const *algorithms; /* NULL: all that apply. */
+    const struct algorithm *algorithms; /* NULL: all that apply. */
     uint32_t algorithm_count;
     struct measure_options run;      /* Without a watch of its own. */
     const struct parallel *parallel; /* Who simulates the curves; NULL: one after another. */
@@ -78,7 +78,8 @@ struct regimes_group {
 };
 
 struct regimes {
-    char algorithm[REGIMES_ALGORITHMS_MAX][PLAN_ALGORITHM_SIZE];
+    struct algorithm algorithm[REGIMES_ALGORITHMS_MAX];
+    char algorithm_name[REGIMES_ALGORITHMS_MAX][PLAN_ALGORITHM_SIZE];
     uint32_t algorithm_count;
     uint32_t msccl_at; /* The algorithm that is the script; REGIMES_NONE: none. */
     uint64_t *size_bytes;

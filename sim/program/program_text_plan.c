@@ -98,15 +98,16 @@ enum status text_plan_build(const struct text_cursor *cursor, struct text_plan *
                             struct plan *ret_plan)
 {
     struct error error = {0};
+    plan->request.algorithm = algorithm_read(plan->algorithm);
     STATUS_TRY(request_check(cursor, &plan->request));
     if (plan->from_machine) plan_request_links(cursor->machine, &plan->request);
     enum status const status = plan_build(cursor->arena, &plan->request, "plan", ret_plan, &error);
     if (status != STATUS_OK)
         return cursor_refuse(cursor, status, cursor->begin, "%s", error.message);
-    if (plan->runs == NULL || name_same(plan->runs, ret_plan->algorithm)) return STATUS_OK;
+    if (plan->runs == NULL || name_same(plan->runs, ret_plan->algorithm_name)) return STATUS_OK;
     return cursor_refuse(cursor, STATUS_INVALID, cursor->begin,
                          "the text says that \"%.40s\" runs it, and \"%.40s\" does", plan->runs,
-                         ret_plan->algorithm);
+                         ret_plan->algorithm_name);
 }
 
 /* Whether a dimension steps over digits of the axis that tell roles apart. */

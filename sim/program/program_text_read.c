@@ -190,7 +190,7 @@ static enum status top_read(struct reader *reader, enum text_line_kind kind)
         return line_read(reader, kind, next, &program->works[next]);
     }
     if (kind == LINE_PLAN) {
-        reader->plan = (struct text_plan){.request = {.algorithm = "auto"}};
+        reader->plan = (struct text_plan){.algorithm = "auto"};
         reader->plan_line = line;
         return line_read(reader, kind, next, &reader->plan);
     }

@@ -212,7 +212,7 @@ static const struct text_row attended_rows[] = {
 static const struct text_row plan_rows[] = {
     {WORD("kind", text_plan, request.kind, kinds), .needed = true},
     {NUMBER("size_bytes", text_plan, request.size_bytes, BYTES_MOST), .needed = true},
-    {TEXT("algorithm", text_plan, request.algorithm)},
+    {TEXT("algorithm", text_plan, algorithm)},
     {TEXT("runs", text_plan, runs)},
     {NUMBER("element_bits", text_plan, request.element_bits, 64)},
     {NUMBER("chunks", text_plan, request.chunk_count, COUNT_MOST)},

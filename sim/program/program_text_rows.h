@@ -80,7 +80,8 @@ extern const struct text_line text_lines[LINE_COUNT];
 /* What lines are read into and written from that have no structure of their own in a program. */
 struct text_plan {
     struct plan_request request;
-    const char *runs;      /* plan.algorithm */
+    const char *algorithm; /* plan_request.algorithm */
+    const char *runs;      /* plan.algorithm_name */
     uint32_t from_machine; /* Links are those of the machine; else all alike. */
 };
 

@@ -137,10 +137,11 @@ static void add_plan(const struct out *out, uint32_t index)
 {
     const struct plan_request *request = &out->program->requests[index];
     SIM_ASSERT(request->script == NULL);
+    struct algorithm_text const algorithm = algorithm_text(&request->algorithm);
     struct text_plan plan = {.request = *request,
-                             .runs = out->program->plans[index].algorithm,
+                             .algorithm = algorithm.text,
+                             .runs = out->program->plans[index].algorithm_name,
                              .from_machine = request->bytes_per_s[0] != 0};
-    if (plan.request.algorithm == NULL) plan.request.algorithm = "auto";
     add_line(out, 0, LINE_PLAN, index, &plan);
     for (uint32_t d = 0; d < request->group.dimension_count; d++) {
         const struct group_dimension *of = &request->group.dimension[d];

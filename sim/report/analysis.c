@@ -30,7 +30,7 @@ uint64_t analysis_slots(const struct report_input *input, uint32_t template_inde
 static void links_find(const struct report_input *input, const struct plan *plan,
                        double ret_s[GROUP_DIMENSIONS_MAX])
 {
-    const char *goes = input->workload->algorithm;
+    struct algorithm goes = input->workload->algorithm;
     double const bytes = (double)plan->size_bytes;
     if (plan->kind == COLLECTIVE_ALL_TO_ALL) {
         for (uint32_t d = 0; d < plan->group.dimension_count; d++)
@@ -39,8 +39,8 @@ static void links_find(const struct report_input *input, const struct plan *plan
     }
     for (uint32_t d = 0; d < plan->group.dimension_count && plan->item_count > 0; d++)
         if (machine_is_meshed(input->machine, plan->group.dimension[d].axis))
-            goes = primitive_algorithm(plan->item[0].primitive);
-    struct gather_form const form = gather_form_by(input->machine, &plan->group, goes);
+            goes = algorithm_by(plan->item[0].primitive->family);
+    struct gather_form const form = gather_form_by(input->machine, &plan->group, &goes);
     double const gathers = plan->kind == COLLECTIVE_ALL_REDUCE ? 2 : 1;
     for (uint32_t d = 0; d < plan->group.dimension_count; d++)
         ret_s[d] = gathers * gather_form_s(&form, bytes);

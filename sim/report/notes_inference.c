@@ -30,7 +30,7 @@ static void algorithms_add(struct arena *arena, const struct report_input *input
                            const struct analysis *facts, struct notes *notes)
 {
     char list[512] = "";
-    if (algorithm_of(input->workload->algorithm).means != ALGORITHM_AUTO) return;
+    if (!algorithm_is_chosen(&input->workload->algorithm)) return;
     for (uint32_t c = 0; c < facts->class_count; c++) {
         const struct analysis_class *of = &facts->classes[c];
         size_t const used = strlen(list);

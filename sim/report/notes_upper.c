@@ -24,7 +24,7 @@ static bool is_known(const struct report_input *input)
 {
     const struct roofline *roofline = input->roofline;
     for (uint32_t i = 0; i < roofline->group_count; i++)
-        if (!gather_form_by(input->machine, &roofline->group[i].group, input->workload->algorithm)
+        if (!gather_form_by(input->machine, &roofline->group[i].group, &input->workload->algorithm)
                  .closed)
             return false;
     return true;
@@ -53,7 +53,8 @@ void notes_upper_build(struct arena *arena, const struct report_input *input,
     bool const stages = input->mesh->axis[MESH_PP].size > 1;
     char reasons[400] = "", form[96] = "";
     if (facts->step_s <= upper_s * (1 + 1e-9)) return;
-    if (!is_known(input)) (void)snprintf(form, sizeof form, "of \"%.64s\"", plan->algorithm);
+    if (!is_known(input))
+        (void)snprintf(form, sizeof form, "of \"%.64s\"", algorithm_text(&plan->algorithm).text);
     reason_add(reasons, sizeof reasons, form[0] != '\0', form);
     reason_add(reasons, sizeof reasons, keeps_cables(input->machine),
                "of flows that use one of several cables");

@@ -112,7 +112,7 @@ static uint32_t transfer_arguments(const struct timeline *timeline,
     arguments[0] = (struct track_argument){.name = "array bytes", .number = plan->size_bytes};
     arguments[1] =
         (struct track_argument){.name = "ranks", .number = group_rank_count(&plan->group)};
-    arguments[2] = (struct track_argument){.name = "algorithm", .string = plan->algorithm};
+    arguments[2] = (struct track_argument){.name = "algorithm", .string = plan->algorithm_name};
     return 3;
 }
 

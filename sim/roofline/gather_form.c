@@ -8,8 +8,9 @@
 #include "sim/roofline/level_rate.h"
 #include "sim/roofline/rate_range.h"
 
-static bool find(const struct machine *machine, const struct group *group, const char *algorithm,
-                 enum collective_kind kind, struct choice *ret_choice)
+static bool find(const struct machine *machine, const struct group *group,
+                 const struct algorithm *algorithm, enum collective_kind kind,
+                 struct choice *ret_choice)
 {
     struct plan_request request = {.kind = kind, .group = *group};
     plan_request_links(machine, &request);
@@ -25,14 +26,15 @@ static bool is_closed(const struct primitive *primitive, uint32_t size)
 }
 
 struct gather_form gather_form_by(const struct machine *machine, const struct group *group,
-                                  const char *algorithm)
+                                  const struct algorithm *algorithm)
 {
+    struct algorithm const chosen = {.means = ALGORITHM_AUTO};
     struct gather_form form = {.machine = machine, .group = *group};
     struct choice gather, sum;
     bool const known = find(machine, group, algorithm, COLLECTIVE_ALL_GATHER, &gather);
     form.flat = known && gather.flat;
     form.closed = known && !gather.flat;
-    if (!form.closed) (void)find(machine, group, NULL, COLLECTIVE_ALL_GATHER, &gather);
+    if (!form.closed) (void)find(machine, group, &chosen, COLLECTIVE_ALL_GATHER, &gather);
     bool const sums = find(machine, group, algorithm, COLLECTIVE_ALL_REDUCE, &sum);
     for (uint32_t d = 0; d < group->dimension_count; d++) {
         form.gather[d] = gather.once[d];

@@ -21,9 +21,9 @@ struct gather_form {
     bool closed; /* The closed forms are of what is played. */
 };
 
-/* By an algorithm's name; NULL, or what cannot run on the group: by `auto`. */
+/* What cannot run on the group goes by `auto`. */
 struct gather_form gather_form_by(const struct machine *machine, const struct group *group,
-                                  const char *algorithm);
+                                  const struct algorithm *algorithm);
 
 /* Seconds that the links of a group need for an AllGather or ReduceScatter of `bytes`, all of its
  * axes busy equally long and no hop taking time. */

@@ -8,7 +8,7 @@
 static void add_all(const struct workload_plan *plan, const struct machine *machine,
                     const struct group *tp, struct roofline *roofline)
 {
-    struct gather_form const form = gather_form_by(machine, tp, plan->algorithm);
+    struct gather_form const form = gather_form_by(machine, tp, &plan->algorithm);
     const struct workload_counts *counts = &roofline->counts;
     const struct graph_overlaps *overlaps = &counts->tp.overlaps;
     for (uint32_t i = 0; i < overlaps->count; i++) {
@@ -46,7 +46,7 @@ void overlap_evaluate(const struct workload_plan *plan, const struct machine *ma
         /* A ring hides behind attention to what came before. */
         double const products = 7 + 2 * (plan->remat >= GRAPH_REMAT_BIG_MATMULS);
         double const beside_s =
-            sequence->algorithm == NULL
+            algorithm_is_chosen(&sequence->algorithm)
                 ? 0
                 : products * roofline->counts.spare.flash / roofline->rates.other_flop_per_s;
         double const hops_s = sequence->hops_total_s - sequence->hops_critical_s;

@@ -28,7 +28,7 @@ struct roofline_group {
     uint32_t of;      /* A mesh axis, or one of the above. */
     const char *name; /* The group as programs call it: "fsdp", "tp", "dp,ep", "kv", "sequence". */
     struct group group;
-    const char *algorithm; /* Of its gathers and scatters; NULL: as the plan says. */
+    struct algorithm algorithm; /* The algorithm of gathers and scatters; `auto`: the plan's. */
     uint64_t rank_count;
     uint64_t count;      /* Collectives. */
     double array_bytes;  /* Sum of V; an AllReduce counts twice, as the gather and scatter it is. */

@@ -71,7 +71,8 @@ struct gather_form roofline_gather_form(const struct workload_plan *plan,
                                         const struct roofline_group *group)
 {
     return gather_form_by(machine, &group->group,
-                          group->algorithm != NULL ? group->algorithm : plan->algorithm);
+                          algorithm_is_chosen(&group->algorithm) ? &plan->algorithm
+                                                                 : &group->algorithm);
 }
 
 double roofline_group_slow_s(const struct workload_plan *plan, const struct machine *machine,

@@ -51,7 +51,7 @@ static void ring_rule(const struct workload_plan *plan, const struct machine *ma
                       const struct mesh *mesh, struct roofline *roofline)
 {
     const struct roofline_group *group = roofline_group_find(roofline, ROOFLINE_SEQUENCE);
-    if (group == NULL || group->algorithm == NULL) return;
+    if (group == NULL || algorithm_is_chosen(&group->algorithm)) return;
     const struct group_dimension *ring = &group->group.dimension[0];
     bool const halved = plan->attention.mask == WORKLOAD_ATTENTION_CAUSAL &&
                         plan->attention.order == WORKLOAD_CONTEXT_ZIGZAG;

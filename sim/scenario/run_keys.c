@@ -26,16 +26,38 @@ static const char *const arbitration_names[] = {"fair", "priority", "fifo", NULL
 enum status scenario_algorithm_check(const struct scenario *scenario, struct error *reterr)
 {
     const char *names[ALGORITHMS_MAX + 1] = {"auto", "hierarchical"};
-    const char *const algorithm = scenario->workload.algorithm;
+    const struct algorithm *const algorithm = &scenario->workload.algorithm;
     uint32_t count = 2;
     _Static_assert(PRIMITIVE_FAMILY_COUNT + 2 <= ALGORITHMS_MAX, "names have room");
     for (uint32_t i = 0; i < PRIMITIVE_FAMILY_COUNT; i++)
         names[count++] = primitive_family_name((enum primitive_family)i);
     if (choice_is_known(algorithm)) return STATUS_OK;
-    return error_set(reterr, STATUS_NOT_FOUND, "/run/algorithm", "no algorithm \"%.64s\"%s",
-                     algorithm,
-                     name_offer(algorithm, names, "; the nearest is \"", "\"", NULL).text);
+    return error_set(
+        reterr, STATUS_NOT_FOUND, "/run/algorithm", "no algorithm \"%.64s\"%s",
+        algorithm_text(algorithm).text,
+        name_offer(algorithm_text(algorithm).text, names, "; the nearest is \"", "\"", NULL).text);
 }
+
+static enum status algorithm_take(const struct key *row, const struct key_reader *reader,
+                                  struct json *value, struct error *reterr)
+{
+    const char *name = row->word;
+    if (value != NULL) STATUS_TRY(json_as_string(value, &name, reterr));
+    *(struct algorithm *)key_field(row, reader) = algorithm_read(name);
+    return STATUS_OK;
+}
+
+static void algorithm_put(struct json_writer *writer, const struct key *row,
+                          const struct key_source *source)
+{
+    json_write_string(writer, algorithm_text(key_field_of(row, source)).text);
+}
+
+static const struct key_kind key_algorithm = {.read = algorithm_take,
+                                              .write = algorithm_put,
+                                              .type = "string",
+                                              .has_length = true,
+                                              .begin = '"'};
 
 static bool updates_parts(const struct scenario *scenario)
 {
@@ -137,7 +159,7 @@ const struct key run_keys[] = {
     ROW("seed", key_integer, run.seed, .most = INT64_MAX, .settle = seed_settle,
         .help = "the seed of random draws: the experts of tokens with `routing_skew` above 0, "
                 "lengths with a distribution"),
-    ROW("algorithm", key_text, workload.algorithm, .word = "auto",
+    ROW("algorithm", key_algorithm, workload.algorithm, .word = "auto",
         .values.words = "`auto` or a name of [collectives.md](collectives.md)",
         .help = "the algorithm of every collective; `auto` chooses [by "
                 "shape](algorithm-choice.md#in-a-training-step), in inference [the algorithm that "

@@ -8,10 +8,10 @@
 #include "sim/base/status.h"
 #include "sim/program/program.h"
 
-/* Refuses a name at /run/algorithm: `refused` is the collective that cannot go by it, NULL where
- * nobody has such a name. `automatic` is the step lowered with "auto". STATUS_NOT_FOUND,
- * STATUS_UNSUPPORTED. */
-enum status algorithms_refuse(const struct program *automatic, const char *name,
+/* Refuses an algorithm at /run/algorithm: `refused` is the collective that cannot go by it, NULL
+ * where nobody has such an algorithm. `automatic` is the step lowered with "auto".
+ * STATUS_NOT_FOUND, STATUS_UNSUPPORTED. */
+enum status algorithms_refuse(const struct program *automatic, const struct algorithm *asked,
                               const struct plan_request *refused, struct error *reterr);
 
 #endif

@@ -122,7 +122,7 @@ static void move_add(const struct part *part, const struct graph_move_sum *sum,
         exchange_add(ranks, count, bytes, traffic);
     else
         counts_traffic_add(traffic, sum->collective, count, bytes);
-    if (rings) traffic->algorithm = ranks->sequences.ring_name;
+    if (rings) traffic->algorithm = ranks->sequences.rounds;
     if (!of_weights && !rings) traffic->critical_passes += twice ? 2 * count : count;
     if (format_bits(sum->widest) > format_bits(traffic->widest)) traffic->widest = sum->widest;
 }

@@ -35,11 +35,11 @@ struct workload_traffic {
     uint64_t all_reduce_count;
     uint64_t all_to_all_count;
     uint64_t permute_count;
-    uint64_t critical_passes; /* Gathers, reductions and exchanges that the compute stream waits
-                                 for. An AllReduce is two. */
-    enum format widest;       /* The widest format of the elements that ops move. */
-    const char *algorithm; /* The algorithm of gathers and scatters, whatever the plan says; NULL:
-                              the plan's. */
+    uint64_t critical_passes;   /* Gathers, reductions and exchanges that the compute stream waits
+                                   for. An AllReduce is two. */
+    enum format widest;         /* The widest format of the elements that ops move. */
+    struct algorithm algorithm; /* The algorithm of gathers and scatters, whatever the plan says;
+                                   `auto`: the plan's. */
 };
 
 /* Whether tokens of the exchanges go once to each unit of the levels on their way. */

@@ -71,7 +71,7 @@ static void home_set(struct plan_request *request)
 {
     const struct group_dimension *dimension = &request->group.dimension[0];
     bool const line = !dimension->ring && !dimension->switched;
-    request->algorithm = NULL;
+    request->algorithm = (struct algorithm){.means = ALGORITHM_AUTO};
     request->mirrors = line;
     request->offset[0] = line ? 0 : 1;
 }
@@ -84,10 +84,10 @@ static void drawn_set(const struct emit *emit, struct plan_request *exchange)
 {
     const struct ranks *ranks = emit->lower->ranks;
     uint64_t const tokens = ranks->experts.ranks * ranks->rows;
-    bool const automatic = algorithm_of(exchange->algorithm).means == ALGORITHM_AUTO;
+    bool const automatic = algorithm_is_chosen(&exchange->algorithm);
     bool const levels =
         exchange->group.dimension_count > 1 && exchange->group.dimension[0].switched;
-    if (automatic && levels) exchange->algorithm = "hierarchical";
+    if (automatic && levels) exchange->algorithm.means = ALGORITHM_HIERARCHICAL;
     exchange->ragged = ranks->experts.drawn;
     exchange->ragged.token_bytes = units_ceil_divide(exchange->size_bytes, tokens);
     exchange->ragged.returns = !exchange->spreads;
@@ -100,11 +100,10 @@ static void exchange_set(const struct emit *emit, const struct graph_step *step,
 {
     const struct routing *experts = &emit->lower->ranks->experts;
     units_wide const bytes = request->size_bytes, exchanged = experts->exchanged;
-    bool const automatic = algorithm_of(request->algorithm).means == ALGORITHM_AUTO;
+    bool const automatic = algorithm_is_chosen(&request->algorithm);
     request->spreads = spreads(emit->graph, step);
     if (routing_copies_each(emit->lower->ranks)) {
-        if (automatic)
-            request->algorithm = request->group.dimension_count > 1 ? "flat-direct" : "direct";
+        if (automatic) request->algorithm = algorithm_by_pairs(&request->group);
         return;
     }
     if (experts->drawn.expert_count != 0) {
@@ -129,7 +128,7 @@ uint32_t emit_plan(struct emit *emit, uint32_t at)
         .chunk_count = emit_is_chunked(emit, step) ? (uint32_t)group_rank_count(route.group) : 0,
         .size_bytes = step->move.bytes,
     };
-    if (is_round(emit, step)) request.algorithm = lower->ranks->sequences.ring_name;
+    if (is_round(emit, step)) request.algorithm = lower->ranks->sequences.rounds;
     if (step->move.kind == COLLECTIVE_PERMUTE) home_set(&request);
     if (step->move.axis == OP_AXIS_EP) exchange_set(emit, step, &request);
     emit->plan[at] = lower_plan_bytes(lower, &request, step->move.format);

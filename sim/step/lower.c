@@ -105,8 +105,7 @@ static void choose(struct lower *lower, struct plan_request *request, const char
     const struct plan_chooser *chooser = &lower->ranks->plan->inference.chooser;
     if (!ranks_serves(lower->ranks) || chooser->choose == NULL || request->chunk_count != 0 ||
         request->ragged.expert_count != 0 || request->kind == COLLECTIVE_PERMUTE ||
-        request->group.dimension_count == 0 ||
-        algorithm_of(request->algorithm).means != ALGORITHM_AUTO)
+        request->group.dimension_count == 0 || !algorithm_is_chosen(&request->algorithm))
         return;
     lower->build.status = chooser->choose(chooser->owner, request, where, lower->build.error);
 }

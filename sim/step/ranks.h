@@ -97,8 +97,8 @@ struct ranks_sequences {
     struct graph_sequence of; /* What one rank attends with, in a layer without a window. */
     uint32_t parts;           /* Ranks that share a sequence. */
     struct group group;       /* The ranks that share a sequence. */
-    uint64_t kv_heads;     /* KV heads that a rank attends with: of its own, or some of theirs. */
-    const char *ring_name; /* The algorithm by which keys pass round, where they do. */
+    uint64_t kv_heads;       /* KV heads that a rank attends with: of its own, or some of theirs. */
+    struct algorithm rounds; /* The algorithm by which keys pass round, where they do. */
 };
 
 /* What ends of the model have in common. */

@@ -104,10 +104,7 @@ static void context_build(struct ranks *ranks)
     struct ranks_sequences *sequences = &ranks->sequences;
     const struct group_dimension *dimension = &ranks->mesh->axis[MESH_CP].group.dimension[0];
     uint64_t const shared = ranks->heads.kv < ranks->cp ? ranks->cp : ranks->heads.kv;
-    if (ranks_has_ring(ranks))
-        sequences->ring_name = dimension->switched ? "ring"
-                               : dimension->ring   ? "ring-one-way"
-                                                   : "line";
+    if (ranks_has_ring(ranks)) sequences->rounds = algorithm_by_rounds(dimension);
     sequences->kv_heads = ranks_has_ulysses(ranks) ? shared / ranks->cp : ranks->heads.kv;
 }
 

@@ -200,10 +200,10 @@ static enum status refuse_algorithm(struct arena *arena, const struct workload_p
     struct workload_plan automatic = *plan;
     struct program program;
     struct plan_request unused;
-    automatic.algorithm = "auto";
+    automatic.algorithm = (struct algorithm){.means = ALGORITHM_AUTO};
     automatic.inference.chooser = (struct plan_chooser){.choose = NULL};
     STATUS_TRY(lower_all(arena, &automatic, machine, mesh, &program, &unused, reterr));
-    return algorithms_refuse(&program, plan->algorithm, refused, reterr);
+    return algorithms_refuse(&program, &plan->algorithm, refused, reterr);
 }
 
 enum status workload_lower(struct arena *arena, const struct workload_plan *plan,
@@ -212,7 +212,7 @@ enum status workload_lower(struct arena *arena, const struct workload_plan *plan
 {
     struct program program;
     struct plan_request refused;
-    if (!choice_is_known(plan->algorithm))
+    if (!choice_is_known(&plan->algorithm))
         return refuse_algorithm(arena, plan, machine, mesh, NULL, reterr);
     enum status const status = lower_all(arena, plan, machine, mesh, &program, &refused, reterr);
     if (status != STATUS_OK && refused.group.dimension_count > 0)

@@ -155,7 +155,7 @@ struct workload_plan {
     enum workload_parameters parameter_gather;
     uint32_t prefetch_layers;
     bool collective_matmul;
-    const char *algorithm; /* "auto", "ring-one-way", ... for every collective. */
+    struct algorithm algorithm; /* The algorithm of every collective. */
 };
 
 /* Whether the step is one of inference. */

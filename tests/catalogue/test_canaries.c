@@ -54,7 +54,8 @@ static void canaries_are_caught(const struct canary *rows, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         const struct canary *row = &rows[i];
-        const struct primitive *found = primitive_find(row->kind, row->algorithm, row->routed);
+        const struct primitive *found =
+            primitive_find(row->kind, algorithm_read(row->algorithm).family, row->routed);
         assert_non_null(found);
         struct primitive canary = good = *found;
         spoil_count = row->sends != NULL ? row->sends : row->arrivals;

@@ -35,8 +35,10 @@ static struct times times_of(const struct group *group, enum collective_kind kin
                              const char *algorithm, uint64_t size_bytes)
 {
     struct plan plan;
-    struct plan_request const request = {
-        .kind = kind, .algorithm = algorithm, .group = *group, .size_bytes = size_bytes};
+    struct plan_request const request = {.kind = kind,
+                                         .algorithm = algorithm_read(algorithm),
+                                         .group = *group,
+                                         .size_bytes = size_bytes};
     struct arena *arena = arena_create(0);
     case_ok(plan_build(arena, &request, "/test", &plan, &case_error));
     struct times const times = {clocks_play_ps(&plan, bytes_per_s, hop_ps),

@@ -107,15 +107,14 @@ static void every_primitive_can_be_found_and_says_where_it_comes_from(void **sta
     (void)state;
     for (uint32_t i = 0; i < primitive_count; i++) {
         const struct primitive *primitive = primitive_table[i];
-        assert_ptr_equal(
-            primitive_find(primitive->kind, primitive_algorithm(primitive), primitive->routed),
-            primitive);
+        assert_ptr_equal(primitive_find(primitive->kind, primitive->family, primitive->routed),
+                         primitive);
         assert_true(strlen(primitive->help) > 10);
         assert_true(strlen(primitive->source) > 10);
         assert_true((primitive->chunk_at != NULL) ==
                     (primitive->kind == COLLECTIVE_REDUCE_SCATTER));
     }
-    assert_null(primitive_find(COLLECTIVE_ALL_GATHER, "rings", false));
+    assert_null(primitive_find(COLLECTIVE_ALL_GATHER, PRIMITIVE_FAMILY_COUNT, false));
 }
 
 static void every_algorithm_is_what_its_name_says(void **state)
@@ -123,14 +122,16 @@ static void every_algorithm_is_what_its_name_says(void **state)
     (void)state;
     for (uint32_t i = 0; i < PRIMITIVE_FAMILY_COUNT; i++) {
         enum primitive_family const family = (enum primitive_family)i;
-        struct algorithm algorithm = algorithm_of(primitive_family_name(family));
+        struct algorithm algorithm = algorithm_read(primitive_family_name(family));
         assert_int_equal(algorithm.means, ALGORITHM_FAMILY);
-        assert_true(algorithm_is(&algorithm, family));
+        assert_true(algorithm_family(&algorithm) == family && !algorithm.flat);
+        assert_string_equal(algorithm_text(&algorithm).text, primitive_family_name(family));
         char flat[PLAN_ALGORITHM_SIZE];
         (void)snprintf(flat, sizeof flat, "flat-%s", primitive_family_name(family));
-        algorithm = algorithm_of(flat);
+        algorithm = algorithm_read(flat);
         assert_int_equal(algorithm.family, family);
-        assert_true(algorithm.flat && !algorithm_is(&algorithm, family));
+        assert_true(algorithm.flat);
+        assert_string_equal(algorithm_text(&algorithm).text, flat);
     }
     static const struct {
         const char *name;
@@ -143,13 +144,20 @@ static void every_algorithm_is_what_its_name_says(void **state)
         {"scatter-gather", ALGORITHM_SCATTER_GATHER, false},
         {"ring+line", ALGORITHM_LEVELS, false},
         {"sharp+direct", ALGORITHM_LEVELS, false},
+        {"auto+rings", ALGORITHM_LEVELS, false},
+        {"flat-ring+ring", ALGORITHM_OTHER, false},
+        {"ring+ring+ring+ring+ring+ring", ALGORITHM_OTHER, false},
+        {"", ALGORITHM_OTHER, false},
         {"rings", ALGORITHM_OTHER, false},
         {"flat-auto", ALGORITHM_OTHER, false},
     };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        struct algorithm const algorithm = algorithm_of(others[i].name);
+        struct algorithm const algorithm = algorithm_read(others[i].name);
         assert_int_equal(algorithm.means, others[i].means);
-        assert_int_equal(algorithm.family, PRIMITIVE_FAMILY_COUNT);
+        assert_int_equal(algorithm_family(&algorithm), PRIMITIVE_FAMILY_COUNT);
+        assert_string_equal(algorithm_text(&algorithm).text,
+                            others[i].name != NULL ? others[i].name : "auto");
+        assert_true(algorithm_equal(&algorithm, &algorithm));
         assert_int_equal(algorithm_is_automatic(&algorithm), others[i].automatic);
     }
 }
@@ -163,7 +171,7 @@ static void prove(const struct group *group, enum collective_kind kind, const ch
     struct error error = {0};
     struct plan plan;
     struct plan_request const request = {.kind = kind,
-                                         .algorithm = algorithm,
+                                         .algorithm = algorithm_read(algorithm),
                                          .group = *group,
                                          .size_bytes = size_bytes,
                                          .chunk_count = chunk_count};

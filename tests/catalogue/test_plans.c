@@ -23,19 +23,21 @@ static void is_refused(struct plan_request request, enum status status, const ch
 static void what_cannot_run_is_refused_with_the_reason(void **state)
 {
     (void)state;
-    struct plan_request request = {
-        .kind = COLLECTIVE_ALL_GATHER, .algorithm = "rnig", .group = ring16, .size_bytes = 1000};
+    struct plan_request request = {.kind = COLLECTIVE_ALL_GATHER,
+                                   .algorithm = algorithm_read("rnig"),
+                                   .group = ring16,
+                                   .size_bytes = 1000};
     is_refused(request, STATUS_NOT_FOUND, "did you mean \"ring\"?");
     request.kind = COLLECTIVE_ALL_TO_ALL;
-    request.algorithm = "tree";
+    request.algorithm = algorithm_read("tree");
     is_refused(request, STATUS_NOT_FOUND, "(auto, bruck, direct, line, ring");
     request.kind = COLLECTIVE_PERMUTE;
-    request.algorithm = "ring";
+    request.algorithm = algorithm_read("ring");
     is_refused(request, STATUS_NOT_FOUND, "for Permute");
     request.kind = COLLECTIVE_ALL_REDUCE;
     request.group = line8;
     is_refused(request, STATUS_UNSUPPORTED, "the 8 chips along y do not");
-    request.algorithm = NULL;
+    request.algorithm = (struct algorithm){.means = ALGORITHM_AUTO};
     request.chunk_count = 8;
     is_refused(request, STATUS_UNSUPPORTED, "AllReduce does not go chunk by chunk");
     request.kind = COLLECTIVE_ALL_GATHER;
@@ -77,7 +79,7 @@ static void what_names_its_receivers_counts_where_they_lie_elsewhere(void **stat
     uint64_t const message = 1000; /* Of each pair. */
     uint32_t const at[GROUP_DIMENSIONS_MAX] = {1, 2, 3};
     struct plan_request request = {.kind = COLLECTIVE_ALL_TO_ALL,
-                                   .algorithm = "flat-direct",
+                                   .algorithm = algorithm_read("flat-direct"),
                                    .group = torus448,
                                    .size_bytes = message * 128 * 128};
     struct plan plan = case_plan(&request);
@@ -85,7 +87,7 @@ static void what_names_its_receivers_counts_where_they_lie_elsewhere(void **stat
     assert_int_equal(plan_sent_bytes(&plan, 1, at), message * (128 - 32));
     assert_int_equal(plan_sent_bytes(&plan, 2, at), message * (128 - 16));
     request = (struct plan_request){.kind = COLLECTIVE_GATHER,
-                                    .algorithm = "direct",
+                                    .algorithm = algorithm_read("direct"),
                                     .group = torus448,
                                     .size_bytes = message * 128,
                                     .root = 8};
@@ -122,7 +124,7 @@ static void a_line_carries_less_than_a_ring_beside_it(void **state)
     uint32_t const end[GROUP_DIMENSIONS_MAX] = {1, 0}, middle[GROUP_DIMENSIONS_MAX] = {1, 1};
     struct plan const plan = case_plan(&(struct plan_request){
         .kind = COLLECTIVE_REDUCE_SCATTER, .group = group, .size_bytes = 1 << 30});
-    assert_string_equal(plan.algorithm, "ring+line");
+    assert_string_equal(plan.algorithm_name, "ring+line");
     /* An end of the line sends all one way, a rank of the ring half each way. */
     uint64_t const one_way = plan_sent_bytes(&plan, 0, middle) / 2;
     assert_in_range(plan_sent_bytes(&plan, 1, end), one_way - one_way / 100,
@@ -139,7 +141,7 @@ static void chunks_say_how_others_may_go_along(void **state)
 {
     (void)state;
     struct plan_request request = {.kind = COLLECTIVE_ALL_GATHER,
-                                   .algorithm = "ring",
+                                   .algorithm = algorithm_read("ring"),
                                    .group = ring16,
                                    .size_bytes = 1 << 20,
                                    .chunk_count = 16};
@@ -342,7 +344,7 @@ static void a_primitive_that_translates_but_in_its_chunks_or_moves_is_caught(voi
     struct plan_request const request = {.kind = COLLECTIVE_REDUCE_SCATTER,
                                          .group = {{{0, 8, 1, false, true, "x"}}, 1},
                                          .size_bytes = 16000,
-                                         .algorithm = "direct"};
+                                         .algorithm = algorithm_read("direct")};
     struct plan bad = case_plan(&request);
     untouched = bad.item[0].primitive;
     assert_true(untouched->translates);
@@ -370,7 +372,7 @@ static void broken_reductions_are_caught(void **state)
     bad.lane_count = 2;
     is_caught(&bad, "never gets");
     bad = good;
-    bad.item[0].primitive = primitive_find(COLLECTIVE_ALL_GATHER, "ring", false);
+    bad.item[0].primitive = primitive_find(COLLECTIVE_ALL_GATHER, PRIMITIVE_RING, false);
     is_caught(&bad, "before it is complete");
     struct plan far = shift(&ring16, 3, 0, 0);
     far.lane[0].leg[0].hops = 2;

@@ -23,7 +23,7 @@ static struct plan_request request_of(uint32_t nodes, uint32_t inside, enum coll
 {
     return (struct plan_request){
         .kind = kind,
-        .algorithm = algorithm,
+        .algorithm = algorithm_read(algorithm),
         .group = {{{1, nodes, 1, false, true, "node"}, {0, inside, 1, false, true, "gpu"}}, 2},
         .size_bytes = BYTES,
     };

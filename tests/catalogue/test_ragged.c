@@ -105,7 +105,7 @@ static void every_exchange_over_levels_is_proved(void **state)
             const struct group *group = &groups[g / 2];
             uint32_t const ranks = (uint32_t)group_rank_count(group);
             struct plan_request request = request_of(group, 50, 4 * ranks, 5, 300000);
-            request.algorithm = "hierarchical";
+            request.algorithm = algorithm_read("hierarchical");
             request.piece_count = pieces;
             request.ragged.returns = g % 2 == 1;
             struct plan const plan = case_plan(&request);
@@ -177,7 +177,7 @@ static void one_copy_of_a_token_goes_to_a_node(void **state)
     assert_true(tally.to_ranks > 2 * tally.to_nodes);
 
     struct plan const flat = case_plan(&request);
-    request.algorithm = "hierarchical";
+    request.algorithm = algorithm_read("hierarchical");
     struct plan const plan = case_plan(&request);
     assert_memory_equal(plan.ragged_units, flat.ragged_units, 32 * 32 * sizeof(uint32_t));
     for (uint32_t node = 0; node < 4; node++)
@@ -199,7 +199,7 @@ static void network_carries_what_was_tallied(void **state)
     int64_t time_ps[2] = {0};
     for (uint32_t chained = 0; chained < 2; chained++) {
         struct measured measured[2];
-        request.algorithm = chained ? "hierarchical" : "flat-direct";
+        request.algorithm = algorithm_read(chained ? "hierarchical" : "flat-direct");
         for (uint32_t i = 0; i < 2; i++)
             case_ok(measure_run(case_arena, &machine, &request, 1, "/test", &options[i],
                                 &measured[i], &case_error));
@@ -304,7 +304,7 @@ static void what_cannot_be_drawn_is_refused(void **state)
     for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct plan_request request =
             request_of(&node8, rows[i].tokens, rows[i].experts, rows[i].top_k, rows[i].skew_ppm);
-        request.algorithm = rows[i].algorithm;
+        request.algorithm = algorithm_read(rows[i].algorithm);
         case_refused(plan_build(case_arena, &request, "/test", &plan, &case_error), rows[i].status,
                      NULL, rows[i].reason);
     }
@@ -341,7 +341,7 @@ static void a_token_that_leaves_its_rail_is_caught(void **state)
 {
     (void)state;
     struct plan_request request = request_of(&nodes4, 10, 64, 3, 0);
-    request.algorithm = "hierarchical";
+    request.algorithm = algorithm_read("hierarchical");
     for (uint32_t i = 0; i < 2; i++) {
         struct plan plan = case_plan(&request);
         uint32_t const size = plan.item[i].size;
@@ -363,7 +363,7 @@ static void levels_in_the_wrong_order_are_caught(void **state)
 {
     (void)state;
     struct plan_request request = request_of(&nodes4, 10, 64, 6, 0);
-    request.algorithm = "hierarchical";
+    request.algorithm = algorithm_read("hierarchical");
     struct plan plan = case_plan(&request);
     struct plan_item const first = plan.item[0];
     case_ok(plan_check(&plan, &case_error));

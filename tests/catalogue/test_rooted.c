@@ -22,7 +22,7 @@ static struct plan_request request_of(const struct group *group, enum collective
                                       const char *algorithm, uint32_t root)
 {
     return (struct plan_request){.kind = kind,
-                                 .algorithm = algorithm,
+                                 .algorithm = algorithm_read(algorithm),
                                  .group = *group,
                                  .size_bytes = 12000017,
                                  .root = root,
@@ -36,7 +36,7 @@ static void prove(const struct group *group, enum collective_kind kind, const ch
     for (uint32_t root = 0; root < group_rank_count(group); root += 5) {
         struct plan_request const request = request_of(group, kind, algorithm, root);
         struct plan const plan = case_plan(&request);
-        assert_string_equal(plan.algorithm, algorithm);
+        assert_string_equal(plan.algorithm_name, algorithm);
         case_ok(plan_check(&plan, &case_error));
     }
 }

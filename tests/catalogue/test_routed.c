@@ -34,7 +34,8 @@ static enum status build_again(struct arena *arena, const struct plan_request *r
     enum status const status = plan_build(arena, &named, "/named", &again, reterr);
     if (status != STATUS_OK) return status;
     if (choose_is_same(plan, &again)) return STATUS_OK;
-    return error_set(reterr, STATUS_INVALID, "/named", "\"%s\" is another plan", plan->algorithm);
+    return error_set(reterr, STATUS_INVALID, "/named", "\"%s\" is another plan",
+                     plan->algorithm_name);
 }
 
 static void prove(const struct plan_request *request)
@@ -46,7 +47,8 @@ static void prove(const struct plan_request *request)
     if (status == STATUS_OK) status = plan_check(&plan, &error);
     if (status == STATUS_OK) status = build_again(arena, request, &plan, &error);
     if (status != STATUS_OK) {
-        print_error("%s, %s: %s\n", error.where, request->algorithm, error.message);
+        print_error("%s, %s: %s\n", error.where, algorithm_text(&request->algorithm).text,
+                    error.message);
         for (uint32_t d = 0; d < request->group.dimension_count; d++)
             print_error("  %u%s\n", request->group.dimension[d].size,
                         request->group.dimension[d].switched ? " switched" : "");
@@ -60,11 +62,11 @@ static void prove_all(const struct group *group, uint64_t size_bytes)
 {
     for (uint32_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         struct plan_request request = request_of(group, kinds[k], size_bytes);
-        struct plan_algorithms const names = plan_algorithms(&request);
-        assert_true(names.count > 1);
-        assert_string_equal(names.name[0], "auto");
-        for (uint32_t i = 0; i < names.count; i++) {
-            request.algorithm = names.name[i];
+        struct plan_algorithms const all = plan_algorithms(&request);
+        assert_true(all.count > 1);
+        assert_true(algorithm_is_chosen(&all.of[0]));
+        for (uint32_t i = 0; i < all.count; i++) {
+            request.algorithm = all.of[i];
             request.root = (uint32_t)(i * 7 % group_rank_count(group));
             request.piece_count = 1 + (i + k) % 3; /* More are only more of the same. */
             prove(&request);
@@ -141,19 +143,19 @@ static void a_request_for_switches_that_cannot_is_refused(void **state)
     struct group const group = {{{0, 8, 1, false, true, "gpu"}}, 1};
     struct plan_request request = request_of(&group, COLLECTIVE_ALL_REDUCE, 1000);
     struct plan plan;
-    request.algorithm = "sharp";
+    request.algorithm = algorithm_read("sharp");
     request.reduces[0] = false;
     case_refused(plan_build(case_arena, &request, "/test", &plan, &case_error), STATUS_UNSUPPORTED,
                  NULL, "needs switches that add, and those along gpu do not");
     assert_non_null(strstr(case_error.message, "direct"));
     refusals_hold(&case_error, __FILE__);
-    request.algorithm = "flat-direct";
+    request.algorithm = algorithm_read("flat-direct");
     case_refused(plan_build(case_arena, &request, "/test", &plan, &case_error), STATUS_UNSUPPORTED,
                  NULL, "several axes");
-    request.algorithm = "direct+direct";
+    request.algorithm = algorithm_read("direct+direct");
     case_refused(plan_build(case_arena, &request, "/test", &plan, &case_error), STATUS_UNSUPPORTED,
                  NULL, "one name for each of the group's 1 levels");
-    request.algorithm = "hierarchical";
+    request.algorithm = algorithm_read("hierarchical");
     case_refused(plan_build(case_arena, &request, "/test", &plan, &case_error), STATUS_UNSUPPORTED,
                  NULL, "several levels");
 }

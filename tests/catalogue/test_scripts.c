@@ -299,8 +299,10 @@ static int64_t time_of(const char *machine_text, const char *axes, enum collecti
     struct machine const machine = case_machine(machine_text);
     struct measured measured;
     struct measure_options const options = {.engine = engine};
-    struct plan_request request = {
-        .kind = kind, .algorithm = algorithm, .script = script, .size_bytes = 64 << 20};
+    struct plan_request request = {.kind = kind,
+                                   .algorithm = algorithm_read(algorithm),
+                                   .script = script,
+                                   .size_bytes = 64 << 20};
     request.group = case_group(&machine, axes);
     case_ok(
         measure_run(case_arena, &machine, &request, 1, "test", &options, &measured, &case_error));
@@ -371,10 +373,10 @@ static void test_requests(void **state)
     case_refused(plan_build(case_arena, &request, "", &plan, &case_error), STATUS_INVALID, NULL,
                  "is an AllReduce, and not an AllGather");
     request.kind = COLLECTIVE_ALL_REDUCE;
-    request.algorithm = "ring";
+    request.algorithm = algorithm_read("ring");
     case_refused(plan_build(case_arena, &request, "", &plan, &case_error), STATUS_INVALID, NULL,
                  "");
-    request.algorithm = NULL;
+    request.algorithm = (struct algorithm){.means = ALGORITHM_AUTO};
     request.piece_count = 2;
     case_refused(plan_build(case_arena, &request, "", &plan, &case_error), STATUS_UNSUPPORTED, NULL,
                  "");

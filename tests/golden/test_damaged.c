@@ -119,9 +119,9 @@ static enum status tuner_say(struct arena *arena, const struct strbuf *text, str
         const struct tuner_rule *rule = &tuner.rules[i];
         strbuf_add(said, " %d %llu %llu %s %d %lld %lld %d %lld %u", rule->kind,
                    (unsigned long long)rule->min_bytes, (unsigned long long)rule->max_bytes,
-                   rule->algorithm, rule->protocol, (long long)rule->node_count,
-                   (long long)rule->rank_count, rule->never, (long long)rule->channel_count,
-                   rule->line);
+                   algorithm_text(&rule->algorithm).text, rule->protocol,
+                   (long long)rule->node_count, (long long)rule->rank_count, rule->never,
+                   (long long)rule->channel_count, rule->line);
     }
     return STATUS_OK;
 }

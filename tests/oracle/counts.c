@@ -364,7 +364,7 @@ static void count_sequences(const struct letters *x, struct workload_counts *cou
         traffic->critical_passes = traffic->gather_count + traffic->scatter_count;
         return;
     }
-    traffic->algorithm = ranks->sequences.ring_name;
+    traffic->algorithm = ranks->sequences.rounds;
     traffic->permute_count = layers;
     traffic->permute_bytes = (double)layers * x->kv * x->a / ranks->cp;
 }

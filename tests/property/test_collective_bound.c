@@ -133,7 +133,7 @@ static void run_kind(const struct fabric *fabric, const struct machine *machine,
         for (uint32_t i = 0; i < names.count; i++) {
             struct arena *arena = arena_create(0);
             struct measured measured;
-            request.algorithm = names.name[i];
+            request.algorithm = names.of[i];
             if (play(arena, machine, &request, &measured))
                 judge(fabric, machine, &request, &measured, outcome);
             arena_destroy(arena);

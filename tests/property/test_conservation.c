@@ -286,7 +286,7 @@ static void each_rank_of_a_collective_sends_what_it_has_to(void **state)
         scene.shown_count = size;
         struct plan_request const request = {
             .kind = kind,
-            .algorithm = kind == COLLECTIVE_ALL_REDUCE && switched ? "ring" : NULL,
+            .algorithm = algorithm_read(kind == COLLECTIVE_ALL_REDUCE && switched ? "ring" : NULL),
             .group = {.dimension = {scene_dimension(&scene, 0)}, .dimension_count = 1},
             .size_bytes = bytes,
             .offset = {1}};

@@ -183,7 +183,7 @@ static void random_hierarchy(struct scene *scene)
         .kind = kinds[case_below(3)],
         .group = {{scene_dimension(scene, 1), scene_dimension(scene, 0)}, 2},
     };
-    request.algorithm = algorithms[case_below(4)];
+    request.algorithm = algorithm_read(algorithms[case_below(4)]);
     request.size_bytes = 1000 + case_below(1u << 26);
     request.piece_count = case_below(4);
     request.portion_count = case_below(9);

@@ -222,8 +222,8 @@ static struct difference compare(const struct play *whole, const struct play *ha
             if (before == NULL || ranks_of(&half->program, op) > ranks_of(&whole->program, before))
                 difference.shared = true;
             if (before == NULL) continue;
-            const char *then = whole->program.plans[before->index].algorithm;
-            const char *now = half->program.plans[op->index].algorithm;
+            const char *then = whole->program.plans[before->index].algorithm_name;
+            const char *now = half->program.plans[op->index].algorithm_name;
             int64_t const longer_ps = half->trace.classes[op->class_index].busy_ps -
                                       whole->trace.classes[before->class_index].busy_ps;
             if (then != NULL && now != NULL && strcmp(then, now) != 0 && longer_ps > 0)

@@ -176,7 +176,7 @@ uint32_t scene_collective(struct scene *scene, uint32_t stream, enum collective_
                           uint32_t chunk_count)
 {
     struct plan_request const request = {.kind = kind,
-                                         .algorithm = algorithm,
+                                         .algorithm = algorithm_read(algorithm),
                                          .group = group,
                                          .size_bytes = size_bytes,
                                          .chunk_count = chunk_count};
@@ -196,7 +196,7 @@ uint32_t scene_routed(struct scene *scene, uint32_t stream, const struct primiti
     uint32_t const index = scene->program.plan_count++;
     struct plan *plan = &scene->plan[index];
     *plan = (struct plan){.kind = primitive->kind,
-                          .algorithm = primitive_algorithm(primitive),
+                          .algorithm = algorithm_read(primitive_algorithm(primitive)),
                           .group = *group,
                           .size_bytes = unit_bytes,
                           .item_count = 1,

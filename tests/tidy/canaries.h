@@ -42,6 +42,7 @@ static inline struct tidy complaints(const char *path, const char *text)
     tidy_check_names(&tidy, &file, names);
     tidy_check_families(&tidy, &file);
     tidy_check_entries(&tidy, &file);
+    tidy_check_readers(&tidy, &file);
     tidy_check_figures(&tidy, &file);
     tidy_check_products(&tidy, &file);
     tidy_check_excuse(&tidy, &file, doubles);

@@ -102,6 +102,7 @@ static void check_file(struct tree *tree, const char *path)
     tidy_check_names(&tree->tidy, &file, tree->names);
     tidy_check_families(&tree->tidy, &file);
     tidy_check_entries(&tree->tidy, &file);
+    tidy_check_readers(&tree->tidy, &file);
     tidy_check_figures(&tree->tidy, &file);
     tidy_check_products(&tree->tidy, &file);
     tidy_check_excuse(&tree->tidy, &file, tree->doubles);

@@ -97,6 +97,19 @@ static void families_are_known_where_plans_are_made_of_them(void **state)
     accepts("sim/roofline/gather_form.c", "/* PRIMITIVE_RING */\nbool b = PRIMITIVE_RINGS;\n");
 }
 
+static void algorithms_are_read_by_readers(void **state)
+{
+    (void)state;
+    static const char reads[] = "int a;\nstruct algorithm b = algorithm_read(name);\n";
+    refuses("sim/step/lower.c", reads,
+            "sim/step/lower.c:2: algorithm_read() is called by readers of files alone: a request "
+            "and a plan have the algorithm itself\n");
+    accepts("sim/scenario/run_keys.c", reads);
+    accepts("tools/podsim/common/collective_args.c", reads);
+    accepts("tests/unit/test_plan.c", reads);
+    accepts("sim/step/lower.c", "/* algorithm_read() */\nbool b = is_algorithm_read(a);\n");
+}
+
 static void sizes_of_a_model_are_multiplied_by_the_graph(void **state)
 {
     (void)state;
@@ -121,6 +134,7 @@ int main(void)
         cmocka_unit_test(names_are_looked_up_and_not_compared),
         cmocka_unit_test(entries_of_the_graph_are_asked_and_not_told_apart),
         cmocka_unit_test(families_are_known_where_plans_are_made_of_them),
+        cmocka_unit_test(algorithms_are_read_by_readers),
         cmocka_unit_test(sizes_of_a_model_are_multiplied_by_the_graph),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

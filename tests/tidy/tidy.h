@@ -72,6 +72,9 @@ void tidy_check_families(struct tidy *tidy, const struct tidy_file *file);
  * it. */
 void tidy_check_entries(struct tidy *tidy, const struct tidy_file *file);
 
+/* Of sim/: names of algorithms that are read anywhere but where they come in. */
+void tidy_check_readers(struct tidy *tidy, const struct tidy_file *file);
+
 /* Of reports: members of JSON that are no rows of columns. */
 void tidy_check_figures(struct tidy *tidy, const struct tidy_file *file);
 

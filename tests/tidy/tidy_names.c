@@ -186,3 +186,20 @@ void tidy_check_entries(struct tidy *tidy, const struct tidy_file *file)
                               (int)(end - at - 1), at + 1);
         }
 }
+
+/* What reads files that name algorithms; the definition among them. */
+static const char *const readers[] = {"sim/choose/tuner.c", "sim/collective/algorithm.c",
+                                      "sim/program/program_text_plan.c", "sim/scenario/run_keys.c"};
+
+void tidy_check_readers(struct tidy *tidy, const struct tidy_file *file)
+{
+    if (file->code == NULL || strncmp(file->path, "sim/", 4) != 0 ||
+        tidy_ends_with(file->path, ".h"))
+        return;
+    for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
+        if (strcmp(file->path, readers[i]) == 0) return;
+    for (const char *at = file->code; (at = call_find(file->code, at, "algorithm_read")) != NULL;)
+        tidy_complain(tidy, file->path, tidy_line_of(file->code, at),
+                      "algorithm_read() is called by readers of files alone: a request and a plan "
+                      "have the algorithm itself");
+}

@@ -41,7 +41,7 @@ static inline void on(const char *machine)
     memset(&made, 0, sizeof made);
     made.machine = case_machine(machine);
     made.machine.chip.launch.message_ps = 500000;
-    made.workload.algorithm = "auto";
+    made.workload.algorithm = algorithm_read("auto");
     for (uint32_t role = 0; role < 4; role++) {
         made.block[role][0] = (struct program_block){.phase = PROGRAM_PHASE_FORWARD, .repeat = 3};
         made.block[role][1] = (struct program_block){.phase = PROGRAM_PHASE_BACKWARD, .repeat = 2};
@@ -92,7 +92,7 @@ static inline struct plan *plan_on(const char *axes, enum collective_kind kind,
                                    const char *algorithm)
 {
     struct plan_request request = {.kind = kind,
-                                   .algorithm = algorithm,
+                                   .algorithm = algorithm_read(algorithm),
                                    .group = case_group(&made.machine, axes),
                                    .size_bytes = MEGABYTE};
     plan_request_links(&made.machine, &request);

@@ -37,7 +37,7 @@ static void collectives_have_hops_and_bandwidth(void **state)
         assert_int_equal(row->axis_bits, rows[i].bits);
         assert_string_equal(row->kind, collective_kind_name(rows[i].kind));
         assert_string_equal(row->axis, "fsdp");
-        assert_string_equal(row->algorithm, made.plan[0].algorithm);
+        assert_string_equal(row->algorithm, made.plan[0].algorithm_name);
         assert_int_equal(row->runs, rows[i].kind);
         assert_int_equal(row->of, STREAM_OF_FSDP);
         assert_int_equal(row->verb, STREAM_GATHER);
@@ -275,7 +275,7 @@ static void phases_share_what_streams_did(void **state)
     on("tpu-v5p:4x4x4");
     (void)plan_on("x,y", COLLECTIVE_ALL_REDUCE, "ring-one-way");
     (void)op_add(PROGRAM_OP_COLLECTIVE, 1, 0);
-    made.workload.algorithm = "ring-one-way";
+    made.workload.algorithm = algorithm_read("ring-one-way");
     struct trace_phase *forward = &made.trace.phase[PROGRAM_PHASE_FORWARD];
     struct trace_phase *update = &made.trace.phase[PROGRAM_PHASE_UPDATE];
     made.trace.phase[PROGRAM_PHASE_BACKWARD].begin_ps = 7;
@@ -333,7 +333,7 @@ static void an_exchange_through_a_switch_takes_an_nth_of_a_gather(void **state)
 {
     (void)state;
     on("h100-sxm:nodes=4");
-    made.workload.algorithm = "direct";
+    made.workload.algorithm = algorithm_read("direct");
     made.plan[1] = *plan_on("gpu", COLLECTIVE_ALL_GATHER, "direct");
     (void)plan_on("gpu", COLLECTIVE_ALL_TO_ALL, "direct");
     (void)op_add(PROGRAM_OP_COLLECTIVE, 1, 0);

@@ -375,8 +375,8 @@ static void what_switches_copy_waits_for_no_turns(void **state)
                          (uint64_t)bulk_segments * SEGMENT_BYTES / 2, 1);
         uint32_t const copied =
             scene_routed(&scene, scene_stream(&scene, "copied"),
-                         primitive_find(COLLECTIVE_ALL_GATHER, "sharp", true), &group, false,
-                         (uint64_t)small_segments * SEGMENT_BYTES / 2, 1);
+                         primitive_find(COLLECTIVE_ALL_GATHER, PRIMITIVE_SHARP, true), &group,
+                         false, (uint64_t)small_segments * SEGMENT_BYTES / 2, 1);
         uint32_t const math = scene_compute(&scene, UINT64_C(105000000000), 1);
         scene_need(&scene, copied, math, 0);
         name(&scene, bulk, "bulk");
@@ -414,8 +414,8 @@ static void what_switches_copy_follows_as_it_came(void **state)
     struct group const group = {.dimension[0] = scene_dimension(&scene, 0), .dimension_count = 1};
     for (uint32_t s = 0; s < STREAMS; s++) {
         ops[s] = scene_routed(&scene, scene_stream(&scene, words[s]),
-                              primitive_find(COLLECTIVE_ALL_GATHER, "sharp", true), &group, false,
-                              (uint64_t)segments[s] * SEGMENT_BYTES / 2, 1);
+                              primitive_find(COLLECTIVE_ALL_GATHER, PRIMITIVE_SHARP, true), &group,
+                              false, (uint64_t)segments[s] * SEGMENT_BYTES / 2, 1);
         name(&scene, ops[s], words[s]);
         if (s > 0) scene_need(&scene, ops[s], scene_compute(&scene, flop[s], 1), 0);
     }

@@ -21,8 +21,8 @@ static const struct measure_row_choice *choose(const struct measure_row_question
                                                uint64_t size_bytes, const char *algorithm)
 {
     const struct measure_row_choice *choice = NULL;
-    case_ok(
-        measure_row_choose(case_arena, question, size_bytes, algorithm, "", &choice, &case_error));
+    struct algorithm const asked = algorithm_read(algorithm);
+    case_ok(measure_row_choose(case_arena, question, size_bytes, &asked, "", &choice, &case_error));
     return choice;
 }
 
@@ -97,12 +97,14 @@ static void nobody_is_faster(const struct measure_row_question *question, const 
         if ((double)taken > 1.03 * (double)best)
             fail_msg("%s, %s of %llu: %s takes %lld ps, one that it names %lld", machine,
                      measure_op_name(question->operation), (unsigned long long)sizes[s],
-                     choice->candidate.algorithm, (long long)taken, (long long)best);
+                     algorithm_text(&choice->candidate.algorithm).text, (long long)taken,
+                     (long long)best);
         /* Closed forms see no collisions; what is much too low or high is a fault. */
         if (estimate_ps < 0.8 * (double)taken || estimate_ps > 1.45 * (double)taken)
             fail_msg("%s, %s of %llu: %s takes %lld ps, estimated %.0f", machine,
                      measure_op_name(question->operation), (unsigned long long)sizes[s],
-                     choice->candidate.algorithm, (long long)taken, estimate_ps);
+                     algorithm_text(&choice->candidate.algorithm).text, (long long)taken,
+                     estimate_ps);
     }
 }
 
@@ -128,7 +130,7 @@ static void the_levels_have_their_ways(const struct measure_row_question *questi
         const struct measure_row_choice *other = NULL;
         if (sampling_skips(&walked)) continue;
         const struct measure_row_choice *choice = choose(question, sizes[s], "auto");
-        assert_non_null(strstr(choice->candidate.algorithm, "sharp+"));
+        assert_non_null(strstr(algorithm_text(&choice->candidate.algorithm).text, "sharp+"));
         int64_t const taken = played_ps(question, choice);
         const struct choose_ranking *ranking = choice->ranking;
         for (uint32_t c = 1; c < ranking->count; c++) {
@@ -140,7 +142,8 @@ static void the_levels_have_their_ways(const struct measure_row_question *questi
             if ((double)taken > 1.02 * (double)played_ps(question, other))
                 fail_msg("%s, %s of %llu: %s is slower than %s", machine,
                          measure_op_name(question->operation), (unsigned long long)sizes[s],
-                         choice->candidate.algorithm, candidate->algorithm);
+                         algorithm_text(&choice->candidate.algorithm).text,
+                         algorithm_text(&candidate->algorithm).text);
         }
     }
 }
@@ -231,7 +234,8 @@ static void test_copies_over_one_cable_are_not_taken(void **state)
     (void)state;
     struct machine const machine = case_machine("h100-sxm:nodes=4,nvlink.policy=hash");
     struct measure_row_question const question = question_of(&machine, MEASURE_ALL_GATHER);
-    assert_null(strstr(choose(&question, 1 << 28, "auto")->candidate.algorithm, "sharp"));
+    assert_null(strstr(
+        algorithm_text(&choose(&question, 1 << 28, "auto")->candidate.algorithm).text, "sharp"));
 }
 
 /* The first by estimate is not the fastest here, and the ranking says what was played. */
@@ -242,7 +246,7 @@ static void test_played_is_said(void **state)
     struct measure_row_question const question = question_of(&machine, MEASURE_ALL_TO_ALL);
     const struct measure_row_choice *choice = choose(&question, UINT64_C(1) << 30, NULL);
     const struct choose_candidate *candidate = choice->ranking->candidate;
-    assert_string_equal(candidate[0].algorithm, "ring+line");
+    assert_string_equal(algorithm_text(&candidate[0].algorithm).text, "ring+line");
     assert_true(candidate[0].estimate.time_s > candidate[1].estimate.time_s);
     assert_int_equal(candidate[0].played_ps, played_ps(&question, choice));
     assert_true(candidate[1].played_ps > candidate[0].played_ps);
@@ -254,7 +258,7 @@ static void a_ring_and_a_line_are_taken(const struct measure_row_question *quest
 {
     const struct measure_row_choice *choice = choose(question, UINT64_C(1) << 30, NULL);
     (void)machine;
-    assert_string_equal(choice->candidate.algorithm, "ring+line");
+    assert_string_equal(algorithm_text(&choice->candidate.algorithm).text, "ring+line");
     int64_t const taken = played_ps(question, choice);
     assert_true(played_ps(question, choose(question, UINT64_C(1) << 30, "line")) > taken);
 }

@@ -163,7 +163,7 @@ static void the_first_failure_is_kept(void **state)
     assert_int_equal(builder_stream(&builder, (struct program_stream){.name = "too many"}),
                      PROGRAM_STREAMS_MAX);
     struct plan_request request = gather_of(4096);
-    request.algorithm = "nonsense";
+    request.algorithm = algorithm_read("nonsense");
     assert_int_equal(builder_plan(&builder, &request, false, "/plan"), BUILDER_NONE);
     assert_string_equal(case_error.where, "/plan");
 }

@@ -25,13 +25,13 @@ static void decode(struct play *play, const char *machine, const char *mesh, con
 }
 
 static int64_t alone_ps(const struct machine *machine, const struct plan_request *request,
-                        const char *algorithm)
+                        const struct algorithm *algorithm)
 {
     struct measure_options const options = {.engine = "fast"};
     struct plan_request named = *request;
     struct measured measured;
     struct arena *arena = arena_create(0);
-    named.algorithm = algorithm;
+    named.algorithm = *algorithm;
     case_ok(measure_run(arena, machine, &named, 1, "", &options, &measured, &case_error));
     arena_destroy(arena);
     return measured.time_ps[0];
@@ -42,17 +42,17 @@ static void nobody_is_faster(const struct play *play, const char *machine, uint3
 {
     for (uint32_t p = 0; p < play->program.plan_count; p++) {
         const struct plan_request *request = &play->program.requests[p];
-        struct plan_algorithms const names = plan_algorithms(request);
+        struct plan_algorithms const all = plan_algorithms(request);
         if (sampling_skips(walked)) continue;
-        assert_int_not_equal(algorithm_of(request->algorithm).means, ALGORITHM_AUTO);
+        assert_false(algorithm_is_chosen(&request->algorithm));
         assert_null(request->protocol.name);
-        int64_t const taken_ps = alone_ps(&play->machine, request, request->algorithm);
-        for (uint32_t i = 0; i < names.count; i++)
-            if (alone_ps(&play->machine, request, names.name[i]) < taken_ps)
+        int64_t const taken_ps = alone_ps(&play->machine, request, &request->algorithm);
+        for (uint32_t i = 0; i < all.count; i++)
+            if (alone_ps(&play->machine, request, &all.of[i]) < taken_ps)
                 fail_msg("%s, %s of %llu: %s is faster than %s", machine,
                          collective_kind_name(request->kind),
-                         (unsigned long long)request->size_bytes, names.name[i],
-                         request->algorithm);
+                         (unsigned long long)request->size_bytes, algorithm_text(&all.of[i]).text,
+                         algorithm_text(&request->algorithm).text);
     }
 }
 
@@ -104,11 +104,12 @@ static void no_name_for_the_whole_step_is_faster(void **state)
         if (named.trace.step_ps <= by_itself.trace.step_ps) fail_msg("%s is as fast", names[i]);
         play_close(&named);
     }
-    assert_string_equal(by_itself.program.requests[0].algorithm, "double-tree");
+    assert_string_equal(algorithm_text(&by_itself.program.requests[0].algorithm).text,
+                        "double-tree");
     play_close(&by_itself);
 }
 
-/* The same request has the same name, at the same place; another size may have another. */
+/* The same request has the same algorithm; another size may have another. */
 static void each_request_is_decided_once(void **state)
 {
     (void)state;
@@ -117,18 +118,18 @@ static void each_request_is_decided_once(void **state)
     struct plan_request sums = {.kind = COLLECTIVE_ALL_REDUCE,
                                 .group = case_group(&machine, NULL),
                                 .size_bytes = 512 << 10,
-                                .algorithm = "auto"};
+                                .algorithm = algorithm_read("auto")};
     case_ok(choices_create(case_arena, &machine, false, &chooser, &case_error));
     case_ok(chooser.choose(chooser.owner, &sums, "", &case_error));
-    const char *const first = sums.algorithm;
-    assert_string_equal(first, "double-tree");
+    struct algorithm const first = sums.algorithm;
+    assert_string_equal(algorithm_text(&first).text, "double-tree");
     sums.size_bytes = 256;
     case_ok(chooser.choose(chooser.owner, &sums, "", &case_error));
-    assert_string_not_equal(sums.algorithm, first);
+    assert_false(algorithm_equal(&sums.algorithm, &first));
     sums.size_bytes = 512 << 10;
-    sums.algorithm = NULL;
+    sums.algorithm = (struct algorithm){.means = ALGORITHM_AUTO};
     case_ok(chooser.choose(chooser.owner, &sums, "", &case_error));
-    assert_ptr_equal(sums.algorithm, first);
+    assert_true(algorithm_equal(&sums.algorithm, &first));
 }
 
 static enum status refuse(void *owner, struct plan_request *request, const char *where,
@@ -180,7 +181,7 @@ static struct plan_request node_sum(const struct machine *machine, uint64_t size
     struct plan_request request = {.kind = COLLECTIVE_ALL_REDUCE,
                                    .size_bytes = size_bytes,
                                    .element_bits = 16,
-                                   .algorithm = "ring"};
+                                   .algorithm = algorithm_read("ring")};
     request.group.dimension_count = 1;
     request.group.dimension[0] = (struct group_dimension){
         .axis = 0, .stride = 1, .size = machine->shape[0], .switched = true};
@@ -220,11 +221,11 @@ static void small_arrays_go_by_quick_protocols(void **state)
         case_ok(chooser.convey(chooser.owner, &request, "/run", &case_error));
         assert_string_equal(request.protocol.name, rows[i / 2].protocol);
         assert_true(request.protocol.message_ps[1] > 0 || request.protocol.begin_ps > 0);
-        assert_string_equal(request.algorithm, "ring");
+        assert_string_equal(algorithm_text(&request.algorithm).text, "ring");
     }
     struct plan_request message = node_sum(&machine, UINT64_C(12) << 20);
     message.kind = COLLECTIVE_PERMUTE;
-    message.algorithm = NULL;
+    message.algorithm = (struct algorithm){.means = ALGORITHM_AUTO};
     message.shift = 1;
     case_ok(chooser.convey(chooser.owner, &message, "/run", &case_error));
     assert_string_equal(message.protocol.name, "Simple");

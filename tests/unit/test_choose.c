@@ -64,7 +64,8 @@ static struct plan_protocol made_on(const struct machine *machine, const char *a
                                     enum protocol protocol, uint64_t bytes)
 {
     struct group const group = group_of(machine);
-    struct protocol_use const use = {machine, &group, COLLECTIVE_ALL_REDUCE, algorithm, bytes};
+    struct protocol_use const use = {machine, &group, COLLECTIVE_ALL_REDUCE,
+                                     algorithm_read(algorithm), bytes};
     struct plan_protocol result;
     struct error error = {0};
     if (protocol_make(&use, protocol, "/protocol", &result, &error) != STATUS_OK)
@@ -149,7 +150,7 @@ static void a_protocol_that_cannot_be_used_is_refused(void **state)
     assert_int_equal(machine_build(arena, &plan, &tpu, &error), STATUS_OK);
     struct group const ring = group_of(&h100), grid = group_of(&tpu);
     struct plan_protocol result;
-    struct protocol_use use = {&h100, &ring, COLLECTIVE_ALL_REDUCE, "sharp", 1000};
+    struct protocol_use use = {&h100, &ring, COLLECTIVE_ALL_REDUCE, algorithm_read("sharp"), 1000};
     assert_int_equal(protocol_make(&use, PROTOCOL_LL, "/protocol", &result, &error),
                      STATUS_UNSUPPORTED);
     assert_non_null(strstr(error.message, "Simple is"));
@@ -157,7 +158,7 @@ static void a_protocol_that_cannot_be_used_is_refused(void **state)
     use.machine = &a100;
     assert_int_equal(protocol_make(&use, PROTOCOL_SIMPLE, "/protocol", &result, &error),
                      STATUS_UNSUPPORTED);
-    use = (struct protocol_use){&tpu, &grid, COLLECTIVE_ALL_REDUCE, "ring", 1000};
+    use = (struct protocol_use){&tpu, &grid, COLLECTIVE_ALL_REDUCE, algorithm_read("ring"), 1000};
     assert_int_equal(protocol_make(&use, PROTOCOL_LL, "/protocol", &result, &error),
                      STATUS_UNSUPPORTED);
     assert_string_equal(error.where, "/protocol");
@@ -192,7 +193,7 @@ static void the_first_line_that_fits_decides(void **state)
     if (status != STATUS_OK) fail_msg("%s: %s", error.where, error.message);
     assert_int_equal(tuner.rule_count, 6);
     const struct tuner_rule *rule = tuner_find(&tuner, COLLECTIVE_ALL_REDUCE, 65536, 1, 8);
-    assert_string_equal(rule->algorithm, "double-tree");
+    assert_string_equal(algorithm_text(&rule->algorithm).text, "double-tree");
     assert_int_equal(rule->protocol, PROTOCOL_LL);
     assert_int_equal(rule->line, 3);
     assert_int_equal(rule->channel_count, 2);
@@ -200,11 +201,12 @@ static void the_first_line_that_fits_decides(void **state)
     rule = tuner_find(&tuner, COLLECTIVE_ALL_REDUCE, 100, 2, 16);
     assert_int_equal(rule->line, 4);
     rule = tuner_find(&tuner, COLLECTIVE_ALL_REDUCE, 65537, 1, 8);
-    assert_string_equal(rule->algorithm, "sharp");
+    assert_string_equal(algorithm_text(&rule->algorithm).text, "sharp");
     assert_int_equal(rule->line, 7); /* Other lines are for several operations, or registered. */
     assert_null(tuner_find(&tuner, COLLECTIVE_ALL_REDUCE, 65537, 1, 4));
     assert_null(tuner_find(&tuner, COLLECTIVE_ALL_GATHER, 4, 2, 4));
-    assert_string_equal(tuner_find(&tuner, COLLECTIVE_ALL_GATHER, 5, 2, 4)->algorithm, "flat-ring");
+    rule = tuner_find(&tuner, COLLECTIVE_ALL_GATHER, 5, 2, 4);
+    assert_string_equal(algorithm_text(&rule->algorithm).text, "flat-ring");
     assert_null(tuner_find(NULL, COLLECTIVE_ALL_REDUCE, 1, 1, 8));
 }
 
@@ -249,7 +251,7 @@ static double estimated_s(const struct machine *machine, struct group group,
                           struct plan *ret_plan)
 {
     struct plan_request request = {
-        .kind = kind, .algorithm = algorithm, .group = group, .size_bytes = bytes};
+        .kind = kind, .algorithm = algorithm_read(algorithm), .group = group, .size_bytes = bytes};
     struct error error = {0};
     plan_request_links(machine, &request);
     if (plan_build(arena, &request, "/plan", ret_plan, &error) != STATUS_OK)
@@ -315,13 +317,14 @@ static void the_cheapest_comes_first(void **state)
     (void)state;
     struct machine const h100 = machine_of("h100-sxm", 1);
     struct choose_ranking *big = ranked(&h100, COLLECTIVE_ALL_REDUCE, 1u << 30, false, NULL);
-    assert_string_equal(big->candidate[0].algorithm, "sharp"); /* V/W against 2V·7/(8·W). */
+    assert_string_equal(algorithm_text(&big->candidate[0].algorithm).text,
+                        "sharp"); /* V/W against 2V·7/(8·W). */
     assert_int_equal(big->candidate[0].protocol, PROTOCOL_NONE);
     assert_true(big->count > 1 && big->rule == NULL);
     assert_false(choose_by_protocols(&h100));
     struct choose_ranking *small = ranked(&h100, COLLECTIVE_ALL_TO_ALL, 1u << 12, true, NULL);
     struct choose_ranking *large = ranked(&h100, COLLECTIVE_ALL_TO_ALL, 1u << 30, true, NULL);
-    assert_string_equal(small->candidate[0].algorithm, "direct");
+    assert_string_equal(algorithm_text(&small->candidate[0].algorithm).text, "direct");
     assert_int_equal(small->candidate[0].protocol, PROTOCOL_LL);
     assert_int_equal(large->candidate[0].protocol, PROTOCOL_SIMPLE);
     assert_int_equal(small->count, 3);
@@ -335,7 +338,7 @@ static void the_cheapest_comes_first(void **state)
     assert_int_equal(machine_build(arena, &plan, &tpu, &error), STATUS_OK);
     assert_false(choose_by_protocols(&tpu));
     struct choose_ranking *lines = ranked(&tpu, COLLECTIVE_ALL_GATHER, 1u << 25, false, NULL);
-    assert_string_equal(lines->candidate[0].algorithm, "line");
+    assert_string_equal(algorithm_text(&lines->candidate[0].algorithm).text, "line");
 }
 
 /* "hierarchical" of the same sort on both levels is what that sort's own name builds. */
@@ -346,8 +349,9 @@ static void a_plan_is_ranked_once_by_its_own_name(void **state)
     struct choose_ranking *ranking = ranked(&h100, COLLECTIVE_ALL_GATHER, 1u << 25, false, NULL);
     uint32_t direct = 0;
     for (uint32_t i = 0; i < ranking->count; i++) {
-        if (strcmp(ranking->candidate[i].algorithm, "direct") == 0) direct++;
-        assert_string_not_equal(ranking->candidate[i].algorithm, "hierarchical");
+        if (strcmp(algorithm_text(&ranking->candidate[i].algorithm).text, "direct") == 0) direct++;
+        assert_string_not_equal(algorithm_text(&ranking->candidate[i].algorithm).text,
+                                "hierarchical");
     }
     assert_int_equal(direct, 1);
     assert_true(ranking->count > 3);
@@ -364,7 +368,7 @@ static void a_tuner_goes_before_what_is_cheaper(void **state)
                                &tuner, &error),
                      STATUS_OK);
     struct choose_ranking *ranking = ranked(&h100, COLLECTIVE_ALL_REDUCE, 1u << 30, true, &tuner);
-    assert_string_equal(ranking->candidate[0].algorithm, "direct");
+    assert_string_equal(algorithm_text(&ranking->candidate[0].algorithm).text, "direct");
     assert_int_equal(ranking->candidate[0].protocol, PROTOCOL_LL128);
     assert_int_equal(ranking->rule->line, 1);
     assert_true(ranking->candidate[1].estimate.time_s < ranking->candidate[0].estimate.time_s);

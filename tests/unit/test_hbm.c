@@ -267,7 +267,7 @@ static void messages_through_switches_are_paid_for_alike(void **state)
                 .kind = COLLECTIVE_ALL_GATHER,
                 .group = {.dimension = {scene_dimension(&scene, 0)}, .dimension_count = 1},
                 .size_bytes = CHIPS * share_bytes,
-                .algorithm = gathers[i].algorithm,
+                .algorithm = algorithm_read(gathers[i].algorithm),
                 .multicasts = {true},
                 .reduces = {true}};
             (void)scene_plan(&scene, scene_stream(&scene, "gather"), &request);

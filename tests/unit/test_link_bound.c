@@ -146,8 +146,8 @@ static void no_algorithm_moves_the_lower_bound(void **state)
                                          .padded_flop = 1};
         struct roofline first = {.lower_s = 0}, roofline;
         for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-            made.plan.algorithm = names[i];
-            counts.sequence.algorithm = i % 2 == 0 ? NULL : "ring";
+            made.plan.algorithm = algorithm_read(names[i]);
+            counts.sequence.algorithm = algorithm_read(i % 2 == 0 ? NULL : "ring");
             roofline_from_counts(&made.plan, &made.machine, &made.mesh, &counts, &roofline);
             if (i == 0) first = roofline;
             assert_true(roofline.lower_s == first.lower_s && roofline.ici_s[0] == first.ici_s[0]);

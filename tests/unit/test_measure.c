@@ -199,7 +199,8 @@ static void run_one(const struct measure_row_question *question, uint64_t size_b
     const struct measure_row_choice *choice = NULL;
     struct error error = {0};
     struct measure_options const options = {.engine = "fast", .full = full};
-    if (measure_row_choose(case_arena, question, size_bytes, algorithm, "-e", &choice, &error) !=
+    struct algorithm const asked = algorithm_read(algorithm);
+    if (measure_row_choose(case_arena, question, size_bytes, &asked, "-e", &choice, &error) !=
             STATUS_OK ||
         measure_run(case_arena, question->machine, &choice->request, 1, "--algorithm", &options,
                     ret_measured, &error) != STATUS_OK)
@@ -278,8 +279,9 @@ static void test_adders_count_elements(void **state)
         int64_t const adding_ps = units_duration_ps(additions, UINT64_C(1600000000000));
         int64_t const port_ps = units_duration_ps(bytes, UINT64_C(450000000000));
         int64_t const least_ps = adding_ps > port_ps ? adding_ps : port_ps;
-        case_ok(measure_row_choose(case_arena, &question, bytes, "sharp", "/row", &choice,
-                                   &case_error));
+        struct algorithm const sharp = algorithm_read("sharp");
+        case_ok(
+            measure_row_choose(case_arena, &question, bytes, &sharp, "/row", &choice, &case_error));
         case_ok(measure_run(case_arena, &machine, &choice->request, 1, "/row",
                             &(struct measure_options){.engine = "fast"}, &measured, &case_error));
         measure_row_fill(&question, bytes, choice, &measured.plans[0], measured.time_ps[0],
@@ -364,7 +366,7 @@ static void test_map(void **state)
                     assert_true(group->curve[group->winner[s]].time_ps[s] <=
                                 group->curve[a].time_ps[s]);
         struct measured measured;
-        const char *algorithm = regimes.algorithm[group->winner[regimes.size_count - 1]];
+        const char *algorithm = regimes.algorithm_name[group->winner[regimes.size_count - 1]];
         run_one(&group->question, group->best.half_bytes, algorithm, false, &measured);
         double const rate = (double)group->best.half_bytes / (units_seconds(measured.time_ps[0]));
         assert_true(rate >= group->best.peak_bytes_per_s * 0.5 &&
@@ -445,8 +447,9 @@ static void test_ragged_rows_over_nodes(void **state)
     for (uint32_t i = 0; i < 2; i++) {
         const struct measure_row_choice *choice = NULL;
         struct measured measured;
-        case_ok(measure_row_choose(case_arena, &question, size, algorithms[i], "/row", &choice,
-                                   &case_error));
+        struct algorithm const asked = algorithm_read(algorithms[i]);
+        case_ok(
+            measure_row_choose(case_arena, &question, size, &asked, "/row", &choice, &case_error));
         case_ok(measure_run(case_arena, &machine, &choice->request, 1, "/row", &options, &measured,
                             &case_error));
         measure_row_fill(&question, size, choice, &measured.plans[0], measured.time_ps[0],

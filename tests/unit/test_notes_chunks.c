@@ -50,7 +50,7 @@ static void assert_exposed_by(const char *cause)
 static void chunks_of_a_direct_exchange_pass_no_ring(void **state)
 {
     (void)state;
-    const struct primitive *direct = primitive_find(COLLECTIVE_ALL_GATHER, "direct", true);
+    const struct primitive *direct = primitive_find(COLLECTIVE_ALL_GATHER, PRIMITIVE_DIRECT, true);
     tp_group()->count = 50;
     made.roofline.rules.tp_layer_width = 12000;
     made.plan.collective_matmul = true;
@@ -77,7 +77,7 @@ static void chunks_of_a_direct_exchange_pass_no_ring(void **state)
                         "collectives");
     /* Nor is each chunk alone on a link where ranks pass them on. */
     made.machine = case_machine("mi300x:nodes=1");
-    gather_in_chunks(primitive_find(COLLECTIVE_ALL_GATHER, "bruck", true), 0);
+    gather_in_chunks(primitive_find(COLLECTIVE_ALL_GATHER, PRIMITIVE_BRUCK, true), 0);
     build();
     assert_non_null(strstr(made.notes.text[3], "each hop of the bruck adds its latency"));
 }
@@ -87,7 +87,7 @@ static void tp_with_collective_matmul_says_why_it_is_exposed(void **state)
 {
     (void)state;
     struct roofline *roofline = &made.roofline;
-    gather_in_chunks(primitive_find(COLLECTIVE_ALL_GATHER, "ring", false), 2);
+    gather_in_chunks(primitive_find(COLLECTIVE_ALL_GATHER, PRIMITIVE_RING, false), 2);
     tp_group()->count = 50;
     roofline->rules.tp_layer_width = 12000;
     made.plan.collective_matmul = true;

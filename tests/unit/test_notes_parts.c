@@ -260,11 +260,11 @@ static void a_step_above_its_upper_bound_says_what_the_forms_leave_out(void **st
     notes_case_are(UPPER "of something that is no algorithm, no cable, no kernel and no queue");
     made.trace.link[3].queued_ps = 1; /* A message waited. */
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        made.plan.algorithm = known[i];
+        made.plan.algorithm = algorithm_read(known[i]);
         upper();
         notes_case_are(UPPER "of collectives that wait for each other on shared links");
     }
-    made.plan.algorithm = "tree";
+    made.plan.algorithm = algorithm_read("tree");
     made.plan.routing.skew_ppm = 1;
     made.plan.model.tied = true;
     made.mesh.axis[MESH_EP].size = made.mesh.axis[MESH_PP].size = 2;
@@ -274,7 +274,7 @@ static void a_step_above_its_upper_bound_says_what_the_forms_leave_out(void **st
     notes_case_are(UPPER "of \"tree\", of flows that use one of several cables, of ranks that "
                          "get more tokens than others, of exchanges of stages with copies of "
                          "a matrix, or with modules after the layers");
-    made.plan.algorithm = "auto";
+    made.plan.algorithm = algorithm_read("auto");
     made.plan.model.tied = false;
     made.plan.model.mtp_modules = 1;
     made.plan.routing.skew_ppm = 0;

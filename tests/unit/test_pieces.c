@@ -66,7 +66,7 @@ static void pieces_from_a_root_wait_for_messages_by_their_protocol(void **state)
         {{0, 8, 1, true, false, "x"}, {3, 4, 1, false, true, "slice"}}, 2};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct plan_request const request = {.kind = COLLECTIVE_BROADCAST,
-                                             .algorithm = "hierarchical",
+                                             .algorithm = algorithm_read("hierarchical"),
                                              .group = slices,
                                              .size_bytes = 100000000,
                                              .bytes_per_s = {50000000000, 50000000000},

@@ -272,7 +272,7 @@ static void what_comes_before_its_op_has_begun_keeps_it(void **state)
     for (uint64_t i = 0; i < 2; i++) {
         struct plan_request const request = {
             .kind = COLLECTIVE_BROADCAST,
-            .algorithm = "sharp",
+            .algorithm = algorithm_read("sharp"),
             .group = {.dimension = {scene_dimension(&scene, 0)}, .dimension_count = 1},
             .size_bytes = UINT64_C(4096) << i,
             .multicasts = {true}};

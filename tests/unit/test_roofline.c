@@ -144,8 +144,8 @@ static void a_line_has_half_a_rings_bandwidth_and_more_hops(void **state)
     case_near(ring->roofline.group[0].hop_s, 8e-6, 1e-9);
     case_near(line->roofline.group[0].hop_s, 15e-6, 1e-9);
     case_near(line->roofline.group[0].axes, 0.5, 1e-9);
-    line->made.plan.algorithm = "ring-one-way";
-    ring->made.plan.algorithm = "ring-one-way";
+    line->made.plan.algorithm = algorithm_read("ring-one-way");
+    ring->made.plan.algorithm = algorithm_read("ring-one-way");
     forward_counts(ring, 3000);
     case_near(ring->roofline.group[0].time_s, line->roofline.group[0].time_s, 1e-9);
     case_near(ring->roofline.group[0].hop_s, 15e-6, 1e-9);

@@ -30,7 +30,7 @@ static void a_slow_axis_decides_and_the_others_wait_for_it(void **state)
     group->dimension[1].ring = false;
     double const rate = 90e9;
     struct gather_form played =
-        gather_form_by(&step->made.machine, group, step->made.plan.algorithm);
+        gather_form_by(&step->made.machine, group, &step->made.plan.algorithm);
     case_near(gather_form_s(&played, 32e9), 15e9 / rate, 1e-9);
     struct workload_counts counts = {
         .role[MESH_FSDP] = {.group = *group, .gather_bytes = 32e9, .gather_count = 1},

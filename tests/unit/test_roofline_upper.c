@@ -10,7 +10,7 @@ static const double nic = 50e9;
 
 static double gather_s(const struct machine *machine, struct group group, double bytes)
 {
-    struct workload_plan const plan = {.algorithm = "auto"};
+    struct workload_plan const plan = {.algorithm = algorithm_read("auto")};
     struct roofline_group const of = {.group = group, .gather_bytes = bytes};
     return roofline_group_slow_s(&plan, machine, &of);
 }

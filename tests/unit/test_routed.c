@@ -62,7 +62,7 @@ static int64_t sharp_ps(struct scene *scene, enum collective_kind kind, uint64_t
                         uint32_t pieces)
 {
     struct group const group = group_of(scene, 1);
-    const struct primitive *primitive = primitive_find(kind, "sharp", true);
+    const struct primitive *primitive = primitive_find(kind, PRIMITIVE_SHARP, true);
     scene_clear(scene);
     (void)scene_routed(scene, scene_stream(scene, "sharp"), primitive, &group, false, unit_bytes,
                        pieces);
@@ -245,22 +245,22 @@ static void what_repeats_after_a_shift_folds_to_it(void **state)
     (void)state;
     static const struct {
         enum collective_kind kind;
-        const char *algorithm;
+        enum primitive_family family;
         bool flat;
         uint64_t chips_replayed;
     } cases[] = {
-        {COLLECTIVE_ALL_REDUCE, "recursive-doubling", false, 4},
-        {COLLECTIVE_ALL_GATHER, "recursive", true, 4 * 2 * 2},
-        {COLLECTIVE_REDUCE_SCATTER, "recursive", true, 4 * 2 * 2},
-        {COLLECTIVE_ALL_GATHER, "ring", true, 4 * 4},
-        {COLLECTIVE_ALL_REDUCE, "tree", true, 8 * 4 * 4},
+        {COLLECTIVE_ALL_REDUCE, PRIMITIVE_RECURSIVE_DOUBLING, false, 4},
+        {COLLECTIVE_ALL_GATHER, PRIMITIVE_RECURSIVE, true, 4 * 2 * 2},
+        {COLLECTIVE_REDUCE_SCATTER, PRIMITIVE_RECURSIVE, true, 4 * 2 * 2},
+        {COLLECTIVE_ALL_GATHER, PRIMITIVE_RING, true, 4 * 4},
+        {COLLECTIVE_ALL_REDUCE, PRIMITIVE_TREE, true, 8 * 4 * 4},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct scene scene;
         scene_open(&scene, 8, 4, 4, true);
         struct group const group = scene_group(&scene, true, cases[i].flat, cases[i].flat);
         (void)scene_routed(&scene, scene_stream(&scene, "collective"),
-                           primitive_find(cases[i].kind, cases[i].algorithm, true), &group,
+                           primitive_find(cases[i].kind, cases[i].family, true), &group,
                            cases[i].flat, 5000, 2);
         (void)scene_run_alike(&scene, 2);
         assert_int_equal(scene_run(&scene, 2, false, false).fold.replayed, cases[i].chips_replayed);
@@ -307,8 +307,8 @@ static void a_machine_that_cannot_is_refused(void **state)
     scene_open_node(&scene, 8);
     struct group const group = group_of(&scene, 1);
     (void)scene_routed(&scene, scene_stream(&scene, "sharp"),
-                       primitive_find(COLLECTIVE_ALL_REDUCE, "sharp", true), &group, false, 1000,
-                       1);
+                       primitive_find(COLLECTIVE_ALL_REDUCE, PRIMITIVE_SHARP, true), &group, false,
+                       1000, 1);
     case_refused(scene_try(&scene, 1, false, false, &trace, &case_error), STATUS_UNSUPPORTED, NULL,
                  "needs switches that copy messages, and a switch of");
     scene.machine.level[0].tier[0].multicasts = true;

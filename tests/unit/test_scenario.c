@@ -75,7 +75,7 @@ static void defaults_are_filled(void **state)
     assert_false(plan->allow_oversubscription);
     assert_int_equal(plan->prefetch_layers, 1);
     assert_false(plan->collective_matmul);
-    assert_string_equal(plan->algorithm, "auto");
+    assert_string_equal(algorithm_text(&plan->algorithm).text, "auto");
     assert_string_equal(scenario.run.engine, "fast");
     assert_int_equal(scenario.run.seed, 0);
 }
@@ -124,7 +124,7 @@ static void expect_full(void)
     assert_true(plan->allow_oversubscription);
     assert_int_equal(plan->prefetch_layers, 2);
     assert_true(plan->collective_matmul);
-    assert_string_equal(plan->algorithm, "ring");
+    assert_string_equal(algorithm_text(&plan->algorithm).text, "ring");
     assert_string_equal(scenario.run.engine, "reference");
     assert_int_equal(scenario.run.seed, 7);
 }

@@ -195,11 +195,11 @@ static void algorithms_are_names_that_a_collective_has(void **state)
                                           "",     "flat-",     "ring+flat-ring", "scatter-gather"};
     struct scenario scenario = {.version = 1};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        scenario.workload.algorithm = known[i];
+        scenario.workload.algorithm = algorithm_read(known[i]);
         case_ok(scenario_algorithm_check(&scenario, &error));
     }
     for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
-        scenario.workload.algorithm = unknown[i];
+        scenario.workload.algorithm = algorithm_read(unknown[i]);
         case_refused(scenario_algorithm_check(&scenario, &case_error), STATUS_NOT_FOUND,
                      "/run/algorithm", i == 0 ? "the nearest is \"ring\"" : "no algorithm");
     }

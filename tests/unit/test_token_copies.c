@@ -33,7 +33,7 @@ static void exchange_check(const struct play *play, uint64_t row_bytes, const ch
         const struct plan *plan = &play->program.plans[walk.op->index];
         bytes += walk.times * plan->size_bytes;
         count += walk.times;
-        assert_string_equal(plan->algorithm, algorithm);
+        assert_string_equal(plan->algorithm_name, algorithm);
     }
     assert_int_equal(count, 2 * LAYERS);
     assert_int_equal(bytes, LAYERS * row_bytes * 3);

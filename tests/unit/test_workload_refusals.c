@@ -72,7 +72,7 @@ static void what_does_not_divide_or_is_not_modelled_is_refused(void **state)
             "and cp together): 16 would share each, and only neighbours along fsdp or along dp do; "
             "the nearest batch_tokens that fit: 16384");
     build(&case_mlp, "16", NULL, "x", NULL);
-    made.plan.algorithm = "rign";
+    made.plan.algorithm = algorithm_read("rign");
     /* 16 chips in a line: no ring, so none is offered. */
     refused(STATUS_NOT_FOUND, "/run/algorithm",
             "no algorithm \"rign\"; every collective of this step can go by auto, bruck, direct, "

@@ -64,7 +64,7 @@ static inline enum status case_build_on(struct workload_case *made, const struct
         .formats = {.optimizer = FORMAT_FP32, /* All others are bf16. */
                     .main_gradients = FORMAT_FP32},
         .prefetch_layers = 1,
-        .algorithm = "auto",
+        .algorithm = algorithm_read("auto"),
     };
     STATUS_TRY(machine_build(made->arena, machine_plan, &made->machine, &made->error));
     return mesh_build(&mesh_plan, &made->machine, &made->mesh, &made->error);

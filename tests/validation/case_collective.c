@@ -49,7 +49,8 @@ static struct plan_request request_of(const struct case_row *row, const struct m
                                       uint64_t size_bytes)
 {
     struct plan_request request = {.kind = kind_of(row),
-                                   .algorithm = row_text_or(row, "algorithm", "auto"),
+                                   .algorithm =
+                                       algorithm_read(row_text_or(row, "algorithm", "auto")),
                                    .group = group_of(row, machine),
                                    .size_bytes = size_bytes,
                                    .piece_count = (uint32_t)row_count_or(row, "pieces", 0),
@@ -89,16 +90,14 @@ static struct plan_request chosen(const struct case_row *row, const struct machi
     struct error error = {0};
     uint32_t first = 0;
     row_check(row, choose_rank(row->arena, &question, "/collective", &ranking, &error), &error);
-    while (strcmp(request.algorithm, "auto") != 0 && first < ranking.count &&
-           strcmp(ranking.candidate[first].algorithm, request.algorithm) != 0)
+    while (!algorithm_is_chosen(&request.algorithm) && first < ranking.count &&
+           !algorithm_equal(&ranking.candidate[first].algorithm, &request.algorithm))
         first++;
-    if (first == ranking.count) row_fail(row, "%s is no candidate", request.algorithm);
-    char *name = arena_text(row->arena, ranking.candidate[first].algorithm);
-    if (name == NULL) row_fail(row, "no memory");
+    if (first == ranking.count)
+        row_fail(row, "%s is no candidate", algorithm_text(&request.algorithm).text);
     row_check(row,
               choose_apply(&question, &ranking.candidate[first], "/collective", &request, &error),
               &error);
-    request.algorithm = name;
     return request;
 }
 

@@ -37,8 +37,10 @@ static void windows_add(const struct case_row *row, struct model *model)
 
 static struct workload_plan prefill_plan(const struct case_row *row, struct lengths lengths)
 {
-    struct workload_plan plan = {
-        .kind = WORKLOAD_PREFILL, .model = row_model(row), .accumulate = 1, .algorithm = "auto"};
+    struct workload_plan plan = {.kind = WORKLOAD_PREFILL,
+                                 .model = row_model(row),
+                                 .accumulate = 1,
+                                 .algorithm = algorithm_read("auto")};
     plan.attention.mask = WORKLOAD_ATTENTION_CAUSAL;
     plan.inference.prompts =
         (struct inference_prompts){lengths.count, lengths, row_count_or(row, "cached", 0), 0};
@@ -48,8 +50,10 @@ static struct workload_plan prefill_plan(const struct case_row *row, struct leng
 
 static struct workload_plan decode_plan(const struct case_row *row, struct lengths lengths)
 {
-    struct workload_plan plan = {
-        .kind = WORKLOAD_DECODE, .model = row_model(row), .accumulate = 1, .algorithm = "auto"};
+    struct workload_plan plan = {.kind = WORKLOAD_DECODE,
+                                 .model = row_model(row),
+                                 .accumulate = 1,
+                                 .algorithm = algorithm_read("auto")};
     plan.inference.decodes = (struct inference_decodes){lengths.count, lengths, 1};
     plan.formats.weights = plan.inference.head = FORMAT_BF16;
     plan.inference.cache = row_format(row, "kv", FORMAT_BF16);

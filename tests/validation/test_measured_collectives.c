@@ -46,7 +46,9 @@ static void take_candidate(struct arena *arena, const struct measured_row *row,
     const struct choose_ranking *ranking = memory;
     for (uint32_t i = 0; i < ranking->count; i++) {
         *ret = ranking->candidate[i];
-        if (row->algorithm == NULL || strcmp(ret->algorithm, row->algorithm) == 0) return;
+        if (row->algorithm == NULL ||
+            strcmp(algorithm_text(&ret->algorithm).text, row->algorithm) == 0)
+            return;
     }
     error_set(&error, STATUS_NOT_FOUND, "/row", "%s does not run here", row->algorithm);
     stop(row, &error);
@@ -92,8 +94,8 @@ static struct played play(const struct measured_row *row)
 static const char *chosen(const struct played *played, char buffer[64])
 {
     bool const plain = played->candidate.protocol == PROTOCOL_NONE;
-    (void)snprintf(buffer, 64, "%s%s%s", played->candidate.algorithm, plain ? "" : ", ",
-                   plain ? "" : protocol_name(played->candidate.protocol));
+    (void)snprintf(buffer, 64, "%.40s%s%s", algorithm_text(&played->candidate.algorithm).text,
+                   plain ? "" : ", ", plain ? "" : protocol_name(played->candidate.protocol));
     return buffer;
 }
 

@@ -131,7 +131,7 @@ static enum status run_note(struct sweep *sweep, const struct party *party,
 }
 
 static enum status party_play(struct sweep *sweep, struct party *party, uint64_t size_bytes,
-                              const char *algorithm, struct error *reterr)
+                              const struct algorithm *algorithm, struct error *reterr)
 {
     struct collective_study *study = sweep->study;
     struct plan_request requests[MEASURE_REQUESTS_MAX];
@@ -172,8 +172,8 @@ static enum status party_play(struct sweep *sweep, struct party *party, uint64_t
     return run_note(sweep, party, &measured, reterr);
 }
 
-static enum status run_play(struct sweep *sweep, uint64_t size_bytes, const char *algorithm,
-                            struct error *reterr)
+static enum status run_play(struct sweep *sweep, uint64_t size_bytes,
+                            const struct algorithm *algorithm, struct error *reterr)
 {
     struct party party = {.arena = arena_create(0)};
     if (party.arena == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
@@ -193,7 +193,8 @@ struct namesakes {
  * Tokens are not drawn once more for it. */
 static enum status name_is_repeated(const struct collective_study *study,
                                     struct namesakes *namesakes, uint64_t size_bytes,
-                                    const char *algorithm, bool *ret_repeated, struct error *reterr)
+                                    const struct algorithm *algorithm, bool *ret_repeated,
+                                    struct error *reterr)
 {
     const struct measure_row_question *question = &study->member[0].question;
     const struct measure_row_choice *choice = NULL;
@@ -222,7 +223,7 @@ static enum status algorithms_play(struct sweep *sweep, struct namesakes *namesa
 {
     const struct collective_study *study = sweep->study;
     for (uint32_t i = 0; i < study->asked.algorithm_count; i++) {
-        const char *algorithm = study->asked.algorithm[i];
+        const struct algorithm *algorithm = &study->asked.algorithm[i];
         bool repeated = false;
         STATUS_TRY(worker_check(study->worker, reterr));
         STATUS_TRY(name_is_repeated(study, namesakes, size_bytes, algorithm, &repeated, reterr));

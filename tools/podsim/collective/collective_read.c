@@ -202,7 +202,7 @@ static enum status runners_check(const struct collective_study *study, struct er
     const struct collective_args *asked = &study->asked;
     bool chooses = false;
     for (uint32_t i = 0; i < asked->algorithm_count; i++)
-        chooses = chooses || algorithm_is_chosen(asked->algorithm[i]);
+        chooses = chooses || algorithm_is_chosen(&asked->algorithm[i]);
     if (!study->plays_runners || (chooses && asked->row.script == NULL)) return STATUS_OK;
     return error_set(reterr, STATUS_INVALID, "--runners-up",
                      "simulates what auto does not take, and %s; leave one of them out",
@@ -213,7 +213,7 @@ static enum status runners_check(const struct collective_study *study, struct er
 enum status collective_read(const struct options *options, struct collective_study *study,
                             struct error *reterr)
 {
-    static const char *const unasked = "auto";
+    struct algorithm const unasked = {.means = ALGORITHM_AUTO};
     struct collective_args *asked = &study->asked;
     STATUS_TRY(pool_read(options, &study->thread_count, reterr));
     STATUS_TRY(collective_args_read(options, study->arena, asked, reterr));

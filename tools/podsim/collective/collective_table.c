@@ -101,7 +101,7 @@ static bool is_all_named(const struct collective_study *study)
 {
     bool named = study->member_count == 1;
     for (uint32_t i = 0; i < study->asked.algorithm_count; i++)
-        named = named && !algorithm_is_chosen(study->asked.algorithm[i]);
+        named = named && !algorithm_is_chosen(&study->asked.algorithm[i]);
     return named;
 }
 

@@ -84,11 +84,12 @@ static enum status algorithms_read(const struct options *options, struct collect
                              COLLECTIVE_ALGORITHMS_MAX);
         char *name = arena_format(question->arena, "%.*s", (int)length, at);
         if (name == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for a name");
+        struct algorithm const algorithm = algorithm_read(name);
         for (uint32_t i = 0; i < question->algorithm_count; i++)
-            if (strcmp(question->algorithm[i], name) == 0)
+            if (algorithm_equal(&question->algorithm[i], &algorithm))
                 return error_set(reterr, STATUS_INVALID, "--algorithm", "%.80s is named twice",
                                  name);
-        question->algorithm[question->algorithm_count++] = name;
+        question->algorithm[question->algorithm_count++] = algorithm;
         at = at[length] == ',' ? at + length + 1 : NULL;
     }
     return STATUS_OK;

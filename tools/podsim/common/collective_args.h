@@ -17,7 +17,7 @@ struct collective_args {
     const char *machine_text; /* As the user wrote it. */
     struct machine machine;
     struct measure_row_question row;
-    const char *algorithm[COLLECTIVE_ALGORITHMS_MAX]; /* As asked; none: not asked. */
+    struct algorithm algorithm[COLLECTIVE_ALGORITHMS_MAX]; /* None: not asked for. */
     uint32_t algorithm_count;
     struct measure_options run;
     struct tuner tuner;

@@ -28,10 +28,10 @@ enum status list_algorithms(struct arena *arena, struct strbuf *text, struct err
     for (uint32_t i = 0; i < MEASURE_COUNT; i++) {
         enum measure_op const of = (enum measure_op)i;
         if (measure_op_is_copy(of)) continue;
-        struct plan_algorithms const names = plan_algorithm_names(measure_op_kind(of));
+        struct plan_algorithms const all = plan_algorithms_of(measure_op_kind(of));
         strbuf_add(text, "  %s", measure_op_name(of));
-        for (uint32_t n = 0; n < names.count; n++)
-            list_name_add(names.name[n], n == 0, NAMES_COLUMN, text);
+        for (uint32_t n = 0; n < all.count; n++)
+            list_name_add(algorithm_text(&all.of[n]).text, n == 0, NAMES_COLUMN, text);
         strbuf_add(text, "\n");
     }
     strbuf_add(

@@ -52,7 +52,7 @@ static struct table_figure letter(struct column_value value)
 
 #define CURVES(X)                                                                                  \
     X(LETTER, NULL, WHOLE(row), SHOWN("", "algorithm", -2, letter))                                \
-    X(ALGORITHM, "algorithm", WORDS(curves->regimes->algorithm[row]),                              \
+    X(ALGORITHM, "algorithm", WORDS(curves->regimes->algorithm_name[row]),                         \
       SHOWN("", "", -25, column_words))                                                            \
     X(CURVE_FLOOR, "floor_ps", WHOLE(curve->floor_ps), HIDDEN)                                     \
     X(CURVE_PEAK, "peak_algbw_bytes_per_s", REAL(curve->peak_bytes_per_s), HIDDEN)                 \
@@ -78,14 +78,14 @@ static struct table_figure letter(struct column_value value)
 /* Of each size: who wins in a group, how long an algorithm takes. */
 #define SIZES(X)                                                                                   \
     X(SIZE_BYTES, "size_bytes", WHOLE(of->regimes->size_bytes[row]), IN_WORDS(size))               \
-    X(WINNER, "winners", WHERE(has, WORDS(of->regimes->algorithm[of->group->winner[row]])),        \
+    X(WINNER, "winners", WHERE(has, WORDS(of->regimes->algorithm_name[of->group->winner[row]])),   \
       HIDDEN)                                                                                      \
     X(TIME, "time_ps", WHERE(of->curve != NULL, WHOLE(of->curve->time_ps[row])), HIDDEN)
 
 #define CROSSOVERS(X)                                                                              \
     X(CROSS_SIZE, "size_bytes", WHOLE(at->size_bytes), IN_WORDS(size))                             \
-    X(FROM, "from", WORDS(of->regimes->algorithm[at->from]), HIDDEN)                               \
-    X(TO, "to", WORDS(of->regimes->algorithm[at->to]), HIDDEN)                                     \
+    X(FROM, "from", WORDS(of->regimes->algorithm_name[at->from]), HIDDEN)                          \
+    X(TO, "to", WORDS(of->regimes->algorithm_name[at->to]), HIDDEN)                                \
     X(FROM_LETTER, NULL, WHOLE(at->from), IN_WORDS(letter))                                        \
     X(TO_LETTER, NULL, WHOLE(at->to), IN_WORDS(letter))
 

@@ -321,7 +321,7 @@ static void draw_legend(const struct picture *picture)
         svg_box(text, x, y - 9, 16, 11, svg_fill(fill, picture->series[a]));
         svg_line(text, x + 20, y - 4, x + 48, y - 4, line_style(style, picture, a));
         svg_say(text, x + 54, y, picture->wins[a] ? "head" : "small", "%c  %s", regimes_letter(a),
-                picture->regimes->algorithm[a]);
+                picture->regimes->algorithm_name[a]);
     }
     svg_circle(text, marks + 8, top - 4, 5, "mark");
     svg_words(text, marks + 22, top, "small", "half of the peak");

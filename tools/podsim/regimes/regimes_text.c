@@ -75,7 +75,7 @@ static void write_map(const struct regimes *regimes, bool colour, struct strbuf 
     }
     table_close(text, table, LABEL_COLUMNS);
     for (uint32_t a = 0; a < regimes->algorithm_count; a++) {
-        uint32_t const width = 4 + (uint32_t)strlen(regimes->algorithm[a]);
+        uint32_t const width = 4 + (uint32_t)strlen(regimes->algorithm_name[a]);
         /* A name stays with its letter. */
         if (text->columns > 0 && a > 0 && strbuf_column(text) + width > text->columns)
             strbuf_add(text, "\n");
@@ -83,7 +83,7 @@ static void write_map(const struct regimes *regimes, bool colour, struct strbuf 
         paint(text, colour, a);
         strbuf_add(text, "%c", regimes_letter(a));
         unpaint(text, colour);
-        strbuf_add(text, " %s", regimes->algorithm[a]);
+        strbuf_add(text, " %s", regimes->algorithm_name[a]);
     }
     strbuf_add(text, "\n");
 }

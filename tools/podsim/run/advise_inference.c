@@ -177,7 +177,7 @@ enum status advise_inference(struct advise_search *search, struct error *reterr)
     STATUS_TRY(key_play(search, prefetch, reterr));
     STATUS_TRY(key_play(search, matmul, reterr));
     STATUS_TRY(activations_play(search, reterr));
-    if (!name_same(plan->algorithm, "auto")) STATUS_TRY(key_play(search, algorithm, reterr));
+    if (!algorithm_is_chosen(&plan->algorithm)) STATUS_TRY(key_play(search, algorithm, reterr));
     advise_best_find(search->advise);
     return STATUS_OK;
 }

@@ -22,14 +22,15 @@ static enum status play(struct arena *arena, const struct published_row *row,
                                       .wrap = {-1, -1, -1}};
     struct measure_options const options = {.engine = "fast"};
     const struct measure_row_choice *choice = NULL;
+    struct algorithm const algorithm = algorithm_read(row->algorithm);
     struct measure_row_question question;
     struct machine machine;
     struct measured measured;
     struct measure_row figures;
     STATUS_TRY(machine_build(arena, &plan, &machine, reterr));
     STATUS_TRY(question_ask(row, &machine, &question, reterr));
-    STATUS_TRY(measure_row_choose(arena, &question, row->size_bytes, row->algorithm, row->id,
-                                  &choice, reterr));
+    STATUS_TRY(measure_row_choose(arena, &question, row->size_bytes, &algorithm, row->id, &choice,
+                                  reterr));
     STATUS_TRY(
         measure_run(arena, &machine, &choice->request, 1, row->id, &options, &measured, reterr));
     measure_row_fill(&question, row->size_bytes, choice, measured.plans, measured.time_ps[0],

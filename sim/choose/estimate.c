@@ -88,15 +88,10 @@ static double doubling_links(const struct group_dimension *at)
     return links;
 }
 
-static bool is_between_neighbours(uint32_t depth, double ranks)
-{
-    return depth == ranks - 1 && ranks > 2;
-}
-
 /* The hops of messages in series on the grid: one each between neighbours, all distances in turn,
  * or once along all axes. Returns the ranks that the grid joins. */
 static double grid_latency_s(const struct estimator *estimator, const struct plan_item *item,
-                             uint32_t depth, double ranks, double *ret_latency_s)
+                             const struct primitive_cost *of, double ranks, double *ret_latency_s)
 {
     const struct plan *plan = estimator->plan;
     double here = 1, far = 0, doubling = 0, hop = 0, overridden = 0;
@@ -110,9 +105,9 @@ static double grid_latency_s(const struct estimator *estimator, const struct pla
         hop = fmax(hop, once);
         overridden += item_links_hop_s(estimator->machine, plan, item, d);
     }
-    *ret_latency_s = doubling * depth / log2_up(ranks);
-    if (is_between_neighbours(depth, ranks)) *ret_latency_s = (ranks - ranks / here) * hop;
-    if (depth == 1) *ret_latency_s = far;
+    *ret_latency_s = doubling * of->depth / log2_up(ranks);
+    if (of->reach == PRIMITIVE_REACH_NEXT) *ret_latency_s = (ranks - ranks / here) * hop;
+    if (of->depth == 1) *ret_latency_s = far;
     *ret_latency_s += overridden;
     return here;
 }
@@ -121,11 +116,11 @@ static double grid_latency_s(const struct estimator *estimator, const struct pla
  * crosses a farther level where its nearer ones end; doubling distances come to it once they have
  * passed these. */
 static double routed_latency_s(const struct estimator *estimator, const struct plan_item *item,
-                               uint32_t depth, double ranks)
+                               const struct primitive_cost *of, double ranks)
 {
     const struct plan *plan = estimator->plan;
     double total = 0;
-    double inside = grid_latency_s(estimator, item, depth, ranks, &total);
+    double inside = grid_latency_s(estimator, item, of, ranks, &total);
     double longest = total;
     for (uint32_t wire = MACHINE_AXES_MAX; wire < WAYS; wire++) {
         double here = 1, way = 0;
@@ -136,13 +131,13 @@ static double routed_latency_s(const struct estimator *estimator, const struct p
         }
         if (here == 1) continue;
         longest = fmax(longest, way);
-        if (is_between_neighbours(depth, ranks))
+        if (of->reach == PRIMITIVE_REACH_NEXT)
             total += (ranks / inside - ranks / (inside * here)) * way;
         else
-            total += depth * (log2_up(inside * here) - log2_up(inside)) / log2_up(ranks) * way;
+            total += of->depth * (log2_up(inside * here) - log2_up(inside)) / log2_up(ranks) * way;
         inside *= here;
     }
-    return depth == 1 ? longest : total;
+    return of->depth == 1 ? longest : total;
 }
 
 /* How often the busiest link of an axis carries what a member sends in series. An exchange goes
@@ -154,6 +149,7 @@ static double grid_share(const struct primitive *primitive, enum primitive_reach
     double const size = at->size, middle = floor(size / 2), ways = at->ring ? 2 : 1;
     bool const one_way = primitive->kind != COLLECTIVE_ALL_TO_ALL && at->ring && at->size % 2 == 0;
     switch (reach) {
+    case PRIMITIVE_REACH_NEXT:
     case PRIMITIVE_REACH_NEAR:
         return 1;
     case PRIMITIVE_REACH_ALL:
@@ -266,7 +262,7 @@ static struct cost links_cost(const struct estimator *estimator, const struct pl
     double const bytes = units * (double)plan_item_unit_bytes(item) * estimator->wire;
     if (primitive->routed) {
         double inside = 1;
-        cost.latency_s = routed_latency_s(estimator, item, of.depth, item->size);
+        cost.latency_s = routed_latency_s(estimator, item, &of, item->size);
         for (uint32_t wire = 0; wire < WAYS; wire++)
             inside *= add_routed(estimator, item, &of, bytes, wire, inside, &cost);
     } else {

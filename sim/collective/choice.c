@@ -299,35 +299,43 @@ static bool scatter_gather(struct chooser *chooser)
     return true;
 }
 
-/* Whether an algorithm has a ragged exchange go over one level after the other. */
-static bool chains_ragged(struct chooser *chooser, const struct algorithm *algorithm,
-                          const struct primitive *direct)
+/* Whether an exchange goes by one message a pair, by an algorithm of one family. */
+static bool is_by_pairs(const struct algorithm *algorithm)
 {
+    const struct primitive *primitive =
+        primitive_find(COLLECTIVE_ALL_TO_ALL, algorithm_family(algorithm), true);
+    return primitive != NULL && primitive_is_pairwise(primitive, 2);
+}
+
+/* Whether an algorithm has a ragged exchange go over one level after the other. */
+static bool chains_ragged(struct chooser *chooser, const struct algorithm *algorithm)
+{
+    const struct group *group = &chooser->request->group;
     if (levels_count(&chooser->choice.levels) < 2) return false;
     if (algorithm->means == ALGORITHM_HIERARCHICAL) return true;
-    if (algorithm_family(algorithm) == direct->family) return !algorithm->flat;
+    if (is_by_pairs(algorithm)) return !algorithm->flat;
     if (algorithm->means != ALGORITHM_LEVELS || !ask_levels(chooser, algorithm)) return false;
-    for (uint32_t d = 0; d < chooser->request->group.dimension_count; d++)
-        if (chooser->choice.once[d] != direct) return false;
+    for (uint32_t d = 0; d < group->dimension_count; d++)
+        if (!primitive_is_pairwise(chooser->choice.once[d], group->dimension[d].size)) return false;
     return true;
 }
 
 /* A ragged exchange has one message a pair: of all ranks, or of those along each dimension. */
 static bool choose_ragged(struct chooser *chooser, const struct algorithm *algorithm)
 {
-    const struct primitive *direct = primitive_find(COLLECTIVE_ALL_TO_ALL, PRIMITIVE_DIRECT, true);
+    struct algorithm const pairs = algorithm_by_pairs(&chooser->request->group);
+    const struct primitive *pairwise = primitive_find(COLLECTIVE_ALL_TO_ALL, pairs.family, true);
     struct choice *choice = &chooser->choice;
     uint32_t const count = chooser->request->group.dimension_count;
-    bool const at_once =
-        algorithm_is_chosen(algorithm) ||
-        (algorithm_family(algorithm) == direct->family && algorithm->flat == (count > 1));
+    bool const at_once = algorithm_is_chosen(algorithm) ||
+                         (is_by_pairs(algorithm) && algorithm->flat == (count > 1));
     choice->flat = false;
-    if (!at_once && !chains_ragged(chooser, algorithm, direct))
+    if (!at_once && !chains_ragged(chooser, algorithm))
         return chooser->reason[0] != '\0'
                    ? false
                    : refuse(chooser, "a ragged AllToAll is exchanged directly");
     choice->flat = at_once && count > 1;
-    for (uint32_t d = 0; d < count; d++) choice->once[d] = direct;
+    for (uint32_t d = 0; d < count; d++) choice->once[d] = pairwise;
     return chooser->used = true;
 }
 

@@ -135,16 +135,26 @@ struct primitive_step {
 /* How far the messages of a primitive go whose receivers lie along an axis of a grid, and so how
  * often they cross its busiest link. */
 enum primitive_reach {
-    PRIMITIVE_REACH_NEAR,     /* A link is crossed by what one member sends: neighbours, trees. */
+    PRIMITIVE_REACH_NEXT,     /* To the next position, or to the one before. */
+    PRIMITIVE_REACH_NEAR,     /* A link is crossed by what one member sends: trees, switches. */
     PRIMITIVE_REACH_ALL,      /* A message to each of the others, or from each. */
     PRIMITIVE_REACH_DOUBLING, /* 1, 2, 4, ... positions, messages of one length. */
     PRIMITIVE_REACH_SCALED,   /* 1, 2, 4, ... positions, messages as much longer as they go far. */
 };
 
+/* How positions pass on the whole array, once they have it or have added it up. */
+enum primitive_relay {
+    PRIMITIVE_RELAY_NONE,   /* No position has all of the array from others and sends all of it. */
+    PRIMITIVE_RELAY_WHOLE,  /* In one message to each: storey by storey, up a tree or down. */
+    PRIMITIVE_RELAY_CHUNKS, /* Chunk after chunk, from one position to the next. */
+};
+
+/* Figures of a cost, as bits. */
+enum { PRIMITIVE_COST_DEPTH = 1, PRIMITIVE_COST_UNITS = 2 /* Those of the ports, too. */ };
+
 /* What a primitive costs where each position sends and gets one message at a time, neighbours one
  * each way. Exactly what its moves take, as the tests' catalogue proves by playing them for every
- * size up to 64; and more, at most twice as much, of trees and bundles whose size is no power of
- * two, and of two trees at once. */
+ * size up to 64, but for what `bounds` names. */
 struct primitive_cost {
     uint32_t depth;      /* Messages in series, each of which waits for the one before. */
     uint64_t units;      /* Half chunks from the first message to the last arrival. */
@@ -154,6 +164,8 @@ struct primitive_cost {
     bool paired; /* Of what the busiest member sends or gets, each block of others has a part as
                     large as the block; else some member sends all of it the farthest way. */
     enum primitive_reach reach;
+    enum primitive_relay relay;
+    uint8_t bounds; /* Figures that are at most twice what the moves take, and never less. */
 };
 
 /* Who sends a message, and as which of its own. */
@@ -230,6 +242,14 @@ static inline uint32_t primitive_series(const struct primitive *primitive, uint3
     if (primitive == NULL) return 0;
     struct primitive_cost const cost = primitive->cost(size);
     return cost.serial ? cost.depth : 0;
+}
+
+/* Whether each position sends one message to each other, or to or from the root, and nobody passes
+ * on what it got. */
+static inline bool primitive_is_pairwise(const struct primitive *primitive, uint32_t size)
+{
+    struct primitive_cost const cost = primitive->cost(size);
+    return cost.reach == PRIMITIVE_REACH_ALL && cost.depth == 1;
 }
 
 /* Whether one rank is unlike the others: broadcast, reduce, gather, scatter. */

@@ -116,10 +116,9 @@ static uint32_t messages_most(const struct primitive *primitive, uint32_t size)
     return most;
 }
 
-static bool is_chain(const struct primitive *primitive)
+static bool is_chain(const struct primitive *primitive, uint32_t size)
 {
-    return (primitive->kind == COLLECTIVE_BROADCAST || primitive->kind == COLLECTIVE_REDUCE) &&
-           (primitive->family == PRIMITIVE_CHAIN || primitive->family == PRIMITIVE_RING);
+    return primitive->cost(size).relay == PRIMITIVE_RELAY_CHUNKS;
 }
 
 /* What an item asks of a rank's links along its dimension; `array_bytes`: what its ranks hold
@@ -135,7 +134,7 @@ static struct pieces_level level_of(const struct build *build, const struct prim
     bool const whole =
         primitive->kind == COLLECTIVE_BROADCAST || primitive->kind == COLLECTIVE_REDUCE;
     /* What pieces save of a chain's fill need not be far less than its whole way. */
-    uint32_t const steps = is_chain(primitive) ? at->size / 16 : 1;
+    uint32_t const steps = is_chain(primitive, at->size) ? at->size / 16 : 1;
     uint32_t const series = primitive_series(primitive, at->size);
     /* Of several orders the others fill the links while the rings of one go round: half the time
      * that these have for their bytes can be spent on it. */
@@ -187,9 +186,11 @@ static uint32_t pieces_allowed(const struct build *build, uint64_t wanted,
 bool rooted_is_cut(const struct build *build)
 {
     const struct choice *choice = build->choice;
-    bool const alone = build->plan->group.dimension_count == 1 && choice->rooted == NULL;
+    const struct group *group = &build->plan->group;
+    bool const alone = group->dimension_count == 1 && choice->rooted == NULL;
     bool const rooted = collective_is_rooted(build->plan->kind);
-    return choice->by_axis || (rooted && alone && is_chain(choice->once[0]));
+    return choice->by_axis ||
+           (rooted && alone && is_chain(choice->once[0], group->dimension[0].size));
 }
 
 uint32_t rooted_pieces(const struct build *build)
@@ -211,7 +212,8 @@ uint32_t rooted_pieces(const struct build *build)
         messages.root += each[count - 1].messages;
         messages.all += orders * each[count - 1].messages * (rank_count / boxes);
         if (i == 0) messages.other += each[count - 1].messages;
-        if (is_chain(choice->once[d])) { /* Its last member begins so much later. */
+        if (is_chain(choice->once[d],
+                     group->dimension[d].size)) { /* Its last member begins so much later. */
             each[count] = each[count - 1];
             each[count].bytes -= 2 * (each[count].bytes / group->dimension[d].size);
             each[count++].hop_bytes = 0;

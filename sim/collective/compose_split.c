@@ -58,26 +58,27 @@ static uint32_t levels_fill(const struct build *build, const uint32_t cost[GROUP
     return count;
 }
 
-static bool is_tree(const struct primitive *primitive)
+static bool relays_whole(const struct primitive *primitive, uint32_t size)
 {
-    return primitive != NULL &&
-           (primitive->family == PRIMITIVE_TREE || primitive->family == PRIMITIVE_DOUBLE_TREE);
+    return primitive != NULL && primitive->cost(size).relay == PRIMITIVE_RELAY_WHOLE;
 }
 
-/* Whole arrays climb a tree storey by storey, so in pieces, none shorter than the way up one. */
-static uint32_t tree_pieces(const struct build *build)
+/* Whole arrays go storey by storey, so in pieces, none shorter than the way of one storey. */
+static uint32_t relay_pieces(const struct build *build)
 {
     const struct choice *choice = build->choice;
     const struct plan_request *request = build->request;
-    enum collective_kind const kind = build->plan->kind;
+    const struct group *group = &build->plan->group;
     uint64_t hop_bytes = 0, bytes = request->size_bytes;
     bool climbs = false;
-    for (uint32_t d = 0; d < build->plan->group.dimension_count; d++) {
+    for (uint32_t d = 0; d < group->dimension_count; d++) {
         uint64_t const hop = request->hop_bytes[d] == 0 ? 65536 : request->hop_bytes[d];
-        bool const rooted = kind == COLLECTIVE_BROADCAST || kind == COLLECTIVE_REDUCE;
-        bool const here = is_tree(choice->whole[d]) || (rooted && is_tree(choice->once[d]));
+        uint32_t const size =
+            choice->flat ? (uint32_t)group_rank_count(group) : group->dimension[d].size;
+        bool const here =
+            relays_whole(choice->whole[d], size) || relays_whole(choice->once[d], size);
         climbs = climbs || here;
-        if (!here && !choice->flat) bytes /= build->plan->group.dimension[d].size;
+        if (!here && !choice->flat) bytes /= group->dimension[d].size;
         hop_bytes = hop > hop_bytes ? hop : hop_bytes;
     }
     uint64_t const count = climbs ? bytes / hop_bytes : 1;
@@ -102,7 +103,7 @@ static uint32_t shares_set(struct build *build, const struct group *grid, const 
         build->pieces = pieces_choose(grid, cost, &build->shares, plan->kind, request->size_bytes);
     }
     uint32_t const overlapping = level_count > 1 ? pieces_of_levels(each, level_count) : 1;
-    uint32_t const climbing = tree_pieces(build);
+    uint32_t const climbing = relay_pieces(build);
     if (overlapping > build->pieces.count) build->pieces.count = overlapping;
     if (climbing > build->pieces.count) build->pieces.count = climbing;
     if (spanning_applies(build->choice, &plan->group, plan->kind)) {

@@ -22,7 +22,7 @@ static bool is_closed(const struct primitive *primitive, uint32_t size)
 {
     enum primitive_reach const reach = primitive->cost(size).reach;
     return primitive->network == PRIMITIVE_NETWORK_NONE &&
-           (reach == PRIMITIVE_REACH_NEAR || reach == PRIMITIVE_REACH_ALL);
+           (reach == PRIMITIVE_REACH_NEXT || reach == PRIMITIVE_REACH_ALL);
 }
 
 struct gather_form gather_form_by(const struct machine *machine, const struct group *group,
@@ -184,7 +184,8 @@ static double dimension_hop_s(const struct machine *machine,
     int64_t const hop_ps = longest ? rate_range_longest_hop_ps(machine, dimension->axis)
                                    : machine->chip.hop_latency_ps;
     uint32_t const farthest = dimension->ring ? dimension->size / 2 : dimension->size - 1;
-    bool const near = !primitive->routed || cost.reach == PRIMITIVE_REACH_NEAR;
+    bool const near = !primitive->routed || cost.reach == PRIMITIVE_REACH_NEXT ||
+                      cost.reach == PRIMITIVE_REACH_NEAR;
     return (near ? cost.depth : farthest) * dimension->stride * units_seconds(hop_ps) +
            cost.depth * overhead_s;
 }

@@ -235,18 +235,11 @@ static uint32_t apart(uint32_t size, uint32_t from, uint32_t to)
     return ahead < size - ahead ? ahead : size - ahead;
 }
 
-static uint32_t bit_count(uint32_t bits)
-{
-    uint32_t count = 0;
-    for (; bits != 0; bits &= bits - 1) count++;
-    return count;
-}
-
 /* Whom a position sends to or gets from. */
 struct partners {
     bool is_one[RANKS];
+    bool far[RANKS]; /* Distances of those it sends to. */
     uint32_t count, sent;
-    uint32_t distances; /* Of those it sends to, as bits. */
 };
 
 static void partner_add(struct partners *partners, uint32_t other)
@@ -255,33 +248,82 @@ static void partner_add(struct partners *partners, uint32_t other)
     partners->is_one[other] = true;
 }
 
+/* Whether a position sends one message to each distance 1, 2, 4, ..., the shorter way round, and no
+ * other. */
+static bool is_doubling(const struct partners *partners, uint32_t size)
+{
+    uint32_t count = 0, distances = 0;
+    for (uint32_t distance = 1; distance < size; distance *= 2, count++)
+        if (!partners->far[apart(size, 0, distance)]) return false;
+    for (uint32_t distance = 0; distance < size; distance++) distances += partners->far[distance];
+    return partners->sent == count && distances <= count;
+}
+
+/* Units of messages. */
+struct lengths {
+    uint32_t least, most; /* But for those that go farthest, which may be shorter. */
+    bool scaled;          /* Each as long as its way. */
+};
+
+static void length_add(struct lengths *lengths, uint32_t units, uint32_t far, bool farthest)
+{
+    lengths->scaled = lengths->scaled && units == 2 * far;
+    if (units > lengths->most) lengths->most = units;
+    if (!farthest && units < lengths->least) lengths->least = units;
+}
+
 enum primitive_reach costs_reach(const struct primitive *primitive, uint32_t size)
 {
     struct play const play = {.primitive = primitive, .size = size};
-    struct partners partners[RANKS] = {{{false}, 0, 0, 0}};
-    uint32_t units = 0, most = 0;
-    bool alike = true, scaled = true, doubles = true;
-    if (!primitive->routed || primitive->network != PRIMITIVE_NETWORK_NONE)
-        return PRIMITIVE_REACH_NEAR;
+    struct partners partners[RANKS] = {{{false}, {false}, 0, 0}};
+    struct lengths lengths = {UINT32_MAX, 0, true};
+    uint32_t most = 0;
+    bool doubles = true, next = true;
+    if (!primitive->routed) return PRIMITIVE_REACH_NEXT;
+    if (primitive->network != PRIMITIVE_NETWORK_NONE) return PRIMITIVE_REACH_NEAR;
     for (uint32_t p = 0; p < size; p++)
         for (uint32_t l = 0; l < primitive->lane_count; l++)
             for (uint32_t s = 0; s < primitive->send_count(size, l, p); s++) {
                 struct primitive_step const step = primitive->step(size, l, p, s);
                 uint32_t const to = receiver_of(&play, l, p, &step), far = apart(size, p, to);
+                uint32_t const ahead = (to + size - p) % size;
                 partner_add(&partners[p], to);
                 partner_add(&partners[to], p);
                 partners[p].sent++;
-                partners[p].distances |= far;
-                if (units == 0) units = step.units;
-                alike = alike && step.units == units;
-                scaled = scaled && step.units == 2 * far;
+                partners[p].far[far] = true;
+                next = next && far == 1;
+                length_add(&lengths, step.units, far, 2 * ahead >= size);
             }
+    if (next) return PRIMITIVE_REACH_NEXT;
     for (uint32_t p = 0; p < size; p++) {
         most = partners[p].count > most ? partners[p].count : most;
-        doubles =
-            doubles && partners[p].distances == size - 1 && partners[p].sent == bit_count(size - 1);
+        doubles = doubles && is_doubling(&partners[p], size);
     }
-    if (doubles && (alike || scaled))
-        return alike ? PRIMITIVE_REACH_DOUBLING : PRIMITIVE_REACH_SCALED;
+    if (doubles && lengths.scaled) return PRIMITIVE_REACH_SCALED;
+    if (doubles && lengths.most <= 2 * lengths.least) return PRIMITIVE_REACH_DOUBLING;
     return most == size - 1 ? PRIMITIVE_REACH_ALL : PRIMITIVE_REACH_NEAR;
+}
+
+enum primitive_relay costs_relay(const struct primitive *primitive, uint32_t size)
+{
+    struct play const play = {.primitive = primitive, .size = size};
+    uint64_t sent[RANKS] = {0}, got[RANKS] = {0};
+    uint32_t longest = 0;
+    bool relays = false;
+    /* An exchange has an array a position; and who waits for both partners passes on nothing. */
+    bool const exchanges = primitive->kind == COLLECTIVE_ALL_TO_ALL;
+    if (primitive->network != PRIMITIVE_NETWORK_NONE || primitive->cost(size).serial || exchanges)
+        return PRIMITIVE_RELAY_NONE;
+    for (uint32_t p = 0; p < size; p++)
+        for (uint32_t l = 0; l < primitive->lane_count; l++)
+            for (uint32_t s = 0; s < primitive->send_count(size, l, p); s++) {
+                struct primitive_step const step = primitive->step(size, l, p, s);
+                sent[p] += step.units;
+                got[receiver_of(&play, l, p, &step)] += step.units;
+                longest = step.units > longest ? step.units : longest;
+            }
+    for (uint32_t p = 0; p < size; p++)
+        relays = relays || (sent[p] >= 2 * (uint64_t)size && got[p] >= 2 * (uint64_t)size);
+    if (!relays) return PRIMITIVE_RELAY_NONE;
+    return longest > 2 ? PRIMITIVE_RELAY_WHOLE : PRIMITIVE_RELAY_CHUNKS;
 }

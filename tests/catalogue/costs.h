@@ -27,7 +27,10 @@ uint64_t costs_play(const struct primitive *primitive, uint32_t size,
  * `inside`. */
 uint64_t costs_crossing(const struct primitive *primitive, uint32_t size, uint32_t inside);
 
-/* How far messages go among 8, 16, 32 or 64 positions; of fewer several answers are right. */
+/* How far messages go among 8 positions or more; of fewer several answers are right. */
 enum primitive_reach costs_reach(const struct primitive *primitive, uint32_t size);
+
+/* How positions pass on the whole array, among 8 or more. */
+enum primitive_relay costs_relay(const struct primitive *primitive, uint32_t size);
 
 #endif

@@ -10,54 +10,76 @@
 #include "tests/support/primitive_check.h"
 #include "tests/support/sampling.h"
 
-enum { RANKS_MAX = 64 };
+enum { RANKS_MAX = 64, FEW = 8 };
 
-static bool is_power_of_two(uint32_t size)
+static bool is_said(uint64_t said, uint64_t taken, bool bounds)
 {
-    return (size & (size - 1)) == 0;
+    return bounds ? said >= taken && said <= 2 * taken : said == taken;
 }
 
-/* Trees of other sizes than powers of two have leaves nearer to the root, and bundles of an
- * exchange are shorter: there the entry says at most twice what is taken. */
-static bool is_exact_depth(const struct primitive *primitive, uint32_t size)
+/* Whether blocks of some size, or of none, have a part of the busiest position's traffic as large
+ * as the block. */
+static bool is_paired(const struct primitive *primitive, uint32_t size, uint64_t units)
 {
-    return is_power_of_two(size) || primitive->family != PRIMITIVE_TREE;
+    for (uint32_t inside = 2; inside < size; inside++)
+        if (size % inside == 0 &&
+            costs_crossing(primitive, size, inside) * (size - 1) != units * (size - inside))
+            return false;
+    return true;
 }
 
-/* Of two trees at once the entry says what each would take by itself. */
-static bool is_exact_bytes(const struct primitive *primitive, uint32_t size)
+static bool has_blocks(uint32_t size)
 {
-    bool const bundles =
-        primitive->kind == COLLECTIVE_ALL_TO_ALL && primitive->family == PRIMITIVE_BRUCK;
-    return primitive->family != PRIMITIVE_DOUBLE_TREE && (is_power_of_two(size) || !bundles);
+    for (uint32_t inside = 2; inside < size; inside++)
+        if (size % inside == 0) return true;
+    return false;
 }
 
-static bool is_said(uint64_t said, uint64_t taken, bool exact)
-{
-    return exact ? said == taken : said >= taken && said <= 2 * taken;
-}
+/* What an entry says and its moves take. */
+struct figures {
+    uint64_t depth, units, port_units;
+    uint64_t again; /* Ways that a second piece is later than the first. */
+};
 
-/* What of an entry's cost its moves do not bear out; NULL: nothing. */
-static const char *cost_error(const struct primitive *primitive, uint32_t size)
+static struct figures figures_of(const struct primitive *primitive, uint32_t size)
 {
     struct costs_clock const ways = {0, 1, 1}, twice = {0, 1, 2}, bytes = {1, 0, 1};
+    struct figures taken;
+    taken.depth = costs_play(primitive, size, &ways, &taken.port_units);
+    taken.again = costs_play(primitive, size, &twice, &taken.port_units) - taken.depth;
+    taken.units = costs_play(primitive, size, &bytes, &taken.port_units);
+    return taken;
+}
+
+/* What of an entry's cost its moves do not bear out; NULL: nothing. Of few positions several
+ * answers are right. */
+static const char *cost_error(const struct primitive *primitive, uint32_t size)
+{
     struct primitive_cost const cost = primitive->cost(size);
-    bool const exact = is_exact_bytes(primitive, size);
-    uint64_t port_units = 0;
-    uint64_t const depth = costs_play(primitive, size, &ways, &port_units);
-    uint64_t const again = costs_play(primitive, size, &twice, &port_units) - depth;
-    uint64_t const units = costs_play(primitive, size, &bytes, &port_units);
-    if (!is_said(cost.depth, depth, is_exact_depth(primitive, size))) return "depth";
-    if (!is_said(cost.units, units, exact)) return "units";
-    if (!is_said(cost.port_units, port_units, exact)) return "port_units";
-    if (again != (cost.serial ? depth - 1 : 0)) return "serial";
-    for (uint32_t inside = 2; cost.paired && inside < size; inside++)
-        if (size % inside == 0 &&
-            costs_crossing(primitive, size, inside) * (size - 1) != cost.units * (size - inside))
-            return "paired";
-    if (size >= 8 && is_power_of_two(size) && costs_reach(primitive, size) != cost.reach)
-        return "reach";
+    struct figures const taken = figures_of(primitive, size);
+    bool const bounds_units = (cost.bounds & PRIMITIVE_COST_UNITS) != 0;
+    if (!is_said(cost.depth, taken.depth, (cost.bounds & PRIMITIVE_COST_DEPTH) != 0))
+        return "depth";
+    if (!is_said(cost.units, taken.units, bounds_units)) return "units";
+    if (!is_said(cost.port_units, taken.port_units, bounds_units)) return "port_units";
+    if (taken.again != (cost.serial ? taken.depth - 1 : 0)) return "serial";
+    bool const has_receivers = primitive->routed && primitive->network == PRIMITIVE_NETWORK_NONE;
+    if (size >= FEW && has_blocks(size) &&
+        (has_receivers && is_paired(primitive, size, cost.units)) != cost.paired)
+        return "paired";
+    if (size >= FEW && costs_reach(primitive, size) != cost.reach) return "reach";
+    if (size >= FEW && costs_relay(primitive, size) != cost.relay) return "relay";
     return NULL;
+}
+
+/* Whether an entry says of a figure that it is a bound, and says more than is taken. */
+static bool is_above(const struct primitive *primitive, uint32_t size, uint8_t bit)
+{
+    struct primitive_cost const cost = primitive->cost(size);
+    struct figures const taken = figures_of(primitive, size);
+    bool const depth = bit == PRIMITIVE_COST_DEPTH;
+    return (cost.bounds & bit) != 0 &&
+           (depth ? cost.depth > taken.depth : cost.units > taken.units);
 }
 
 /* Of a ReduceScatter: whether each rank has sent all chunks but its own by its last message, and
@@ -99,6 +121,23 @@ static void every_primitive_is_proved_for_every_size(void **state)
             if (wrong != NULL) fail_msg("%s of %u: cost: %s", primitive->name, size, wrong);
             if (primitive->chunk_at != NULL && !chunks_end_before_own(primitive, size))
                 fail_msg("%s of %u: chunks", primitive->name, size);
+        }
+}
+
+/* What is exact for every size is no bound. */
+static void bounds_are_said_where_they_are_needed(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < primitive_count; i++)
+        for (uint8_t bit = PRIMITIVE_COST_DEPTH; bit <= PRIMITIVE_COST_UNITS; bit *= 2) {
+            bool said = false, needed = false;
+            const struct primitive *primitive = primitive_table[i];
+            for (uint32_t size = 2; size <= RANKS_MAX / 2 && !needed; size++) {
+                if (primitive->refuses != NULL && primitive->refuses(size) != NULL) continue;
+                said = said || (primitive->cost(size).bounds & bit) != 0;
+                needed = is_above(primitive, size, bit);
+            }
+            if (said && !needed) fail_msg("%s: %u is no bound", primitive->name, bit);
         }
 }
 
@@ -272,9 +311,19 @@ static void costs_that_moves_do_not_bear_out_are_noticed(void **state)
             good.reach == PRIMITIVE_REACH_ALL ? PRIMITIVE_REACH_NEAR : PRIMITIVE_REACH_ALL;
         assert_string_equal(cost_error(&canary, 16), "reach");
         spoilt = good;
-        spoilt.paired = true;
-        if (good.reach == PRIMITIVE_REACH_DOUBLING)
-            assert_string_equal(cost_error(&canary, 16), "paired");
+        spoilt.paired = !good.paired;
+        assert_string_equal(cost_error(&canary, 16), "paired");
+        spoilt = good;
+        spoilt.relay =
+            good.relay == PRIMITIVE_RELAY_NONE ? PRIMITIVE_RELAY_WHOLE : PRIMITIVE_RELAY_NONE;
+        assert_string_equal(cost_error(&canary, 16), "relay");
+        for (uint32_t size = 9; size <= 12; size += 3) {
+            if (canary.refuses != NULL && canary.refuses(size) != NULL) continue;
+            spoilt = primitive_table[i]->cost(size);
+            spoilt.reach =
+                spoilt.reach == PRIMITIVE_REACH_NEXT ? PRIMITIVE_REACH_NEAR : PRIMITIVE_REACH_NEXT;
+            assert_string_equal(cost_error(&canary, size), "reach");
+        }
     }
 }
 
@@ -282,6 +331,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_primitive_is_proved_for_every_size),
+        cmocka_unit_test(bounds_are_said_where_they_are_needed),
         cmocka_unit_test(every_primitive_can_be_found_and_says_where_it_comes_from),
         cmocka_unit_test(every_algorithm_is_what_its_name_says),
         cmocka_unit_test(every_plan_on_one_axis_is_proved),

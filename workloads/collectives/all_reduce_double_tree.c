@@ -53,12 +53,16 @@ static struct primitive_move move_of(uint32_t size, uint32_t lane, uint32_t posi
                                                                : PRIMITIVE_HALF_SECOND};
 }
 
+/* Bytes are what each tree would take by itself. */
 static struct primitive_cost cost_of(uint32_t size)
 {
     uint64_t const storeys = binomial_storeys(size);
     return (struct primitive_cost){.depth = (uint32_t)(2 * storeys),
                                    .units = 4 * storeys * size,
-                                   .port_units = 4 * (uint64_t)size};
+                                   .port_units = 4 * (uint64_t)size,
+                                   .reach = PRIMITIVE_REACH_NEAR,
+                                   .relay = PRIMITIVE_RELAY_WHOLE,
+                                   .bounds = PRIMITIVE_COST_UNITS};
 }
 
 const struct primitive primitive_all_reduce_double_tree = {

@@ -35,6 +35,7 @@ static struct primitive_move move_of(uint32_t size, uint32_t lane, uint32_t posi
         .source = source, .destination = (source + whole) % size, .halves = PRIMITIVE_HALVES};
 }
 
+/* Of other sizes than powers of two bundles are shorter. */
 static struct primitive_cost cost_of(uint32_t size)
 {
     uint64_t const units = (uint64_t)size * log2_up(size);
@@ -42,7 +43,8 @@ static struct primitive_cost cost_of(uint32_t size)
                                    .units = units,
                                    .port_units = units,
                                    .serial = true,
-                                   .reach = PRIMITIVE_REACH_DOUBLING};
+                                   .reach = PRIMITIVE_REACH_DOUBLING,
+                                   .bounds = (size & (size - 1)) == 0 ? 0 : PRIMITIVE_COST_UNITS};
 }
 
 const struct primitive primitive_all_to_all_bruck = {

@@ -173,22 +173,27 @@ static inline struct primitive_cost cost_recursive(uint32_t size)
 static inline struct primitive_cost cost_sharp(uint32_t size)
 {
     uint64_t const units = 2 * ((uint64_t)size - 1);
-    return (struct primitive_cost){.depth = 1, .units = units, .port_units = units};
+    return (struct primitive_cost){
+        .depth = 1, .units = units, .port_units = units, .reach = PRIMITIVE_REACH_NEAR};
 }
 
 /* Switches copy or add: an array. */
 static inline struct primitive_cost cost_sharp_array(uint32_t size)
 {
-    return (struct primitive_cost){
-        .depth = 1, .units = 2 * (uint64_t)size, .port_units = 2 * (uint64_t)size};
+    return (struct primitive_cost){.depth = 1,
+                                   .units = 2 * (uint64_t)size,
+                                   .port_units = 2 * (uint64_t)size,
+                                   .reach = PRIMITIVE_REACH_NEAR};
 }
 
 /* Chunk after chunk along a chain. */
 static inline struct primitive_cost cost_chain(uint32_t size)
 {
     uint64_t const chunks = size;
-    return (struct primitive_cost){
-        .depth = size - 1, .units = 2 * (2 * chunks - 2), .port_units = 2 * chunks};
+    return (struct primitive_cost){.depth = size - 1,
+                                   .units = 2 * (2 * chunks - 2),
+                                   .port_units = 2 * chunks,
+                                   .relay = PRIMITIVE_RELAY_CHUNKS};
 }
 
 static inline struct primitive_cost cost_permute(uint32_t size)

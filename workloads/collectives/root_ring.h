@@ -54,8 +54,10 @@ static inline struct primitive_cost cost_root_ring(uint32_t size)
 /* Half of the array each way round, chunk after chunk. */
 static inline struct primitive_cost cost_root_ring_array(uint32_t size)
 {
-    return (struct primitive_cost){
-        .depth = size - 1, .units = 2 * ((uint64_t)size - 1), .port_units = size};
+    return (struct primitive_cost){.depth = size - 1,
+                                   .units = 2 * ((uint64_t)size - 1),
+                                   .port_units = size,
+                                   .relay = PRIMITIVE_RELAY_CHUNKS};
 }
 
 #endif

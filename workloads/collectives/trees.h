@@ -65,20 +65,40 @@ static inline uint32_t binomial_storeys(uint32_t size)
     return binomial_bit(size, 0);
 }
 
+static inline bool is_power_of_two(uint32_t size)
+{
+    return (size & (size - 1)) == 0;
+}
+
+/* Trees of other sizes than powers of two have leaves nearer to the root. */
+static inline uint8_t binomial_bounds(uint32_t size)
+{
+    return is_power_of_two(size) ? 0 : PRIMITIVE_COST_DEPTH;
+}
+
 /* An array down a binomial tree, or up. */
 static inline struct primitive_cost cost_binomial(uint32_t size)
 {
     uint32_t const storeys = binomial_storeys(size);
     uint64_t const units = 2 * (uint64_t)size * storeys;
-    return (struct primitive_cost){.depth = storeys, .units = units, .port_units = units};
+    return (struct primitive_cost){.depth = storeys,
+                                   .units = units,
+                                   .port_units = units,
+                                   .reach = PRIMITIVE_REACH_NEAR,
+                                   .relay = PRIMITIVE_RELAY_WHOLE,
+                                   .bounds = binomial_bounds(size)};
 }
 
-/* Chunks in bundles. */
+/* Chunks in bundles: where positions are a power of two, a block of as many has a bundle. */
 static inline struct primitive_cost cost_binomial_bundles(uint32_t size)
 {
     uint64_t const units = 2 * ((uint64_t)size - 1);
-    return (struct primitive_cost){
-        .depth = binomial_storeys(size), .units = units, .port_units = units};
+    return (struct primitive_cost){.depth = binomial_storeys(size),
+                                   .units = units,
+                                   .port_units = units,
+                                   .paired = is_power_of_two(size),
+                                   .reach = PRIMITIVE_REACH_NEAR,
+                                   .bounds = binomial_bounds(size)};
 }
 
 struct tree_node {

@@ -117,7 +117,7 @@ struct key {
     bool negated;     /* key_flag: the field says the contrary. */
     size_t at;        /* The field, as an offset in the struct of the rows, and its size. */
     uint32_t size_bytes;
-    int64_t least, most, preset; /* As the kind has numbers; `preset` is the default. */
+    int64_t least, most, preset; /* The range and the default, in numbers of the kind. */
     const char *word;            /* The default of key_text; NULL: none. */
     size_t like_at;              /* The field of another row whose value is the default, or 0. */
     const char *const *choices;  /* The words of a choice, ended by NULL. */

@@ -15,7 +15,7 @@
 
 struct period {
     int64_t time;   /* From one end to the next, in the unit of the ends; a mean over the cycle. */
-    uint32_t steps; /* Steps that were played; 0: the period was not asked for. */
+    uint32_t steps; /* Steps that were simulated; 0: the period was not asked for. */
     uint32_t cycle; /* Steps until everything repeats; 0: the steps did not repeat. */
     int64_t spread; /* Without a cycle: the difference between the longest and the shortest of the
                        last two steps of any place. */

@@ -64,7 +64,7 @@ bool choose_is_same(const struct plan *plan, const struct plan *other)
 /* Several names may mean one plan: it is ranked once, by its own name if that is among them. */
 struct contenders {
     const struct plan *plan[CHOOSE_MAX];
-    bool huge[CHOOSE_MAX]; /* Too many messages to be played in reasonable time. */
+    bool huge[CHOOSE_MAX]; /* Too many messages to be simulated in reasonable time. */
     struct choose_candidate candidate[CHOOSE_MAX];
     uint32_t count;
 };

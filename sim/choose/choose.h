@@ -27,7 +27,7 @@ struct choose_question {
                                     any for the kind; else no protocol is used. */
     enum protocol protocol;      /* Where they compete: only this one; PROTOCOL_NONE: all. */
     const struct tuner *tuner;   /* May be NULL. */
-    uint64_t size_bytes;         /* As nccl-tests means it: what the tuner asks for. */
+    uint64_t size_bytes;         /* The size of nccl-tests, which the tuner is asked for. */
     struct rehearsals *known;    /* Of the machine, from size to size (rehearsal.h); or NULL. */
 };
 
@@ -36,7 +36,7 @@ struct choose_candidate {
     enum protocol protocol;
     struct collective_estimate estimate;
     uint64_t message_count; /* Of its plan, over the chips that are not folded away. */
-    int64_t played_ps;      /* 0: not played. */
+    int64_t played_ps;      /* 0: not simulated. */
 };
 
 struct choose_ranking {

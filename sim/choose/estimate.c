@@ -13,13 +13,13 @@
 
 enum { WAYS = REHEARSAL_WIRES }; /* Wires: axes of the grid, then levels. */
 
-/* Of an item. Times of bytes are for all pieces together. */
+/* What an item costs. Times of bytes are for all pieces together. */
 struct cost {
-    double latency_s;
-    double wire_s[WAYS];   /* By wire. */
-    double serial_s;       /* One message after the other. */
-    double next_latency_s; /* How much later each further piece is, without bytes, */
-    double next_s;         /* and with them, for all together. */
+    double latency_s;      /* Time of the first piece on its ways, without bytes. */
+    double wire_s[WAYS];   /* Time of the bytes on each wire. */
+    double serial_s;       /* Time of the bytes, one message after the other. */
+    double next_latency_s; /* How much later each further piece is, without bytes. */
+    double next_s;         /* How much later all further pieces are together, with bytes. */
 };
 
 struct estimator {

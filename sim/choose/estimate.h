@@ -5,7 +5,7 @@
  * member of a dimension passes in series (Thakur, Rabenseifner and Gropp 2005; the book, chapters 3
  * and 12). α is the depths of a chain of items times what a message takes on its way without bytes;
  * β is what the busiest wires carry, and in part what a chain takes one item after the other: its
- * first piece does. No queue is played; plans that collide on a wire take longer.
+ * first piece does. No queue is simulated; plans that collide on a wire take longer.
  */
 #ifndef SIM_CHOOSE_ESTIMATE_H
 #define SIM_CHOOSE_ESTIMATE_H
@@ -16,8 +16,8 @@
 struct rehearsals;
 
 struct collective_estimate {
-    double alpha_s;         /* Of no bytes. */
-    double beta_s_per_byte; /* Of V, plan.size_bytes. */
+    double alpha_s;         /* Time of the plan if it had no bytes. */
+    double beta_s_per_byte; /* Time that each byte of plan.size_bytes adds. */
     double time_s;          /* α + β·V */
 };
 

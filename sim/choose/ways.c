@@ -68,7 +68,7 @@ static void tiers_build(struct ways *ways)
     }
 }
 
-/* All but what depends on the number of chips that are played. */
+/* All but what depends on the number of chips that stand for others. */
 static struct ways ways_begin(const struct machine *machine, const struct plan *plan,
                               const struct plan_item *item)
 {
@@ -155,7 +155,7 @@ uint32_t ways_chip(const struct ways *ways, const uint32_t at[MACHINE_AXES_MAX])
     return chip;
 }
 
-/* The number of a link, among those of the chips that are played. */
+/* The number of a link, among the links of the chips that stand for all. */
 static uint32_t link_number(const struct ways *ways, struct path_course course,
                             const struct path_link *link)
 {

@@ -2,8 +2,8 @@
  * ways.h: the links between the chips that an item's messages go between, for rehearsal.h.
  *
  * Ways are those of machine/path.h, over chips that stand for all that do the same: an axis along
- * which a shift maps the item, the levels and the flows' cables onto themselves is played only as
- * far as that shift. Where single links are overridden all chips are played.
+ * which a shift maps the item, the levels and the flows' cables onto themselves has the chips of
+ * that shift alone. Where single links are overridden all chips are there.
  */
 #ifndef SIM_CHOOSE_WAYS_H
 #define SIM_CHOOSE_WAYS_H
@@ -49,7 +49,7 @@ bool ways_build(struct arena *arena, const struct machine *machine, const struct
 /* Messages of a whole plan, over the chips that stand for all. */
 uint64_t ways_message_count(const struct machine *machine, const struct plan *plan);
 
-/* The chip that is played for the one at a place. */
+/* The chip that stands for the one at a place. */
 uint32_t ways_chip(const struct ways *ways, const uint32_t at[MACHINE_AXES_MAX]);
 
 /* The links from one chip to another place; returns how many. */

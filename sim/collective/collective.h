@@ -52,7 +52,7 @@ enum collective_kind {
 enum nccl_algorithm {
     NCCL_NONE,  /* NCCL has no such algorithm. Its ring lends the constants. */
     NCCL_RING,  /* A chain is what its ring does from or to a root. */
-    NCCL_TREE,  /* Of sums. */
+    NCCL_TREE,  /* A tree that adds. */
     NCCL_NVLS,  /* Switches copy or add. */
     NCCL_PEERS, /* No algorithm of its own: sends and receives, with the constants of its ring. */
 };

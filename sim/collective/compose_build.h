@@ -14,7 +14,7 @@
 #include "sim/collective/portions.h"
 #include "sim/collective/shares.h"
 
-/* Of one rank, of a rooted kind, in an order: around a root little is folded. */
+/* Messages of one rank of a rooted kind, in an order: around a root little is folded. */
 enum { ROOTED_MESSAGES_MAX = 4096 };
 
 /* What is being built, and from what. */
@@ -27,7 +27,7 @@ struct build {
     struct error *reterr;
     struct shares shares; /* Over the axes of the grid; one share where there is none. */
     struct pieces pieces;
-    struct portions portions; /* Of pieces, between two levels. */
+    struct portions portions; /* Portions of pieces, between two levels. */
 };
 
 /* The dimensions of an order, as an AllGather comes to them: from the outermost level in, where
@@ -63,9 +63,12 @@ enum status item_add(const struct build *build, const struct primitive *primitiv
  * into how many pieces they are cut. */
 enum status rooted_add(const struct build *build, uint32_t order, const struct chain *chain,
                        uint8_t *after);
-void rooted_turns_set(struct plan *plan);      /* Of a reduction, once it has all its items. */
-bool rooted_is_cut(const struct build *build); /* As chains on one dimension are, too. */
+/* The turns of a reduction's items, once all are there. */
+void rooted_turns_set(struct plan *plan);
+/* Whether the plan is cut into rooted_pieces(): by axis, or a chain on one dimension. */
+bool rooted_is_cut(const struct build *build);
 uint32_t rooted_pieces(const struct build *build);
-struct algorithm rooted_algorithm(const struct build *build); /* What would build it again. */
+/* What would build the plan again. */
+struct algorithm rooted_algorithm(const struct build *build);
 
 #endif

@@ -18,7 +18,7 @@ static struct group grid_of(const struct build *build, uint32_t cost[GROUP_DIMEN
         grid.dimension[i] = build->plan->group.dimension[levels->grid[i]];
         bool const ring = primitive != NULL && primitive->ring;
         bool const both_ways = ring && primitive->lane_count == 2;
-        grid.dimension[i].ring = ring; /* As it is played. */
+        grid.dimension[i].ring = ring; /* As its primitive goes along it. */
         cost[i] = (both_ways ? 1 : 2) * grid.dimension[i].stride;
     }
     return grid;

@@ -12,7 +12,7 @@
 enum { GROUP_DIMENSIONS_MAX = 4 };
 
 struct group_dimension {
-    uint32_t axis;    /* Of the machine. */
+    uint32_t axis;    /* The machine's axis. */
     uint32_t size;    /* Members along it; at least 2. */
     uint32_t stride;  /* Links between neighbouring members; 1: neighbours on the axis. */
     bool ring;        /* The last member has a link path onwards to the first. */

@@ -1,5 +1,5 @@
 /*
- * mirror.h: primitives that are others played backwards: a Reduce is a Broadcast whose copies
+ * mirror.h: primitives that are others run backwards: a Reduce is a Broadcast whose copies
  * become sums, a Gather a Scatter whose chunks come home, a ReduceScatter an AllGather whose chunks
  * are summed on their way back.
  *

@@ -1,5 +1,5 @@
 /*
- * msccl.h: an algorithm out of a file: MSCCL's XML, read, proved, and played by a plan.
+ * msccl.h: an algorithm out of a file: MSCCL's XML, read, proved, and run by a plan.
  *
  * A GPU of a script has threadblocks; a threadblock has at most one peer that it sends to and one
  * that it receives from, over one channel, and plays its steps one after the other. A step also

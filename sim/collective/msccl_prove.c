@@ -1,5 +1,5 @@
 /*
- * The proof of a script: its steps are played on sets of contributions, and with clocks.
+ * The proof of a script: its steps are run on sets of contributions, and with clocks.
  *
  * A chunk of a buffer holds a part of the array and the GPUs whose contributions are in it. What is
  * added must be parts of the same place, from other GPUs. In the end every GPU must hold what the
@@ -48,7 +48,7 @@ struct proof_of_script {
     struct value *sent;   /* What messages carry, */
     uint32_t *sent_first; /* [send]: from where on. */
     uint16_t *clocks;     /* [step][threadblock] */
-    uint32_t *done;       /* [threadblock]: steps played. */
+    uint32_t *done;       /* [threadblock]: steps run. */
 };
 
 static uint64_t all_of(const struct msccl_script *script)

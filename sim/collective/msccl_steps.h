@@ -68,7 +68,7 @@ struct msccl_step {
     uint32_t destination;
     uint32_t count;
     uint32_t block;
-    int32_t after_block; /* As the file has them: -1: none. */
+    int32_t after_block; /* The threadblock of the file's "depid"; -1: none. */
     int32_t after_step;
     uint32_t after;      /* The step that it waits for, or msccl_none. */
     uint32_t sends;      /* Steps of its threadblock that send, up to and with this one. */

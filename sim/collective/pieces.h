@@ -39,7 +39,7 @@ uint32_t pieces_beside(const struct group *group, const uint32_t cost[GROUP_DIME
 enum pieces_series {
     PIECES_FREE,     /* No message waits for an earlier one's arrival. */
     PIECES_RING,     /* All are as long, each goes on when it has come. */
-    PIECES_FILLED,   /* As in a ring, next to items whose messages fill the level's links. */
+    PIECES_FILLED,   /* A ring next to items whose messages fill the level's links. */
     PIECES_DOUBLING, /* From whole shares down to single shards, or the other way. */
     PIECES_GRID,     /* Rings of several orders, each along every axis. */
 };

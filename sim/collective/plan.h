@@ -38,7 +38,7 @@ enum {
     PLAN_ALGORITHM_SIZE = 32,
 };
 
-/* Of an array: times of it stay far below the end of time on any link. */
+/* The largest array, whose times stay far below the end of time on any link. */
 static const uint64_t plan_size_bytes_max = UINT64_C(1) << 56;
 
 /* Consecutive links of one port on the way to the receiver. */
@@ -59,8 +59,8 @@ struct plan_item {
     uint8_t turn_lead; /* Pieces that this item may be ahead of the item `turn`: piece p waits for
                           piece p - turn_lead of `turn`, if there is such a piece. */
     uint8_t order;     /* The share of the array that the item belongs to. */
-    bool last;         /* Of its order: its completion completes a piece of the share. */
-    bool flat;         /* Routed: over all dimensions of the group taken together. */
+    bool last;     /* The last item of its order: its completion completes a piece of the share. */
+    bool flat;     /* Routed: over all dimensions of the group taken together. */
     bool cyclic;   /* Flat: its primitive translates, but not digit by digit: peers are displaced
                       with carries. */
     uint32_t size; /* Positions of the dimension, or of all dimensions if the item is flat. */
@@ -76,21 +76,21 @@ struct plan_item {
      * order of their slots; or, where that item is the one that is cut, for step s the first
      * wait[s] portions. NULL: all. */
     const uint32_t *wait;
-    /* Of a ragged exchange: what a rank sends to a position in a piece, and what it keeps for its
+    /* What a rank of a ragged exchange sends to a position in a piece, and what it keeps for its
      * own: [(piece · ranks + plan_rank()) · size + position]. NULL: not ragged. */
     const uint32_t *ragged_units;
-    /* Ranks of a rooted plan over several dimensions that take part, as bits of dimensions: ranks
-     * that have the root's coordinate along all of them. */
+    /* Bits of dimensions, in a rooted plan over several: all along which the ranks that take part
+     * have the root's coordinate, and some along at least one of which they have another. */
     uint8_t at_root;
-    uint8_t off_root; /* Ranks that differ from the root along at least one of these. */
-    uint8_t parted;   /* Dimensions along which each rank goes on with its own part of the array. */
+    uint8_t off_root;
+    uint8_t parted; /* Dimensions along which each rank goes on with its own part of the array. */
     uint8_t lane_first; /* The first lane of the item. Its lanes are consecutive, as many as
                            lane_count of the primitive. */
 };
 
 struct plan_lane {
     uint8_t item;
-    uint8_t lane;      /* Of the primitive. */
+    uint8_t lane;      /* The primitive's lane. */
     uint8_t leg_count; /* 0: routed. */
     struct plan_leg leg[PLAN_ROUTE_MAX];
     /* By plan_item_seat(), for ONE piece. */
@@ -115,8 +115,8 @@ struct plan_ragged {
     uint32_t expert_count; /* 0: not ragged. A multiple of the ranks. */
     uint32_t top_k;
     uint64_t token_bytes;
-    uint64_t tokens; /* Of all ranks, where the last ones have fewer than their buffers hold or
-                        none; 0: buffers are full. */
+    uint64_t tokens; /* Tokens of all ranks, where the last ranks have fewer than their buffers hold
+                        or none; 0: buffers are full. */
     uint64_t seed;
     uint32_t
         skew_ppm; /* How unequal the experts are: 0 all alike, a million: Zipf with exponent 1. */
@@ -149,11 +149,11 @@ struct plan {
     /* Of one kind of plans each, and all zero in others. */
     struct plan_permute permute;
     struct plan_rooted rooted;
-    struct plan_ragged ragged;    /* AllToAll. */
+    struct plan_ragged ragged;    /* The draw of a ragged AllToAll. */
     const uint32_t *ragged_units; /* Halves of tokens that ranks have for each other, however they
                                      come there: [source · ranks + destination], by plan_rank();
                                      NULL: not ragged. */
-    uint32_t element_bits;        /* Of what is added; 0: sixteen. plan_elements() */
+    uint32_t element_bits; /* Bits of an element that is added; 0: sixteen. plan_elements() */
     struct plan_protocol protocol;
     const struct msccl_script *script; /* What its one item plays instead of a primitive's steps. */
 
@@ -191,14 +191,14 @@ struct plan_request {
                       receiver. It carries from one dimension into the next. 0: see offset. */
     bool mirrors;  /* Permute only, along one dimension of an even size; the offset is ignored. */
     uint32_t root; /* Rooted kinds only. */
-    uint32_t element_bits; /* Of what is added: what adders count. 0: sixteen. */
+    uint32_t element_bits; /* Bits of an element that is added: what adders count. 0: sixteen. */
     /* Bytes that a link of each dimension carries while a message crosses one hop of it, and how
      * fast the links are among each other; what pieces and shares are chosen by. 0: 65,536, and
      * all alike. plan_request_links() fills them. */
     uint64_t hop_bytes[GROUP_DIMENSIONS_MAX];
     uint64_t bytes_per_s[GROUP_DIMENSIONS_MAX];
     int64_t next_ps[GROUP_DIMENSIONS_MAX]; /* The way from a member to the next, on average. */
-    uint8_t way[GROUP_DIMENSIONS_MAX];     /* Of a message, in plan_protocol.message_ps. */
+    uint8_t way[GROUP_DIMENSIONS_MAX];     /* The way of a message, in plan_protocol.message_ps. */
     /* What the switches along a dimension can do; filled by plan_request_links() too. */
     bool multicasts[GROUP_DIMENSIONS_MAX];
     bool meshed[GROUP_DIMENSIONS_MAX]; /* A link between any two members, and no switch. */
@@ -358,12 +358,12 @@ static inline uint64_t plan_elements(const struct plan *plan, uint64_t bytes)
 }
 
 /* The proof on sets over the whole group (at most 64 ranks), through all items, shares and pieces:
- * steps are played in rounds until nothing moves; then each rank must hold what the kind promises,
+ * steps are run in rounds until nothing moves; then each rank must hold what the kind promises,
  * each contribution exactly once, and lanes must send and receive as often as announced. */
 enum status plan_check(const struct plan *plan, struct error *reterr);
 
 /* Whether every position of the item's dimension does the same: on rings; not on lines, nor where
- * a line is played on a ring, nor around a root. Such an item may be folded to one chip. */
+ * a line runs on a ring, nor around a root. Such an item may be folded to one chip. */
 static inline bool plan_item_is_uniform(const struct plan *plan, const struct plan_item *item)
 {
     if (collective_is_rooted(item->primitive->kind) || (item->at_root | item->off_root) != 0)

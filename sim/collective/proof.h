@@ -1,5 +1,5 @@
 /*
- * proof.h: the state of a proof on sets: what every rank holds while a plan is played.
+ * proof.h: the state of a proof on sets: what every rank holds while a plan runs.
  *
  * The array is split into atoms: what one rank contributes, or ends up with, or has for another;
  * and each of these in two for every dimension, as an even ring splits a chunk in halves. Pieces of

@@ -1,4 +1,4 @@
-/* What every rank holds before a plan is played, and must hold afterwards. */
+/* What every rank holds before a plan runs, and must hold afterwards. */
 #include <stddef.h>
 
 #include "sim/base/arena.h"

@@ -75,7 +75,7 @@ enum status ragged_build(struct arena *arena, const struct plan_request *request
 
 /* What ranks have for each other; what a rank has for itself is not sent. */
 struct ragged_load {
-    uint64_t sent_bytes; /* Of all ranks. */
+    uint64_t sent_bytes; /* Bytes that all ranks send together. */
     uint64_t sent_least_bytes, sent_most_bytes;
     uint64_t received_least_bytes, received_most_bytes;
 };

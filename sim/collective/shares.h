@@ -1,6 +1,6 @@
 /*
  * shares.h: how much of an array each cyclic order of a group's dimensions carries, so that all
- * dimensions finish together. Exact integers: no rounding decides which plan is played.
+ * dimensions finish together. Exact integers: no rounding decides which plan is made.
  */
 #ifndef SIM_COLLECTIVE_SHARES_H
 #define SIM_COLLECTIVE_SHARES_H

@@ -59,7 +59,7 @@ struct ladder_far {
 
 /* Entries in slots can be fetched ahead all at once, entries of a list only one after the other. */
 struct ladder_bucket {
-    uint32_t count; /* Of slots in use. */
+    uint32_t count; /* Slots in use. */
     uint32_t list;  /* First entry of the rest; 0: none. */
     uint32_t slots[LADDER_BUCKET_SLOTS];
 };

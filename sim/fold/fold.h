@@ -45,7 +45,7 @@ struct fold_run {
 
 struct fold {
     uint32_t axis_count;
-    uint32_t shape[MACHINE_AXES_MAX]; /* Of the machine; 1 beyond axis_count. */
+    uint32_t shape[MACHINE_AXES_MAX]; /* The machine's shape; 1 beyond axis_count. */
     /* Number of places replayed along the axis: the product of the sizes of `run`. 1: fully folded;
      * equal to the shape: not folded. */
     uint32_t period[MACHINE_AXES_MAX];

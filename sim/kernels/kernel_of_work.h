@@ -8,12 +8,13 @@
 #include "sim/kernels/kernels.h"
 
 struct work_kernels {
-    const struct kernel_table *table; /* Of the first kernel. NULL: no table has the op. */
-    uint32_t share_ppm;               /* Of the roofline, of all kernels together. */
-    bool is_outside;                  /* A side lies outside its grid. */
-    bool is_of_other_layout;          /* A product's layout has no table; TN's was taken. */
-    bool is_derived;                  /* A table was made from others. */
-    bool is_of_other_mask;            /* A causal sequence stands for what is none. */
+    const struct kernel_table
+        *table;              /* The table of the first kernel. NULL: no table has the op. */
+    uint32_t share_ppm;      /* The roofline's share of the time of all kernels. */
+    bool is_outside;         /* A side lies outside its grid. */
+    bool is_of_other_layout; /* A product's layout has no table; TN's was taken. */
+    bool is_derived;         /* A table was made from others. */
+    bool is_of_other_mask;   /* A causal sequence stands for what is none. */
     bool is_of_other_scales; /* The table has operands with one scale an array, the work has other
                                 scales. */
 };
@@ -21,10 +22,10 @@ struct work_kernels {
 /* One kernel of an op, or more that are alike. */
 struct work_call {
     enum kernel_family family;
-    enum kernel_layout layout; /* Of a product. */
+    enum kernel_layout layout; /* The layout of a product. */
     enum format stored;        /* Of keys and values of attention. */
-    enum format result;        /* Of a product. */
-    enum work_cast cast;       /* Of a product. */
+    enum format result;        /* The result's format, for a product. */
+    enum work_cast cast;       /* The cast of a product's operands. */
     uint64_t side[KERNEL_SIDES_MAX];
     uint64_t count;
     bool is_of_other_mask;

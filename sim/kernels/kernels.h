@@ -42,10 +42,10 @@ enum kernel_family {
 enum { KERNEL_M, KERNEL_N, KERNEL_K };
 /* The sides of attention. */
 enum {
-    KERNEL_TOKENS, /* Of a sequence; of a decode those that it attends to. */
+    KERNEL_TOKENS, /* Tokens of a sequence; in a decode the tokens that it attends to. */
     KERNEL_HEADS,  /* Heads of keys, of all sequences together. */
     KERNEL_GROUP,  /* Heads of queries for each. */
-    KERNEL_WIDTH,  /* Of a head. */
+    KERNEL_WIDTH,  /* The width of a head. */
 };
 
 /* How both operands lie in memory, as BLAS has it: TN are forward products of a layer, NN the
@@ -54,12 +54,12 @@ enum kernel_layout { KERNEL_TN, KERNEL_NN, KERNEL_NT, KERNEL_LAYOUTS };
 
 struct kernel_table {
     enum kernel_family family;
-    enum format format;        /* Of what is multiplied. The result has two bytes. */
-    enum kernel_layout layout; /* Of a matmul. */
-    enum format stored;        /* Of a decode: of keys and values. Else `format`. */
-    enum format result;        /* Of a matmul. */
+    enum format format;        /* The operands' format. The result has two bytes. */
+    enum kernel_layout layout; /* The layout of a matmul. */
+    enum format stored;        /* A decode's format of keys and values; else `format`. */
+    enum format result;        /* The result's format, for a matmul. */
     bool quantises;            /* The time of its casts to `format` is in a matmul's. */
-    enum work_cast cast;       /* Of a matmul: which scales its operands have, if cast before. */
+    enum work_cast cast;       /* A matmul's cast before it: which scales the operands have. */
     const char *source;
     const char *of;       /* The stack whose table it is, or was made from; NULL: its own. */
     const char *derived;  /* How it was made from that; NULL: it was measured. */

@@ -51,12 +51,12 @@ struct chip_network {
     uint64_t nvlink_peak_bytes_per_s;
     int64_t nvlink_latency_ps;    /* From a GPU to the middle of its NVSwitch. */
     uint32_t node_chips;          /* GPUs of a node. */
-    uint32_t nvswitch_count;      /* Of a node. 0: links lead from each GPU to each other one. */
-    uint32_t nvswitch_ports;      /* Of one switch. */
+    uint32_t nvswitch_count;      /* NVSwitches of a node. 0: each GPU has links to each other. */
+    uint32_t nvswitch_ports;      /* Ports of one NVSwitch. */
     uint64_t nvswitch_flop_per_s; /* fp32 additions of one switch (NVLink SHARP); 0: none. */
 
     /* NICs. */
-    uint32_t nic_count;       /* Of `nic_chips` GPUs; of one TPU host. 0: no network. */
+    uint32_t nic_count;       /* NICs of `nic_chips` GPUs, or of one TPU host. 0: no network. */
     uint32_t nic_chips;       /* GPUs that share a NIC behind PCIe, mostly 1. */
     uint64_t nic_bytes_per_s; /* One NIC, one way, effective. */
     uint64_t nic_peak_bytes_per_s;
@@ -76,11 +76,11 @@ struct chip_network {
  */
 struct chip_mxu {
     uint32_t rows, columns;
-    uint32_t count; /* Of the whole chip. */
+    uint32_t count; /* Matrix units of the whole chip. */
 };
 
 struct chip_core {
-    uint32_t count;          /* Of the whole chip; GPU: SMs. */
+    uint32_t count;          /* Cores of the whole chip; GPU: SMs. */
     uint64_t smem_bytes;     /* GPU: shared memory and L1 of one SM. */
     uint64_t tmem_bytes;     /* GPU: tensor memory of one SM, or 0. */
     uint64_t register_bytes; /* GPU: of one SM. */
@@ -109,7 +109,7 @@ struct chip_price {
 
 /* How compute ops and messages come to a chip. */
 enum chip_launches {
-    CHIP_LAUNCHES_PROFILE, /* As the profile says, which nothing else adds to. */
+    CHIP_LAUNCHES_PROFILE, /* The profile's overhead, to which nothing is added. */
     CHIP_LAUNCHES_GRAPH,   /* Kernels of one graph, back to back. */
     CHIP_LAUNCHES_EAGER,   /* The host launches each op by itself. */
 };

@@ -23,7 +23,7 @@ struct chip_profile {
 /* What a file holds: rates of `chip` are peaks. */
 struct chip_file {
     struct chip chip;
-    struct shape pod, host; /* Of a TPU. */
+    struct shape pod, host; /* The shapes of a whole pod of TPUs, and of one host. */
     struct chip_profile *profiles;
     uint32_t profile_count;
     struct json *document;

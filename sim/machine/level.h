@@ -53,7 +53,7 @@ struct level_tier {
     uint32_t box[LEVEL_AXES_MAX]; /* Chips of one unit along each axis; the last unit of an axis may
                                      hold fewer. */
     uint32_t switch_count; /* Switches that make up one unit: 4 NVSwitches, 1 leaf, 16 spines. */
-    uint32_t switch_ports; /* Of one switch; 0: not a switch with ports (a host). */
+    uint32_t switch_ports; /* Ports of one switch; 0: not a switch with ports (a host). */
     uint32_t cable_count;  /* Cables from one unit below into this one. The number of cables back is
                               equal. */
     uint64_t cable_bytes_per_s; /* One cable, one way, effective. */

@@ -104,9 +104,9 @@ struct machine_plan {
      * path of its file or the name in it. */
     const char *chip;
     struct json *chip_document; /* NULL: a chip of the catalogue. */
-    const char *chip_path;      /* Of the document's file; NULL: it stands in the scenario. */
-    bool hbm_gib;               /* The GB of a data sheet's HBM are GiB. */
-    uint32_t clock_ppm;         /* Share of the clock that power leaves to math; 0: the stack's. */
+    const char *chip_path; /* The path of the chip's file; NULL: the chip stands in the scenario. */
+    bool hbm_gib;          /* The GB of a data sheet's HBM are GiB. */
+    uint32_t clock_ppm;    /* Share of the clock that power leaves to math; 0: the stack's. */
     uint32_t clock_fp8_ppm; /* Share for products in fp8. 0: `clock_ppm`, without it the stack's. */
     const char *shape;      /* "16x16x16", or NULL if the chip is a product name or a GPU. */
     const char *profile;    /* "ideal" */

@@ -44,7 +44,7 @@ struct path_climb {
 struct path_tier {
     bool queues;                         /* A message may have to wait for a cable. */
     uint32_t cable_count;                /* Queues of a unit below: 1 for a bundle. */
-    uint64_t bytes_per_s;                /* Of one queue. */
+    uint64_t bytes_per_s;                /* The rate of one queue. */
     uint32_t *unit_at[MACHINE_AXES_MAX]; /* [coordinate]: its unit's number along the axis. */
     uint32_t *rail[MACHINE_AXES_MAX];    /* [coordinate]: its term of the place for RAIL. */
 };
@@ -181,7 +181,7 @@ static inline struct path_leg path_leg(const struct path_hops *hops, uint32_t ho
 struct path_link {
     /* Grid: the chip that it leaves. Level: a chip of the unit below its tier whose cable it is. */
     uint32_t at[MACHINE_AXES_MAX];
-    uint8_t port; /* As machine.h numbers them: of the grid, or of a tier. */
+    uint8_t port; /* The port of the grid, or of a tier: machine_port(), machine_level_port(). */
     bool last;
     /* Of a level alone. */
     uint8_t tier;

@@ -19,7 +19,7 @@ struct tier_totals {
     uint64_t switch_bytes_per_s; /* All ports of all switches; 0: they have no ports. */
     uint64_t unit_bytes_per_s;   /* From below into one whole unit. */
     uint64_t pair_bytes_per_s;   /* From one chip to one that it meets here, both alone. */
-    uint64_t share_bytes_per_s;  /* Of one chip, while all send to chips that they meet here. */
+    uint64_t share_bytes_per_s;  /* A chip's rate while all send to chips that they meet here. */
 };
 
 void totals_of_tier(const struct machine *machine, uint32_t level, uint32_t tier,
@@ -32,7 +32,7 @@ struct machine_totals {
     uint64_t switch_count;
     /* Between two halves of the machine, cut where least can pass. */
     uint64_t bisection_bytes_per_s;
-    uint64_t slice_bisection_bytes_per_s; /* Of one grid; 0 for GPUs. */
+    uint64_t slice_bisection_bytes_per_s; /* The bisection of one grid; 0 for GPUs. */
 };
 
 void totals_of_machine(const struct machine *machine, struct machine_totals *ret_totals);

@@ -12,9 +12,9 @@
 #include "sim/choose/choose.h"
 
 /* Ranks as choose_rank() does, then plays the first few, and puts the fastest before the others if
- * it is not the first already; their candidates then say what was played. "auto" takes the first.
- * Not played: what a tuner or NCCL's own formulas decide, tokens drawn at random, and rankings
- * whose first is not cheap. */
+ * it is not the first already; their candidates then say what was simulated. "auto" takes the
+ * first. Not simulated: what a tuner or NCCL's own formulas decide, tokens drawn at random, and
+ * rankings whose first is not cheap. */
 enum status autotune_choose(struct arena *arena, const struct choose_question *question,
                             const char *where, struct choose_ranking *ret_ranking,
                             struct error *reterr);

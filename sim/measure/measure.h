@@ -24,7 +24,7 @@ enum { MEASURE_REQUESTS_MAX = 15 };
 struct measure_options {
     const char *engine;          /* "fast" or "reference" */
     bool full;                   /* Every chip and every hop. */
-    const uint32_t *shown_chips; /* Of the machine, recorded for a timeline; NULL: none. */
+    const uint32_t *shown_chips; /* Machine chips to record for a timeline; NULL: none. */
     uint32_t shown_count;
     replay_watch_fn *watch;
     void *watch_owner;
@@ -33,12 +33,12 @@ struct measure_options {
 struct measured {
     int64_t time_ps[MEASURE_REQUESTS_MAX]; /* Of each: when its last rank had ended. */
     const struct plan *plans;              /* The plans of the requests. */
-    const struct program *program;         /* The program that played the plans. */
+    const struct program *program;         /* The program that runs the plans. */
     struct fold fold;
-    struct trace trace; /* Of all together; the links' waits are counted. */
+    struct trace trace; /* The trace of all together; the links' waits are counted. */
 };
 
-/* What is played at once: collectives, and copies between every chip and its host. */
+/* What is simulated at once: collectives, and copies between every chip and its host. */
 struct measure_party {
     const struct plan_request *requests;
     uint32_t request_count;

@@ -106,7 +106,7 @@ static enum status protocol_choose(struct arena *arena, const struct choose_ques
     return STATUS_OK;
 }
 
-/* A script is played as it is, with a protocol where one is asked for or the profile has them. */
+/* A script runs as it is, with a protocol where one is asked for or the profile has them. */
 static enum status msccl_choose(const struct choose_question *asked,
                                 const struct measure_row_question *question, const char *where,
                                 struct measure_row_choice *choice, struct error *reterr)

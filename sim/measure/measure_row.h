@@ -21,21 +21,22 @@ struct measure_row_question {
     char axes[MEASURE_AXES_BYTES]; /* The group as text. */
     enum format format;
     uint32_t root;
-    uint32_t shift;            /* sendrecv: how many ranks further a message goes, in digits of
-                                  the group, each round its own axis; 0: 1. */
-    struct plan_ragged ragged; /* Of an AllToAll; a size is then one rank's tokens, each once. */
-    bool protocols;            /* NCCL's compete, ... */
-    enum protocol protocol;    /* ... or only this one; PROTOCOL_NONE: all. */
-    const struct tuner *tuner; /* For "auto"; or NULL. */
+    uint32_t shift; /* sendrecv: how many ranks further a message goes, in digits of
+                       the group, each round its own axis; 0: 1. */
+    struct plan_ragged
+        ragged;             /* Draw of an AllToAll; a size is then one rank's tokens, each once. */
+    bool protocols;         /* NCCL's compete, ... */
+    enum protocol protocol; /* ... or only this one; PROTOCOL_NONE: all. */
+    const struct tuner *tuner;         /* For "auto"; or NULL. */
     const struct msccl_script *script; /* Played instead of an algorithm; or NULL. */
     struct rehearsals *known;          /* What estimates keep from size to size; or NULL. */
 };
 
-/* What is played for one size. In an arena: the request points at the candidate's name. */
+/* What is simulated for one size. */
 struct measure_row_choice {
     struct choose_candidate candidate;
     struct plan_request request;
-    const struct choose_ranking *ranking; /* Of "auto"; else NULL. */
+    const struct choose_ranking *ranking; /* The ranking of "auto"; else NULL. */
 };
 
 enum { ROW_RUNNERS_MAX = 4 };
@@ -45,15 +46,15 @@ struct measure_row_runner {
     char algorithm[PLAN_ALGORITHM_SIZE];
     enum protocol protocol;
     double estimate_s;
-    int64_t time_ps; /* 0: not played. */
+    int64_t time_ps; /* 0: not simulated. */
 };
 
 struct measure_row {
     const struct measure_row_question *question;
-    uint64_t size_bytes;  /* As nccl-tests means it. */
+    uint64_t size_bytes;  /* The size of nccl-tests. */
     uint64_t array_bytes; /* V */
     uint64_t count;
-    char algorithm[PLAN_ALGORITHM_SIZE]; /* The algorithm that was played. */
+    char algorithm[PLAN_ALGORITHM_SIZE]; /* The algorithm that was simulated. */
     enum protocol protocol;
     double estimate_s; /* By closed forms (sim/choose/estimate.h); 0: a script. */
     struct measure_row_runner runner[ROW_RUNNERS_MAX]; /* Behind the one that "auto" took. */
@@ -79,7 +80,7 @@ struct measure_row {
 };
 
 struct measure_row_run {
-    uint64_t size_bytes; /* Of the first row. */
+    uint64_t size_bytes; /* The size of the first row. */
     uint32_t row_first;
     uint32_t row_count;
     int64_t time_ps; /* Of the last to end. */
@@ -102,8 +103,8 @@ struct measure_row_senders {
 };
 struct measure_row_senders measure_row_senders(const struct measure_row_question *question);
 
-/* What is played for a size: `algorithm` NULL or "auto" is chosen by cost, unless the tuner knows
- * better. Refused: an array beyond plan_size_bytes_max, what cannot run on the group. */
+/* What is simulated for a size: `algorithm` NULL or `auto` is chosen by cost, unless the tuner
+ * knows better. Refused: an array beyond plan_size_bytes_max, what cannot run on the group. */
 enum status measure_row_choose(struct arena *arena, const struct measure_row_question *question,
                                uint64_t size_bytes, const struct algorithm *algorithm,
                                const char *where, const struct measure_row_choice **ret_choice,
@@ -122,7 +123,7 @@ void measure_row_fill(const struct measure_row_question *question, uint64_t size
                       const struct measure_row_choice *choice, const struct plan *plan,
                       int64_t time_ps, int64_t alone_ps, struct measure_row *ret_row);
 
-/* A copy to or from the host: what is played for its row, and the row. */
+/* A copy to or from the host: what is simulated for its row, and the row. */
 struct program_copy measure_row_copy(const struct measure_row_question *question,
                                      uint64_t size_bytes);
 void measure_row_fill_copy(const struct measure_row_question *question, uint64_t size_bytes,

@@ -45,7 +45,7 @@ uint32_t regimes_groups(const struct machine *machine, const struct group *large
     return count;
 }
 
-/* The question of an algorithm on a group: a script is played by one only. */
+/* The question of an algorithm on a group: a script is run by one only. */
 static struct measure_row_question
 question_of(const struct regimes *regimes, const struct regimes_group *group, uint32_t algorithm)
 {

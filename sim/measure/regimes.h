@@ -46,7 +46,7 @@ struct regimes_curve {
     bool applies;
     uint64_t run_count;      /* Runs that it took to find the curve. */
     int64_t *time_ps;        /* [size] */
-    int64_t floor_ps;        /* Of one byte. */
+    int64_t floor_ps;        /* Time of one byte. */
     double peak_bytes_per_s; /* algbw of 16 GiB, or up to 16 times the largest size. */
     uint64_t half_bytes;     /* The least size that has half of peak_bytes_per_s: n½. */
     uint64_t most_bytes;     /* The least size that has 95 % of peak_bytes_per_s. */
@@ -74,7 +74,7 @@ struct regimes_group {
                                   found the crossovers too. */
     /* By the cuts of the fabric, without any algorithm. */
     double bound_alpha_s, bound_beta_s_per_byte;
-    const char *bound_by; /* Of the largest size. */
+    const char *bound_by; /* What bounds the largest size. */
 };
 
 struct regimes {

@@ -10,7 +10,7 @@
 static const double half = 0.5;
 static const double most = 0.95;
 
-/* What is being played: one part of the work. */
+/* What is being simulated: one part of the work. */
 struct study {
     const struct regimes_plan *plan;
     struct regimes *regimes;

@@ -50,7 +50,7 @@ struct mesh_plan {
 };
 
 struct mesh_part {
-    uint32_t axis; /* Of the machine. */
+    uint32_t axis; /* The machine's axis. */
     uint32_t size;
     uint32_t stride;
 };

@@ -11,7 +11,7 @@
 #include "sim/machine/machine.h"
 
 struct mesh_part_text {
-    uint32_t axis; /* Of the machine. */
+    uint32_t axis; /* The machine's axis. */
     uint32_t size;
     bool whole; /* "x", not "x:16". */
 };

@@ -93,7 +93,7 @@ struct sharding sharding_gathered(const struct sharding *array, uint32_t axes);
 struct sharding_product {
     uint32_t gather_left; /* Axes, a bit each. */
     uint32_t gather_right;
-    struct sharding left; /* As multiplied. */
+    struct sharding left; /* The left operand once its axes are gathered. */
     struct sharding right;
     struct sharding result; /* Of the local product: with its unreduced axes. */
     uint32_t scatter;       /* ReduceScatter to the dimension that `wanted` has split. */

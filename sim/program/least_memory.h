@@ -1,5 +1,5 @@
 /*
- * least_memory.h: what a step holds at least, known before it is played.
+ * least_memory.h: what a step holds at least, known before it is simulated.
  *
  * Ops of the compute stream follow each other in the order of the program, so what they take and
  * give back of memory is known without their instants; and what others have taken is known where

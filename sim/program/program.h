@@ -260,7 +260,7 @@ struct program_place {
 static const uint32_t PROGRAM_NOWHERE = UINT32_MAX;
 
 /* Fills the derived fields and checks the whole: needs refer to streams and parts that exist, and
- * none of a role that is short enough to be played can never be met; operand ops match their plans,
+ * none of a role that is short enough to be run can never be met; operand ops match their plans,
  * plans of one stream are of one group, sums of parts and bytes can be counted. A refusal says
  * where: in words in `reterr`, and as indexes in `ret_place`. STATUS_INVALID, STATUS_LIMIT,
  * STATUS_NO_MEMORY. */

@@ -1,5 +1,6 @@
 /*
- * program_check.c: what a program must be before it is played, and the fields that follow from it.
+ * program_check.c: what a program must be before it is simulated, and the fields that follow from
+ * it.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,7 +12,7 @@
 #include "sim/program/program.h"
 #include "sim/program/program_play.h"
 
-/* Parts of roles that are played to see whether each need is met, and their slots. Of longer roles
+/* Parts of roles that are run to see whether each need is met, and their slots. Of longer roles
  * needs are counted only: they are relative, so a long program says no more than a short one of the
  * same templates; and a run that cannot finish is an error of its own. */
 enum { PLAYED_SLOTS_MAX = 4096, PLAYED_PARTS_MAX = 1 << 24 };
@@ -364,7 +365,7 @@ static bool asks_more(const struct program *program, const struct program_role *
     return false;
 }
 
-/* Of a role that is too long to be played: each need is of parts that the role has. */
+/* Of a role that is too long to be run: each need is of parts that the role has. */
 static enum status needs_count_check(struct check *check, const struct program_role *role)
 {
     const struct program *program = check->program;

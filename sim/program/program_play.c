@@ -1,11 +1,11 @@
 /*
- * program_play.c: a role played where nothing but collectives takes time, or nothing at all.
+ * program_play.c: a role run where nothing but collectives takes time, or nothing at all.
  */
 #include "sim/program/program_play.h"
 
 #include "sim/base/arena.h"
 
-/* Where a stream is while a role is played without time. */
+/* Where a stream is while a role runs without time. */
 struct cursor {
     uint32_t block;
     uint32_t slot;

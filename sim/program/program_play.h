@@ -1,5 +1,5 @@
 /*
- * program_play.h: a role played where nothing but collectives takes time, or nothing at all.
+ * program_play.h: a role run where nothing but collectives takes time, or nothing at all.
  */
 #ifndef SIM_PROGRAM_PROGRAM_PLAY_H
 #define SIM_PROGRAM_PROGRAM_PLAY_H

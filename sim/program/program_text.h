@@ -19,7 +19,7 @@
  *     work N                     program.works
  *       matmul                   of the work before it
  *     plan N                     program.plans: what was asked for (struct plan_request), and by
- *                                which algorithm it is then played (`runs`)
+ *                                which algorithm it then goes (`runs`)
  *       dimension                of its group
  *       ragged                   tokens that are drawn
  *     host_copy N                program.copies

@@ -63,7 +63,7 @@ struct tally {
     uint64_t transfers;
     uint64_t digest;
     uint64_t bound_checks;
-    uint64_t parts_done; /* Of compute ops. */
+    uint64_t parts_done; /* Parts of compute ops that are done. */
     uint64_t parts_total;
     /* Of collectives (flight.h), a chip's by itself: simulated once for all that are alike, and by
      * that posted; of these landed; all of whose messages were simulated. */

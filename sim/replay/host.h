@@ -28,8 +28,8 @@ struct copy_table {
     uint32_t longer;       /* The first `longer` pieces take 1 ps more. */
     uint32_t bytes_larger; /* The first `bytes_larger` pieces have one byte more. */
     bool to_host;
-    int64_t link_ps; /* Of a piece. */
-    uint64_t bytes;  /* Of a piece. */
+    int64_t link_ps; /* Time of a piece on the link. */
+    uint64_t bytes;  /* Bytes of a piece. */
     int64_t hbm_ps;  /* HBM time of a piece on a chip of class 0. */
 };
 

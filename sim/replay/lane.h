@@ -98,8 +98,8 @@ struct lane_steps {
 /* A lane of one plan: the data that all chips share. Constant, except `steps.asked`. */
 struct lane_table {
     const struct primitive *primitive;
-    uint32_t size; /* Of the dimension. */
-    uint8_t lane;  /* Of the primitive. */
+    uint32_t size; /* The dimension's size. */
+    uint8_t lane;  /* The primitive's lane. */
     uint8_t stream;
     uint8_t number;       /* Among the lanes of all streams. */
     uint8_t phase;        /* Of its order, from 0; with pieces, which are in several, 0. */

@@ -266,7 +266,7 @@ static enum status lanes_number(struct replay *replay, struct error *reterr)
                      lanes->count, REPLAY_LANES_MAX);
 }
 
-/* A plan may be played on several streams, and has a table for each: lanes belong to a stream. */
+/* A plan may run on several streams, and has a table for each: lanes belong to a stream. */
 enum status lanes_build(struct arena *arena, struct replay *replay, struct error *reterr)
 {
     const struct program *program = replay->program;

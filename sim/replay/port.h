@@ -57,7 +57,7 @@ static const int64_t lane_held_ps = INT64_MAX;
 /* A message at a link, as long as its events could change. */
 struct port_entry {
     struct lane_table *lane;
-    uint64_t key;       /* Of the next event: the head at the next link, or the arrival. */
+    uint64_t key;       /* The key of the next event: the head at the next link, or the arrival. */
     int64_t work_ps;    /* The message's own time on this link. */
     int64_t end_ps;     /* Promised instant at which the tail leaves this link. */
     int64_t tail_ps;    /* Earliest instant at which the tail may leave. */
@@ -66,12 +66,13 @@ struct port_entry {
     /* The stream's work at the message's end, and at its first picosecond: port_ticket_done_ps().
      */
     int64_t done_ps, begun_ps;
-    uint32_t chip;       /* Sender of a routed message; otherwise the owner of the port. */
-    uint32_t number;     /* On routes of several links: the message's number in its lane. */
-    uint32_t next;       /* Next entry of the stream's list, or of the link's. */
-    uint32_t before;     /* The one before it in a stream's list. */
-    uint32_t turns;      /* By whose turns it is done, of `lanes`: while that is not fixed. */
-    uint32_t turns_next; /* The next entry of these turns. */
+    uint32_t chip;   /* Sender of a routed message; otherwise the owner of the port. */
+    uint32_t number; /* On routes of several links: the message's number in its lane. */
+    uint32_t next;   /* Next entry of the stream's list, or of the link's. */
+    uint32_t before; /* The entry before in a stream's list. */
+    uint32_t turns; /* The one of `lanes` whose turns decide when the message is done, until that is
+                       fixed. */
+    uint32_t turns_next; /* The next entry that the same turns decide. */
     uint32_t record;     /* 1 + index of its timeline record; 0: none. */
     bool last;           /* The next event is its arrival. */
     bool own;            /* This link is the first of the route: the lane waits for the end. */
@@ -159,7 +160,7 @@ static inline uint32_t *port_void_slot(struct ports *ports, uint64_t key, int64_
 struct port_ticket {
     struct link_state *link;
     struct link_waits *waits; /* NULL: not counted. */
-    uint32_t kind;            /* Of message_cost. */
+    uint32_t kind;            /* The kind of link, in message_cost. */
     uint32_t port;
     uint32_t chip; /* Grid: the owner of the link. */
 };

@@ -27,7 +27,7 @@ struct prefetch_state {
 
 struct prefetch {
     struct prefetch_state *states; /* [chip] */
-    uint64_t room_bytes;           /* Of VMEM. */
+    uint64_t room_bytes;           /* Room in VMEM for weights ahead. */
     bool is_on;                    /* Some op of the program has weights that may come early. */
 };
 

@@ -221,7 +221,7 @@ static void begin(struct replay *replay)
     }
 }
 
-/* Plays the beginning with fewer chips, where the fold knows how; else the step is to be played
+/* Plays the beginning with fewer chips, where the fold knows how; else the step is to be simulated
  * from its start on. */
 static enum status begin_prefix(struct arena *arena, struct replay *whole, struct error *reterr)
 {

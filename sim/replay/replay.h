@@ -35,7 +35,7 @@ typedef bool replay_watch_fn(void *owner, const struct replay_progress *progress
 struct replay_options {
     const char *engine;           /* "fast" or "reference" */
     enum arbitration arbitration; /* By program_stream.urgency. */
-    uint64_t segment_bytes;       /* Of a turn; 0: the default of port.h. */
+    uint64_t segment_bytes;       /* Bytes of a stream's turn; 0: the default of port.h. */
     const uint32_t *shown_chips;  /* Machine chips to record for a timeline. */
     uint32_t shown_count;
     bool record;

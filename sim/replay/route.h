@@ -28,7 +28,7 @@ struct tier_links {
     uint32_t *first_chip;        /* [unit below]: filled for results. */
     struct link_state *links[2]; /* Up, down: [unit below · cables + cable] */
     struct link_waits *waits[2];
-    uint8_t kind; /* Of message_cost. */
+    uint8_t kind; /* The kind of link, in message_cost. */
 };
 
 /* A stop of a climb (machine/path.h), as replayed: what is known of its link before its unit is. */

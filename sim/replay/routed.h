@@ -74,10 +74,10 @@ struct routed_step {
 /* The place of a chip's message of a step after a number of links. */
 struct routed_way {
     struct route_link at; /* at.link is NULL: not looked up yet. */
-    uint32_t receiver;    /* As replayed. */
+    uint32_t receiver;    /* The number of the receiving chip among the replayed ones. */
     uint32_t tie;         /* The sender's discriminator. */
-    uint32_t units, slot; /* As of routed_message, where positions differ. */
-    uint8_t level, turn;  /* As of path_course. */
+    uint32_t units, slot; /* Units and slot of the message, where positions differ. */
+    uint8_t level, turn;  /* Level of the message, and tier at which it turns. */
 };
 
 struct tree;

@@ -72,13 +72,13 @@ struct chip_state {
     int64_t account_ps;       /* Instant up to which the breakdown is written. */
     int64_t first_begin_ps;   /* Of compute before the update; TIME_PS_NEVER: none yet. */
     int64_t last_end_ps;      /* Of compute before the update. */
-    int64_t start_ps;         /* Of the step. */
+    int64_t start_ps;         /* Begin of the step. */
     int64_t exposed_ps;       /* Exposed time in all. */
     int64_t exposed_last_ps;  /* Exposed time up to last_end_ps. */
     int64_t exposed_first_ps; /* Exposed time up to first_begin_ps. */
     uint32_t running;         /* Streams with a collective or a copy under way, as bits. */
     uint32_t sends;           /* Streams with a message to another rank under way, as bits. */
-    uint16_t chip_class;      /* Of the fold. */
+    uint16_t chip_class;      /* The fold's class of the chip. */
     uint16_t role;
     uint8_t block_phase; /* enum program_phase of the compute stream's slot. */
     uint8_t last_phase;  /* enum program_phase of the op that ended last before the update. */
@@ -100,7 +100,7 @@ struct need_cache {
     uint32_t per_part[PROGRAM_NEEDS_MAX];
     uint32_t operand_first; /* Parts of the compute stream before the operand's op. */
     uint32_t operand_parts; /* Parts of the operand's op. */
-    uint32_t arrivals;      /* Of a RECEIVE: messages that it waits for. */
+    uint32_t arrivals;      /* Messages that a RECEIVE waits for. */
     uint32_t pass;          /* Pass of the block. */
     int64_t launched_ps;    /* Since the step's start: when the host has launched it. */
 };
@@ -111,7 +111,7 @@ struct role_table {
     uint16_t *slot_template;  /* [slot] */
     uint32_t *slot_block;     /* [slot]; NULL: blocks are few, and searched. */
     uint64_t *block_launches; /* [block]: ops of the slots before; NULL: no host launches them. */
-    uint64_t prefetch_bytes;  /* Of its whole step. */
+    uint64_t prefetch_bytes;  /* Weights of the whole step that may come early. */
     uint32_t late_slot;       /* Slot at which an early fold ends; UINT32_MAX: no early fold. */
     struct need_cache (*needs)[NEED_CACHES]; /* [stream] */
     int64_t *pass_ps;         /* [pass, from 1]: time of pass_chip; [0]: of no pass. NULL: none. */
@@ -120,7 +120,7 @@ struct role_table {
     int64_t pass_until_ps;    /* End of the time that pass_ps counts. */
     uint32_t pass_count;      /* Passes, [0] included. */
     uint32_t pass_chip;       /* The first chip of the role. */
-    struct trace_curve curve; /* Of pass_chip; has room for the whole step, or none. */
+    struct trace_curve curve; /* Memory of pass_chip; room for the whole step, or none. */
 };
 
 enum status roles_build(struct arena *arena, struct replay *replay, struct error *reterr);

@@ -41,8 +41,8 @@ struct generation {
     uint64_t sequences, output;
     uint64_t chips;
     struct generation_times times;
-    struct inference_fit fit;        /* Up to the last token, with the buffers of the prefill. */
-    struct inference_fit fit_of_gib; /* The same if the data sheet's GB are GiB. */
+    struct inference_fit fit; /* What fits up to the last token, with the buffers of the prefill. */
+    struct inference_fit fit_of_gib; /* What fits up to there if the data sheet's GB are GiB. */
 };
 
 /* Room for all pages of a plan. The input is of the prefill with the last step behind it.

@@ -16,7 +16,7 @@ struct inference_fit {
     bool with_prompts;  /* `max_batch` is of sequences that answer, while as many prompts stay. */
     struct smallest_slice smallest;
     bool is_tried;          /* A layout of the step fits this slice. */
-    bool slice_is_estimate; /* It may hold more than is known, and not fit. */
+    bool slice_is_estimate; /* The smallest slice may hold more than is known, and not fit. */
     bool of_gpus;
 };
 

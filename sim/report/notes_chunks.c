@@ -34,7 +34,7 @@ static void travel_add(const struct machine *machine, const struct plan *plan,
     }
 }
 
-/* By the plans that were played. */
+/* By the plans that were run. */
 static struct travel travel_of(const struct report_input *input)
 {
     const struct program *program = input->program;

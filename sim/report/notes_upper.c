@@ -19,7 +19,7 @@ static bool keeps_cables(const struct machine *machine)
     return any;
 }
 
-/* Whether the closed forms of the bound are of what all groups are played by. */
+/* Whether the closed forms of the bound are of what all groups go by. */
 static bool is_known(const struct report_input *input)
 {
     const struct roofline *roofline = input->roofline;

@@ -35,7 +35,7 @@ struct report_largest {
 
 /* The smallest slice that a step of inference fits, as those who build steps have found it. */
 struct report_slice {
-    bool is;       /* It was looked for. */
+    bool is;       /* The smallest slice was looked for. */
     bool is_tried; /* A layout of the step fits it; else no layout of a smaller slice was found. */
     bool is_estimate; /* Only the first part of the step was simulated on it. */
     struct smallest_slice smallest;
@@ -63,8 +63,8 @@ struct report_input {
     struct report_fold fold[MACHINE_AXES_MAX]; /* By machine axis. */
     const struct generation *generation; /* Whose prefill and last step program and trace are; NULL:
                                             it is none. */
-    struct report_largest largest;       /* Of a step of inference. */
-    struct report_slices slices;         /* The same. */
+    struct report_largest largest;       /* The most sequences, for a step of inference. */
+    struct report_slices slices;         /* The smallest slices, for a step of inference. */
     const struct report_interval *interval; /* NULL: it was not asked for (run_interval.h). */
     double wall_s;                          /* Wall-clock time of the replay; 0: it is not shown. */
     /* Members that the caller has for the end of the result's object; NULL: none. */

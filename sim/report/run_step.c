@@ -198,7 +198,7 @@ static void write_rates(const struct report_input *input, const struct column_va
     strbuf_add(text, "\n");
 }
 
-/* From step to step, where further steps were played. */
+/* From step to step, where further steps were simulated. */
 static void write_period(const struct report_input *input, const struct column_value *values,
                          struct strbuf *text)
 {

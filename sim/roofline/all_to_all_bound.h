@@ -21,7 +21,7 @@ double all_to_all_dimension_s(const struct machine *machine, const struct group 
  * cut by what crosses it (collective_bound.h). */
 double all_to_all_s(const struct machine *machine, const struct workload_traffic *traffic);
 
-/* Seconds of AllToAlls and permutes as they are played, from above: where lines of the grid are
+/* Seconds of AllToAlls and permutes as plans have them, from above: where lines of the grid are
  * among its dimensions, bundles are stored and forwarded from end to end, along one dimension after
  * the other; where links of an axis differ, its slowest one carries as much as each of the others.
  */

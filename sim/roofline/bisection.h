@@ -8,8 +8,8 @@
 #include "sim/roofline/collective_bound.h"
 
 struct bisection {
-    double book_s, strict_s; /* As in collective_bound.h. */
-    const char *bound_by;    /* Of book_s. */
+    double book_s, strict_s; /* The book's bound and the strict one (collective_bound.h). */
+    const char *bound_by;    /* What sets book_s (collective_bound.h). */
     const char *where;
     int32_t axis, level, tier;
 };

@@ -222,7 +222,7 @@ static double grid_rate(const struct gather_form *form)
     return links * (double)form->machine->chip.ici_bytes_per_s;
 }
 
-/* Without a switch: to all others where any dimension is played so. */
+/* Without a switch: to all others where any dimension has it so. */
 static enum level_reach group_reach(const struct gather_form *form)
 {
     for (uint32_t d = 0; d < form->group.dimension_count; d++)

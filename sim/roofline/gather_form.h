@@ -18,7 +18,7 @@ struct gather_form {
     struct group group;
     const struct primitive *gather[GROUP_DIMENSIONS_MAX]; /* Along each dimension. */
     bool flat;   /* All dimensions at once; the primitives are those of `auto`. */
-    bool closed; /* The closed forms are of what is played. */
+    bool closed; /* The closed forms are of the plan that runs. */
 };
 
 /* What cannot run on the group goes by `auto`. */

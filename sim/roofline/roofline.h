@@ -32,14 +32,14 @@ struct roofline_group {
     uint64_t rank_count;
     uint64_t count;      /* Collectives. */
     double array_bytes;  /* Sum of V; an AllReduce counts twice, as the gather and scatter it is. */
-    double gather_bytes; /* Of array_bytes, the part of gathers and scatters. */
-    double all_to_all_s; /* Of the bytes of AllToAlls and permutes, one after another. */
+    double gather_bytes; /* The part of array_bytes that gathers and scatters have. */
+    double all_to_all_s; /* Time of the bytes of AllToAlls and permutes, one after another. */
     double all_to_all_slow_s; /* all_to_all_s from above. */
-    double sent_bytes;        /* By one chip, over all its links. */
+    double sent_bytes;        /* Bytes that one chip sends over all its links. */
     double axes;            /* M: as many machine axes' full rings as the group can keep busy; of a
                                level, its share of what roofline_axis_bytes_per_s() says. */
     double finite_share;    /* (N-1)/N; over several levels, of the one that binds. */
-    double time_s;          /* Of the bytes, one collective after another, no hop latency. */
+    double time_s;          /* Time of the bytes, one collective after another, no hop latency. */
     double hop_s;           /* Hop latencies of one gather or scatter that has no bytes. */
     double hops_total_s;    /* Hops of all collectives, one after another. */
     double hops_critical_s; /* Hops of the collectives that the compute stream waits for. */
@@ -50,12 +50,12 @@ struct roofline_group {
 struct roofline_overlap {
     char name[GRAPH_LABEL_BYTES]; /* "mlp.Out" */
     enum collective_kind kind;
-    uint64_t count; /* In the step, of all ranks of a pipeline together. */
+    uint64_t count; /* Their number in the step, of all ranks of a pipeline together. */
     double bytes;   /* V of one. */
     double width;   /* Columns (gather) or rows (reduction) of those matmuls, over all of tp; 0:
                        nothing runs during it. */
-    double link_s;  /* Of one, with no hop latency. */
-    double math_s;  /* Of the matmuls during one. */
+    double link_s;  /* Time of one collective on the links, with no hop latency. */
+    double math_s;  /* Time of the matmuls during one collective. */
 };
 
 /* The book's rules. Widths and tokens are 0 where a rule does not apply. `critical` is the book's
@@ -101,8 +101,8 @@ enum roofline_unit {
     ROOFLINE_MXU,
     ROOFLINE_VPU,
     ROOFLINE_HBM,
-    ROOFLINE_HOST,  /* The link to it. */
-    ROOFLINE_LINKS, /* Of a machine axis. */
+    ROOFLINE_HOST,  /* The link to the host. */
+    ROOFLINE_LINKS, /* The links of a machine axis. */
 };
 
 /* What lower_s of a roofline is. */
@@ -120,28 +120,29 @@ struct roofline_bound {
 struct roofline_flop {
     double useful; /* 6 a token and parameter of a matmul, so that it is a part of what is executed:
                       what is looked up or scaled has parameters and no matmul. */
-    double useful_attention; /* Of attention, in addition to `useful`. */
+    double useful_attention; /* Useful FLOP of attention, in addition to `useful`. */
     double executed;         /* Unpadded. */
     double padded;           /* What the MXU's time is charged for. */
-    double recomputed;       /* Of the executed: again, for remat. */
-    double flash;            /* Of the executed: scores again, in flash's backward pass. */
-    double duplicated;       /* Of the executed: KV heads held by several tp ranks. */
+    double recomputed;       /* The part of `executed` that remat executes again. */
+    double flash;      /* The part of `executed` that are scores again, in flash's backward pass. */
+    double duplicated; /* The part of `executed` for KV heads that several tp ranks hold. */
 };
 
 /* Of matmuls on one chip. */
 struct roofline_rates {
-    double math_flop_per_s;  /* Effective, in the format of linear layers. */
-    double other_flop_per_s; /* In the format of attention's products, router and head. */
-    double mean_flop_per_s;  /* Of all padded FLOP, one after another. */
-    double peak_flop_per_s;  /* Of the data sheet, in the format of linear layers. */
+    double math_flop_per_s;  /* The effective rate in the format of linear layers. */
+    double other_flop_per_s; /* The effective rate in the format of attention's products, router and
+                                head. */
+    double mean_flop_per_s;  /* The effective rate of all padded FLOP, one after another. */
+    double peak_flop_per_s;  /* The data sheet's rate in the format of linear layers. */
 };
 
 struct roofline {
     double math_s;               /* MXU: executed FLOP, recomputation and padding included. */
     double vector_s;             /* VPU: of the compute ops, and additions of the collectives. */
-    double vector_collectives_s; /* Of vector_s, the collectives' part. */
+    double vector_collectives_s; /* The part of vector_s that collectives take. */
     double hbm_s; /* Bytes of the compute ops and of the collectives over HBM bandwidth. */
-    double hbm_collectives_s; /* Of hbm_s, the collectives' part. */
+    double hbm_collectives_s; /* The part of hbm_s that collectives take. */
     /* Bytes over each machine axis on its busiest links, both directions used where it is a ring. A
      * group over several axes keeps all of them busy equally long where it can; with one that has
      * to take longer, an axis counts for what cannot go another way. Through switches the longest
@@ -163,8 +164,8 @@ struct roofline {
      * (without collective matmul, all they need), the gathers of split sequences, what goes to
      * experts and back or to the cache, and latency_s; at least lower_s. */
     double critical_s;
-    double tp_excess_s; /* Of critical_s, what the tp collectives need beyond the matmuls during
-                           them. */
+    double tp_excess_s; /* The part of critical_s that the tp collectives need beyond the matmuls
+                           during them. */
     struct roofline_bound bound;
 
     struct roofline_flop flop;
@@ -173,11 +174,11 @@ struct roofline {
 
     struct roofline_group group[ROOFLINE_GROUPS_MAX]; /* Groups that communicate. */
     uint32_t group_count;
-    struct roofline_overlap overlap[GRAPH_OVERLAPS_MAX]; /* Of layers, in their order. */
+    struct roofline_overlap overlap[GRAPH_OVERLAPS_MAX]; /* Collectives of layers, in order. */
     uint32_t overlap_count;
     struct roofline_rules rules;
     struct workload_counts counts;
-    double memory_bytes; /* Of one chip: state, what is saved and one layer gathered, at once. */
+    double memory_bytes; /* State, what is saved and one layer gathered, at once, on a chip. */
 };
 
 enum status roofline_train_step(const struct workload_plan *plan, const struct machine *machine,

@@ -28,7 +28,7 @@ struct chip_work roofline_chip_work(const struct workload_plan *plan, const stru
 void roofline_traffics(const struct workload_counts *counts,
                        const struct workload_traffic *ret_traffic[ROOFLINE_GROUPS_MAX]);
 
-/* How a group's gathers are played: by an algorithm of its own, or the plan's. */
+/* How a group's gathers go: by an algorithm of its own, or the plan's. */
 struct gather_form roofline_gather_form(const struct workload_plan *plan,
                                         const struct machine *machine,
                                         const struct roofline_group *group);

@@ -19,7 +19,7 @@ enum { PRESET_KEYS_MAX = 32, PRESET_WORDS_MAX = 8, PRESET_AXES_MAX = 4 };
 /* One key that is set where the scenario leaves it out. */
 struct preset_key {
     const char *pointer; /* "/workload/zero" */
-    const char *value;   /* As JSON. */
+    const char *value;   /* The value as JSON. */
     const char *source;  /* What of the framework says so. */
     const char
         *with[PRESET_AXES_MAX + 1]; /* Only on meshes with one of these axes; none: always. */

@@ -21,7 +21,7 @@ struct run_plan {
     uint64_t seed;
     const char *engine; /* "fast" or "reference" */
     enum arbitration arbitration;
-    uint32_t steps; /* Steps that are played at most to find the period; 1: the step by itself. */
+    uint32_t steps; /* The most steps that are simulated to find the period; 1: the step alone. */
 };
 
 struct scenario {

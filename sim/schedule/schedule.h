@@ -4,7 +4,7 @@
  * A model is cut into stages, stage 0 the first. A rank holds one stage or several (chunks); with
  * two copies of the model, each copy takes half of the microbatches. A schedule is an order of
  * passes for each rank and nothing more: when a pass begins follows from the order and from what it
- * needs (schedule_play.h), so the same schedule can be played with other times.
+ * needs (schedule_play.h), so the same schedule can be run with other times.
  *
  * A pass needs, of its own microbatch: a forward pass that of the stage before; a backward pass, or
  * its first half (the input gradient), the forward pass of its stage and the backward pass or input
@@ -28,7 +28,7 @@ enum {
     SCHEDULE_RANKS_MAX = 4096,
     SCHEDULE_STAGES_MAX = 32768,
     SCHEDULE_MICROBATCHES_MAX = 1 << 20,
-    SCHEDULE_PASSES_MAX = 1 << 26, /* Of all ranks together. */
+    SCHEDULE_PASSES_MAX = 1 << 26, /* The most passes of all ranks together. */
     SCHEDULE_CHUNKS_MAX = 64,
 };
 
@@ -196,10 +196,11 @@ enum schedule_measure {
 
 struct schedule_formula {
     enum schedule_measure measure;
-    int64_t bubble_ticks; /* As published; may be negative where it does not hold. */
-    bool exact;           /* With these times the schedule is known to meet it, without hops. */
-    const char *text;     /* "(p-1)(F+B)/v" */
-    const char *holds;    /* When it is exact, without hops: "W <= F"; NULL: always. */
+    int64_t
+        bubble_ticks;  /* The published bubble; may be negative where the formula does not hold. */
+    bool exact;        /* With these times the schedule is known to meet it, without hops. */
+    const char *text;  /* "(p-1)(F+B)/v" */
+    const char *holds; /* When it is exact, without hops: "W <= F"; NULL: always. */
 };
 
 /* Activations that a rank holds at most, in passes of a chunk: `whole` passes keep everything,
@@ -210,12 +211,12 @@ struct schedule_peak {
 
 /* A way to schedule. */
 struct schedule_form {
-    const char *name;    /* As on the command line: "zb-h1". */
-    const char *pytorch; /* As torch.distributed.pipelining names it, if otherwise; or NULL. */
+    const char *name;    /* The name on the command line: "zb-h1". */
+    const char *pytorch; /* The name in torch.distributed.pipelining, if another; or NULL. */
     const char *help;
     const char *source;
-    uint32_t chunks;  /* Of a rank; 0: as asked, at least 2. */
-    uint32_t copies;  /* Of the model; 1 or 2. */
+    uint32_t chunks;  /* Chunks of a rank; 0: as many as are asked for, at least 2. */
+    uint32_t copies;  /* Copies of the model; 1 or 2. */
     bool heeds_times; /* The order of passes depends on the times of passes: a search found it. */
     bool is_baseline; /* No schedule that anybody would use; "all" leaves it out. */
     bool from_both_ends; /* Rank r holds stage r and, from the other end, stage 2p-1-r. */

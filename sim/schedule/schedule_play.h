@@ -1,5 +1,5 @@
 /*
- * schedule_play.h: a schedule played with given times and nothing but dependencies: no chip, no
+ * schedule_play.h: a schedule run with given times and nothing but dependencies: no chip, no
  * link, no contention. A hop is pure latency.
  */
 #ifndef SIM_SCHEDULE_SCHEDULE_PLAY_H

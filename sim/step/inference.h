@@ -76,7 +76,7 @@ struct inference_generation {
     uint64_t output; /* Steps; 0: it is no generation. */
     uint64_t page;   /* Steps that take as long as the last of them. */
     enum inference_played played;
-    uint64_t step; /* The step that is played, counted from 1. */
+    uint64_t step; /* The step that is simulated, counted from 1. */
 };
 
 struct inference_plan {
@@ -153,7 +153,7 @@ struct inference_ranks {
     uint64_t kept[INFERENCE_PARTS];      /* Sequences whose rows a rank keeps, by kind. */
     uint64_t kept_sequences; /* Sequences whose rows a rank keeps, of all batches and both kinds. A
                                 generation's decodes are its prompts and count once. */
-    uint32_t batch_ways, sequence_ways; /* As struct graph_cache has them. */
+    uint32_t batch_ways, sequence_ways; /* Fields of struct graph_cache. */
     /* As struct graph_cache has them. */
     bool begins, own_rows, prompts_stay, kinds_apart, makes_heads;
     bool prompts_in_parts;  /* Each rank of cp has a part of each prompt. */

@@ -10,9 +10,9 @@
 
 /* Bytes of a stage and one microbatch. */
 struct kept {
-    uint64_t forward; /* What its forward pass saves, */
-    uint64_t between; /* what is there when only the weight gradient is to do, */
-    uint64_t rise;    /* and the most that the input gradient has beyond the former on its way. */
+    uint64_t forward; /* Bytes that the forward pass saves. */
+    uint64_t between; /* Bytes that are there when only the weight gradient is to do. */
+    uint64_t rise;    /* The most bytes that the input gradient adds to `forward` on its way. */
 };
 
 /* What the ops of a pass have taken, less what they have given back. */

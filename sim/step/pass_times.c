@@ -1,9 +1,9 @@
 /*
  * What passes of a pipeline take, and messages between its ranks: for schedules that fill bubbles
- * by themselves, and so have to know before anything is played. Sums over the steps of the parts
+ * by themselves, and so have to know before anything is simulated. Sums over the steps of the parts
  * that a stage has: the FLOP of their matmuls at the chip's rate for each format, and what they
  * gather and reduce over tp. What all else costs, memory, launches, other collectives and messages
- * that meet, comes out when the schedule is played.
+ * that meet, comes out when the schedule is run.
  */
 #include "sim/step/pass_times.h"
 

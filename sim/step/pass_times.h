@@ -1,5 +1,5 @@
 /*
- * pass_times.h: what a schedule is told of a step before it is played. Internal to
+ * pass_times.h: what a schedule is told of a step before it is simulated. Internal to
  * sim/step.
  */
 #ifndef SIM_STEP_PASS_TIMES_H

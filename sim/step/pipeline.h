@@ -115,7 +115,7 @@ struct pipeline_messages pipeline_messages_of(const struct pipeline *pipeline, u
 int32_t *pipeline_distance(struct plan_request *request);
 /* The message of one rank: `arrays` arrays of its tokens, sharded as between blocks; without arrays
  * the tokens that it has sampled. */
-static const enum format PIPELINE_TOKEN_FORMAT = FORMAT_FP32; /* As wide as a whole number. */
+static const enum format PIPELINE_TOKEN_FORMAT = FORMAT_FP32; /* The width of a token's number. */
 uint32_t pipeline_send_plan(struct pipeline *pipeline, enum pipeline_way way, bool around,
                             uint32_t arrays);
 
@@ -145,7 +145,7 @@ uint32_t pipeline_tied_rank(const struct schedule *schedule, const struct stages
 void lower_copy_send(struct lower *lower, enum lower_module module);
 void lower_copies_sum(struct lower *lower, enum lower_module module);
 /* A tied matrix on both ends of a pipeline: an end's gradient goes to the `other` rank, that one's
- * comes, and they are added up. This is played before all updates, which is when the other end
+ * comes, and they are added up. This happens before all updates, which is when the other end
  * waits for it. */
 void lower_tie(struct lower *lower, uint32_t other, bool head);
 

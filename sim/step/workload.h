@@ -43,7 +43,7 @@ enum workload_context_order { WORKLOAD_CONTEXT_ZIGZAG, WORKLOAD_CONTEXT_CONTIGUO
 enum workload_regather {
     WORKLOAD_REGATHER_MICROBATCH, /* For one pass. */
     WORKLOAD_REGATHER_STEP,       /* From the start to the last pass of their stage. */
-    WORKLOAD_REGATHER_STAGE,      /* As PyTorch: while their stage is among the next few. */
+    WORKLOAD_REGATHER_STAGE,      /* While their stage is among the next few, after PyTorch. */
 };
 /* When ZeRO-1 and 2 gather the weights of which each rank has updated its part: at the end of the
  * step, or as Megatron's overlap_param_gather before their first use in the next one. */

@@ -126,7 +126,7 @@ struct trace_curve {
 struct trace_memory {
     uint64_t peak_bytes;
     int64_t peak_at_ps;
-    uint32_t peak_chip; /* Of the machine. */
+    uint32_t peak_chip; /* The chip's number in the machine. */
     uint32_t peak_slot; /* What the compute stream was at. */
     uint16_t peak_op;
     uint64_t at_peak_bytes[TRACE_MEMORY_MAX]; /* By enum program_memory. */
@@ -136,7 +136,7 @@ struct trace_memory {
 /* A rank of a pipeline: of its replayed chips the one that ends last; lowest number among equals.
  * Compute, exposed and idle add up to step_ps, also where the chip ends before others. */
 struct trace_role {
-    uint32_t chip;          /* Of the machine. */
+    uint32_t chip;          /* The chip's number in the machine. */
     int64_t first_begin_ps; /* Begin of the first compute before the update; 0: there is none. */
     int64_t last_end_ps;    /* End of the last compute before the update; 0: there is none. */
     int64_t compute_ps;
@@ -152,12 +152,12 @@ struct trace_role {
     int64_t *pass_begin_ps; /* [pass]: when its first compute begins. */
     int64_t *pass_end_ps;   /* [pass]: when its last compute ends. */
     uint32_t pass_count;
-    struct trace_curve curve; /* Of that chip too. */
+    struct trace_curve curve; /* Memory of the rank's first chip over time. */
     int64_t idle_ps;          /* waiting_ps + bubble_ps. */
     int64_t waiting_ps;       /* Idle while a message comes to the rank or leaves it. */
     int64_t bubble_ps;        /* Idle otherwise. */
     uint64_t sent_bytes;
-    struct trace_memory memory; /* Of the role's chips. */
+    struct trace_memory memory; /* Memory of the role's chip that holds most. */
 };
 
 /* What the simulator did. */

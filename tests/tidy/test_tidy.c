@@ -129,7 +129,7 @@ static void comments_of_headers_stand_alone(void **state)
 {
     static const char said[] =
         ": a comment of a header begins or ends in the middle of a sentence\n";
-    static const char *const torn[] = {"/* Of it, */", "/* Of it; */", "/* Of it and */",
+    static const char *const torn[] = {"/* Sum of it, */", "/* Sum of it; */", "/* Sum and */",
                                        "/* and it. */", "/* Or\n * it. */"};
     (void)state;
     for (size_t i = 0; i < sizeof torn / sizeof *torn; i++) {
@@ -140,7 +140,29 @@ static void comments_of_headers_stand_alone(void **state)
         accepts("sim/a.c", text);
         accepts("tests/unit/a.h", text);
     }
-    accepts("sim/a.h", "int a; /* Its order, and a brand. */\nint b; /* oral */\n/* */\n");
+    accepts("sim/a.h", "int a; /* The order, and a brand. */\nint b; /* oral */\n/* */\n");
+}
+
+static void comments_of_fields_have_a_subject(void **state)
+{
+    (void)state;
+    static const char *const leaning[] = {
+        "struct a {\n    int b; /* As asked. */\n};\n",
+        "enum {\n    A, /* It was looked for. */\n};\n",
+        "struct a {\n    int b; /* Its line. */\n};\n",
+        "struct a {\n    int b; /* The same, once more. */\n};\n",
+        "struct a {\n    int b; /* Of a matmul. */\n};\n",
+        "struct a {\n    int b; /* Of the whole chip;\n              GPU: SMs. */\n};\n",
+    };
+    for (size_t i = 0; i < sizeof leaning / sizeof *leaning; i++)
+        refuses("sim/engine/engine.h", leaning[i],
+                "sim/engine/engine.h:2: the comment of a field or enumerator has no subject of its "
+                "own\n");
+    accepts("sim/engine/engine.h", "int a; /* Of a choice: what it means. */\n");
+    accepts("sim/engine/engine.h", "int a; /* Assets, Items and Sameness. */\n");
+    accepts("sim/engine/engine.h", "int a; /* Of two chips of one node the nearer. */\n");
+    accepts("sim/engine/engine.h", "int f(int a); /* As g(). */\n/* As f(). */\nint g(int);\n");
+    accepts("sim/engine/engine.c", "int a; /* As asked. */\n");
 }
 
 static void draws_have_an_order(void **state)
@@ -323,6 +345,7 @@ int main(void)
         cmocka_unit_test(pictures_are_drawn_in_one_place),
         cmocka_unit_test(calls_that_lose_a_size_or_an_order_are_refused),
         cmocka_unit_test(comments_of_headers_stand_alone),
+        cmocka_unit_test(comments_of_fields_have_a_subject),
         cmocka_unit_test(draws_have_an_order),
         cmocka_unit_test(inexact_numbers_need_an_excuse),
         cmocka_unit_test(wide_structs_are_not_for_many_files),

@@ -82,7 +82,7 @@ void tidy_check_figures(struct tidy *tidy, const struct tidy_file *file);
  * parameters, and the book's formulas. */
 void tidy_check_products(struct tidy *tidy, const struct tidy_file *file);
 
-/* Of headers: comments that run on from one field into the next. */
+/* Of headers: comments that run on from one field into the next, or lean on another. */
 void tidy_check_comments(struct tidy *tidy, const struct tidy_file *file);
 
 /* Of tests: two draws in the arguments of one call, or in one initializer. */

@@ -34,6 +34,56 @@ static bool is_torn(const char *begin, const char *end)
            is_joint(last, (size_t)(end - last));
 }
 
+/* Words with which a comment leans on the one above, or on a name that stands elsewhere. */
+static const char *const leans[] = {"As", "It", "Its", "Same", "The same"};
+/* "Of a matmul." and "Of the whole chip." have no subject. */
+enum { OF_WORDS_MAX = 4 };
+
+/* Folders whose comments begin so in places. */
+static const char *const leaning[] = {"sim/graph/", "sim/model/", "workloads/blocks/"};
+
+/* Whether the comment stands behind a field or an enumerator on its line. */
+static bool is_of_member(const char *text, const char *comment)
+{
+    const char *end = comment;
+    while (end > text && end[-1] == ' ') end--;
+    if (end == text || (end[-1] != ';' && end[-1] != ',')) return false;
+    for (const char *at = end; at > text && at[-1] != '\n'; at--)
+        if (at[-1] == '(') return false;
+    return true;
+}
+
+/* Words of the first sentence, or of what a ";" ends; many where a ":" says more. */
+static unsigned words_of(const char *begin, const char *end)
+{
+    unsigned count = 0;
+    for (const char *at = begin; at < end; at++) {
+        bool const stops = at[1] == ' ' || at[1] == '\n';
+        if (*at == ':' && stops) return OF_WORDS_MAX + 1;
+        if ((*at == '.' || *at == ';') && stops) break;
+        count += !is_blank(*at) && (at == begin || is_blank(at[-1]));
+    }
+    return count;
+}
+
+/* Whether a comment has no subject of its own. */
+static bool is_leaning(const char *begin, const char *end)
+{
+    while (begin < end && is_blank(*begin)) begin++;
+    for (size_t i = 0; i < sizeof leans / sizeof *leans; i++) {
+        size_t const length = strlen(leans[i]);
+        if (strncmp(begin, leans[i], length) == 0 && !tidy_is_word(begin[length])) return true;
+    }
+    return strncmp(begin, "Of ", 3) == 0 && words_of(begin, end) <= OF_WORDS_MAX;
+}
+
+static bool may_lean(const char *path)
+{
+    for (size_t i = 0; i < sizeof leaning / sizeof *leaning; i++)
+        if (strncmp(path, leaning[i], strlen(leaning[i])) == 0) return true;
+    return false;
+}
+
 void tidy_check_comments(struct tidy *tidy, const struct tidy_file *file)
 {
     if (!tidy_ends_with(file->path, ".h") || strncmp(file->path, "tests/", 6) == 0) return;
@@ -43,6 +93,9 @@ void tidy_check_comments(struct tidy *tidy, const struct tidy_file *file)
         if (is_torn(at + 2, end))
             tidy_complain(tidy, file->path, tidy_line_of(file->text, at),
                           "a comment of a header begins or ends in the middle of a sentence");
+        if (!may_lean(file->path) && is_of_member(file->text, at) && is_leaning(at + 2, end))
+            tidy_complain(tidy, file->path, tidy_line_of(file->text, at),
+                          "the comment of a field or enumerator has no subject of its own");
         at = end + 2;
     }
 }

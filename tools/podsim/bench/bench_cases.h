@@ -23,7 +23,7 @@ struct bench_case {
     bool full;                                    /* Every chip and hop. */
     bool every_layer;                             /* Also of layers that recur. */
     bool quick;                                   /* Takes well under a second. */
-    const char *settings[BENCH_SETTINGS_MAX + 1]; /* As of --set; ended by NULL. */
+    const char *settings[BENCH_SETTINGS_MAX + 1]; /* Settings of --set; ended by NULL. */
 };
 
 extern const struct bench_case bench_cases[];

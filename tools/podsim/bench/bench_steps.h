@@ -1,5 +1,5 @@
 /*
- * bench_steps.h: how fast whole steps are simulated, and in how much memory. Each is played in a
+ * bench_steps.h: how fast whole steps are simulated, and in how much memory. Each is simulated in a
  * process of its own, so that its peak memory is its own.
  */
 #ifndef TOOLS_PODSIM_BENCH_BENCH_STEPS_H

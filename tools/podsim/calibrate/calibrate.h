@@ -21,9 +21,9 @@ struct strbuf;
 /* How far apart repeated measurements of one kernel are: from a tenth of them to nine tenths, as a
  * share of the median. */
 struct calibrate_spread {
-    uint32_t median_ppm; /* Of all rows. */
-    uint32_t most_ppm;   /* Of the row that is furthest apart. */
-    uint32_t most_line;  /* Its line. */
+    uint32_t median_ppm; /* The median spread of all rows. */
+    uint32_t most_ppm;   /* The spread of the row that is furthest apart. */
+    uint32_t most_line;  /* The line of the row that is furthest apart. */
 };
 
 /* The rows of one kind of kernel, and the table that they make. */
@@ -56,7 +56,7 @@ struct calibration {
     const struct chip *chip;         /* In the profile "ideal". */
     const struct kernel_stack *base; /* Has what was not measured; NULL: nobody has. */
     const char *base_name;           /* "h100-sxm.te" */
-    const char *source;              /* Of the tables, in words. */
+    const char *source;              /* The source of the tables, in words. */
     struct calibrate_table table[KERNEL_TABLES_MAX];
     uint32_t table_count;
     struct calibrate_function function[WORK_FUNCTION_COUNT];

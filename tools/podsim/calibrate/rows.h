@@ -30,11 +30,11 @@ enum row_what {
 struct row {
     uint32_t line;
     enum row_what what;
-    enum kernel_family family; /* Of a point of a table. */
-    enum format format;        /* Of what a point's kernel multiplies. */
-    enum kernel_layout layout; /* Of a matmul. */
-    enum format result;        /* Of a matmul. */
-    enum work_cast cast;       /* Of a matmul: which scales its operands have, if cast before. */
+    enum kernel_family family; /* The family of a table's point. */
+    enum format format;        /* The format that a point's kernel multiplies. */
+    enum kernel_layout layout; /* The layout of a matmul. */
+    enum format result;        /* The result's format, for a matmul. */
+    enum work_cast cast;       /* A matmul's cast before it: which scales the operands have. */
     uint32_t side[KERNEL_SIDES_MAX]; /* Of a point: its place in the grid. */
     enum work_function function;     /* Of a kernel between matmuls: what it computes. */
     uint64_t moved_bytes;            /* Bytes that a kernel between matmuls reads and writes. */

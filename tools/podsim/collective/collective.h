@@ -34,11 +34,11 @@ struct collective_study {
     struct collective_member member[MEASURE_REQUESTS_MAX]; /* The first is what is swept. */
     uint32_t member_count;
     struct sizes sizes;
-    bool plays_runners;    /* What "auto" did not take is played too. */
+    bool plays_runners;    /* What "auto" did not take is simulated too. */
     bool checks;           /* Each plan is proved on sets, where it has few enough ranks. */
     uint32_t thread_count; /* -j */
-    struct worker *worker; /* While it is played. */
-    struct pool pool;      /* While it is played. */
+    struct worker *worker; /* While it is simulated. */
+    struct pool pool;      /* While it is simulated. */
 
     struct measure_row *rows; /* For each size, each algorithm, one of each member. */
     uint32_t row_count;

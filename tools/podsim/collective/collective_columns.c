@@ -190,7 +190,7 @@ void collective_write_csv(const struct collective_study *study, struct strbuf *t
     }
 }
 
-/* What was chosen, and what "auto" did not take: estimated, and the time if it was played. */
+/* What was chosen, and what "auto" did not take: estimated, and the time if it was simulated. */
 #define RUNNERS(X)                                                                                 \
     X(RUNNER, "algorithm", WORDS(runner->algorithm), IN_WORDS(column_words))                       \
     X(RUNNER_PROTOCOL, "protocol", WORDS(protocol_name(runner->protocol)), IN_WORDS(column_words)) \

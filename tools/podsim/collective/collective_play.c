@@ -61,7 +61,7 @@ static enum status one_play(const struct sweep *sweep, const struct measure_row_
     return status;
 }
 
-/* How long each takes by itself; copies are played once. */
+/* How long each takes by itself; copies are simulated once. */
 static enum status alone_play(const struct sweep *sweep, struct party *party, struct error *reterr)
 {
     const struct collective_study *study = sweep->study;
@@ -182,14 +182,14 @@ static enum status run_play(struct sweep *sweep, uint64_t size_bytes,
     return status;
 }
 
-/* The plans of one size that have been played by name. */
+/* The plans of one size that have been simulated by name. */
 struct namesakes {
     struct arena *arena;
     const struct plan *plan[COLLECTIVE_ALGORITHMS_MAX];
     uint32_t count;
 };
 
-/* Whether a name means a plan that another name was played for; "auto" is a question, no name.
+/* Whether a name means a plan that another name was simulated for; "auto" is a question, no name.
  * Tokens are not drawn once more for it. */
 static enum status name_is_repeated(const struct collective_study *study,
                                     struct namesakes *namesakes, uint64_t size_bytes,

@@ -63,7 +63,7 @@ static void write_left_out(const struct collective_study *study, struct strbuf *
         most);
 }
 
-/* Names that mean what another name was played for. */
+/* Names that mean what another name was simulated for. */
 static void write_merged(const struct collective_study *study, struct strbuf *text)
 {
     if (study->merged_count > 0)

@@ -1,6 +1,6 @@
 /*
  * collective_args.h: what `podsim collective` and `podsim regimes` have in common on the command
- * line: a machine, a collective, its ranks, its algorithms, and how it is played.
+ * line: a machine, a collective, its ranks, its algorithms, and how it is simulated.
  */
 #ifndef TOOLS_PODSIM_COMMON_COLLECTIVE_ARGS_H
 #define TOOLS_PODSIM_COMMON_COLLECTIVE_ARGS_H
@@ -14,7 +14,7 @@ enum { COLLECTIVE_ALGORITHMS_MAX = 16 };
 
 struct collective_args {
     struct arena *arena;
-    const char *machine_text; /* As the user wrote it. */
+    const char *machine_text; /* The machine, in the user's words. */
     struct machine machine;
     struct measure_row_question row;
     struct algorithm algorithm[COLLECTIVE_ALGORITHMS_MAX]; /* None: not asked for. */

@@ -11,7 +11,7 @@
 #include "sim/base/status.h"
 
 enum {
-    LARGEST_BATCH_MOST = 1 << 20, /* As a scenario has it. */
+    LARGEST_BATCH_MOST = 1 << 20, /* The largest batch of a scenario. */
     LARGEST_BATCH_KNOWN_MAX = 64,
 };
 

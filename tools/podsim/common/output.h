@@ -20,7 +20,7 @@ struct strbuf;
 enum { OUTPUT_PATH_BYTES = 4096 };
 
 struct output {
-    const char *path;                  /* As the user wrote it; NULL: not asked for. */
+    const char *path;                  /* The path, in the user's words; NULL: not asked for. */
     char target[OUTPUT_PATH_BYTES];    /* What takes the new text: `path`, links followed. */
     char temporary[OUTPUT_PATH_BYTES]; /* "" if it is written in place: a device or a pipe. */
     FILE *file;

@@ -17,9 +17,9 @@ struct room_search {
     struct arena *arena;    /* Of lengths. */
     struct lengths_drawn contexts, prompts;
     struct worker *worker;
-    uint64_t events_most; /* Of a step that is played. */
+    uint64_t events_most; /* Of a step that is simulated. */
     double hbm_bytes;     /* Of the search that goes on. */
-    double peak_bytes;    /* Of the step that is played, up to now. */
+    double peak_bytes;    /* Of the step that is simulated, up to now. */
     bool exceeds, is_long;
     bool is_estimate; /* Some step was too long, so that its peak is not known. */
     uint64_t apart;   /* Of as many successive batches some are not refused, if any batch is not. */
@@ -36,7 +36,7 @@ static bool watch(void *owner, const struct replay_progress *progress)
 
 /* A step ends as soon as it holds too much. One step is simulated: memory of further steps does not
  * count in a run either. Engines look at a step after different events, and what it held when it
- * was stopped depends on that, so all steps are played by one engine. For the same reason a step
+ * was stopped depends on that, so all steps are simulated by one engine. For the same reason a step
  * that ends between two looks counts by all its events. */
 static enum status peak_find(struct room_search *search, struct session *part,
                              struct batch_held *held, struct error *reterr)

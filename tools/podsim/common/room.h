@@ -14,7 +14,7 @@ struct worker;
 struct room_held {
     double bytes;     /* At least. */
     bool fits;        /* No more than the chip has, as far as is known. */
-    bool is_estimate; /* The step has more events than were played, and may hold more. */
+    bool is_estimate; /* The step has more events than were simulated, and may hold more. */
 };
 
 /* What a chip with `hbm_bytes` holds of a step that was built up to the program: known without
@@ -24,7 +24,7 @@ enum status room_holds(struct session *built, double hbm_bytes, uint64_t events_
 
 /* What is known before the largest batches are looked for. */
 struct room_known {
-    struct batch_held held[3]; /* Batches that were played or looked at. */
+    struct batch_held held[3]; /* Batches that were simulated or looked at. */
     uint32_t count;
     struct report_largest expected; /* By the memory of one step; 0: nothing is known of it. */
 };

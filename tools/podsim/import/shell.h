@@ -53,7 +53,7 @@ struct shell_undo {
 struct shell_tally {
     uint32_t lost;        /* Arguments and assignments that were skipped. */
     uint32_t assumed;     /* Variables in conditions that nothing assigns, taken as empty. */
-    uint32_t guessed;     /* The same, and those that have a value for that in the file. */
+    uint32_t guessed;     /* Assumed variables, and unassigned ones with a fallback. */
     uint32_t assigned;    /* Assignments. */
     uint32_t substituted; /* Commands within words. */
 };
@@ -105,7 +105,7 @@ struct shell_buffer {
     uint32_t *line;
     uint32_t length, capacity;
     bool is_word; /* The word has something, or quotes around nothing. */
-    bool is_open; /* As in a word. */
+    bool is_open; /* A part stands as it is written, as in a word. */
 };
 
 enum status shell_push(struct shell *shell, struct shell_buffer *buffer, char c, uint32_t line,

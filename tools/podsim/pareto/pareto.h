@@ -1,5 +1,6 @@
 /*
- * pareto.h: `podsim pareto`: which steps of inference are played, what came out, how it is shown.
+ * pareto.h: `podsim pareto`: which steps of inference are simulated, what came out, how it is
+ * shown.
  *
  * A point is a batch on a curve; a curve is one slice, mesh and length of sequences. Curves of
  * equal length answer the same question, so frontiers are of these.
@@ -19,7 +20,7 @@ struct worker;
 
 enum {
     PARETO_POINTS_MAX = 4096,
-    PARETO_BATCH_MOST = 1 << 20, /* As a scenario has it. */
+    PARETO_BATCH_MOST = 1 << 20, /* The largest batch of a scenario. */
     PARETO_COUNTS_MAX = 1024,    /* The most batches, and the most lengths. */
     PARETO_VALUES_MAX = 64,      /* The most shapes, and the most meshes. */
     PARETO_SETTINGS_MAX = 2,
@@ -35,7 +36,7 @@ struct pareto_value {
 
 /* The machine of one shape, and what `auto` has taken for collectives on it: points share both. */
 struct pareto_machine {
-    struct session session; /* As far as the machine. */
+    struct session session; /* A session up to the machine. */
     struct plan_chooser chooser;
     bool is; /* False: it cannot be built, and its points say why. */
 };
@@ -47,7 +48,7 @@ struct pareto_values {
 
 enum pareto_state {
     PARETO_PLAYED,
-    PARETO_UNFIT,   /* The machine's memory is too small: the point is not played. */
+    PARETO_UNFIT,   /* The machine's memory is too small: the point is not simulated. */
     PARETO_REFUSED, /* The scenario cannot be so. */
 };
 
@@ -72,21 +73,21 @@ struct pareto_point {
 
 struct pareto_curve {
     const struct pareto_value *shape, *mesh, *length;
-    struct session whole;        /* Up to the mesh: what its points share, while they are played. */
+    struct session whole; /* Up to the mesh: what its points share, while they are simulated. */
     struct inference_model book; /* What the formula takes of the model. */
     const char *shape_text;      /* "4x4"; NULL: no point could be built. */
-    const char *mesh_text;       /* "tp 16 over x y"; the same. */
-    uint64_t chip_count;         /* 0: the same. */
+    const char *mesh_text;       /* "tp 16 over x y"; NULL: no point could be built. */
+    uint64_t chip_count;         /* The chips; 0: no point could be built. */
     uint64_t hbm_bytes;          /* HBM of a chip. */
     double length_tokens; /* Mean tokens of a sequence; of drawn lengths the distribution's mean. */
     struct lengths_distribution drawn; /* The distribution of lengths; mean 0: lengths are given. */
     double critical_tokens;            /* B_crit of the formula (7.1.3), of a pass of each batch. */
     double critical_batch;             /* The batch of these tokens. */
     uint64_t wall;                     /* The largest batch that fits. */
-    bool wall_is_estimate;             /* As in struct report_largest. */
-    uint64_t book_wall;                /* By the formula (7.1.6): parameters and cache alone. */
-    uint32_t knee;                     /* A point's place, or frontier_none. */
-    struct pareto_point *point;        /* [batch_count] */
+    bool wall_is_estimate;      /* Steps may hold more than is known, and fewer sequences fit. */
+    uint64_t book_wall;         /* By the formula (7.1.6): parameters and cache alone. */
+    uint32_t knee;              /* A point's place, or frontier_none. */
+    struct pareto_point *point; /* [batch_count] */
 };
 
 struct pareto {
@@ -94,7 +95,7 @@ struct pareto {
     struct arena *arena;
     struct worker *worker;
     struct session_source source;
-    struct session base; /* As far as the scenario. */
+    struct session base; /* A session up to the scenario. */
     struct chip chip;
     struct routing_drawn drawn;
     struct cancel watch;
@@ -113,14 +114,14 @@ struct pareto {
 
 extern const struct option pareto_options[];
 
-/* The options, and the curves with their points, not yet played. */
+/* The options, and the curves with their points, not yet simulated. */
 enum status pareto_read(struct pareto *pareto, struct error *reterr);
 /* Behind everything else. */
 void pareto_close(struct pareto *pareto);
 /* Plays all points. */
 enum status pareto_play(void *pareto, struct worker *worker, struct error *reterr);
 
-/* Finds the wall of a curve, whose points were played. */
+/* Finds the wall of a curve, whose points were simulated. */
 enum status pareto_find_wall(struct pareto *pareto, struct pareto_curve *curve,
                              struct error *reterr);
 

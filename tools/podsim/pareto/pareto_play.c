@@ -16,7 +16,7 @@
 
 enum { SETTING_BYTES = 32 };
 
-/* A point while it is built and played. */
+/* A point while it is built and simulated. */
 struct playing {
     struct pareto *pareto;
     struct pareto_curve *curve;
@@ -253,8 +253,8 @@ static enum status point_play(struct playing *playing, struct pareto_point *poin
     return STATUS_OK;
 }
 
-/* It is built, and if it fits played. One that cannot be has its reason, and is not the end of the
- * others. */
+/* It is built, and if it fits simulated. One that cannot be has its reason, and is not the end of
+ * the others. */
 static enum status point_take(struct pareto *pareto, struct pareto_curve *curve,
                               struct pareto_point *point, struct error *reterr)
 {

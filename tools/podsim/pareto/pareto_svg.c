@@ -34,7 +34,7 @@ struct page {
     struct pareto_rows rows;
 };
 
-/* Whether only one mesh has points that were played, and needs no letter. */
+/* Whether only one mesh has points that were simulated, and needs no letter. */
 static bool one_mesh(const struct pareto *pareto)
 {
     const struct pareto_value *mesh = NULL;

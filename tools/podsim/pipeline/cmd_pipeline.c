@@ -75,7 +75,7 @@ static enum status write_results(const struct comparison *comparison, struct out
     return status;
 }
 
-/* What was played is shown, whatever kept the rest from it. */
+/* What was simulated is shown, whatever kept the rest from it. */
 static enum status comparison_run(struct comparison *comparison, struct outputs *outputs,
                                   struct error *reterr)
 {

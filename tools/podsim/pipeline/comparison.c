@@ -172,7 +172,7 @@ static const char *reason_of(const struct comparison_row *row)
 }
 
 /* What the first row that failed says; among several rows, which it is, and of several of which
- * none could be played that it is none. */
+ * none could be simulated that it is none. */
 static enum status failure(const struct comparison *comparison, const struct comparison_row *row,
                            struct error *reterr)
 {

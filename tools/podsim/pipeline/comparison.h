@@ -42,7 +42,7 @@ struct comparison_row {
     const struct schedule_form *form; /* NULL: from a file. */
     const struct schedule *given;     /* From a file. */
     uint32_t rank_count, chunk_count, microbatch_count;
-    struct error refused; /* STATUS_OK: it was played, and the fields below are filled. */
+    struct error refused; /* STATUS_OK: it was simulated, and the fields below are filled. */
     double figure[COMPARISON_KEY_COUNT]; /* In one unit for all rows. */
     bool fits;                           /* The memory of a chip, or none is known. */
     bool best;                           /* Best of the rows that it is compared with. */
@@ -79,8 +79,8 @@ struct comparison {
     void *owner; /* The way's own: struct schedules, struct pipeline_run. */
     const struct options *options;
     struct arena *arena;
-    struct worker *worker; /* While it is played. */
-    struct pool pool;      /* While it is played. */
+    struct worker *worker; /* While it is simulated. */
+    struct pool pool;      /* While it is simulated. */
     uint32_t thread_count; /* -j */
     uint32_t rank_count;   /* Ranks of schedules by name. */
     const char *own; /* The scenario's schedule, a row where none are named; NULL: given times.
@@ -91,7 +91,7 @@ struct comparison {
     uint32_t row_count;                  /* All that are asked for. */
     uint32_t order[COMPARISON_ROWS_MAX]; /* [place]: the row, behind comparison_rank(). */
     uint32_t done_count;                 /* Rows from the first on that are all done. */
-    uint32_t failed_count;  /* Rows that were asked for by name and cannot be played. */
+    uint32_t failed_count;  /* Rows that were asked for by name and cannot be simulated. */
     bool traces;            /* A comparison of one row writes a timeline. */
     struct strbuf timeline; /* The timeline. */
 };
@@ -106,8 +106,8 @@ enum status comparison_read_rows(struct comparison *comparison, uint32_t microba
 enum status comparison_read_memory(const struct comparison *comparison, uint32_t *ret_held_max,
                                    struct error *reterr);
 
-/* Behind the rows: whether a picture that is asked for can be drawn if all rows are played. Errors:
- * STATUS_LIMIT if rows have too many passes, STATUS_NO_MEMORY. */
+/* Behind the rows: whether a picture that is asked for can be drawn if all rows are simulated.
+ * Errors: STATUS_LIMIT if rows have too many passes, STATUS_NO_MEMORY. */
 enum status comparison_check_picture(const struct comparison *comparison, struct error *reterr);
 
 /* --trace, behind the rows: a timeline shows one. */
@@ -115,7 +115,7 @@ enum status comparison_read_trace(struct comparison *comparison, struct error *r
 
 /* Plays all rows, on as many threads as -j says. One that cannot be does not keep the others from
  * it; of "all" it is passed over, else its error is returned behind the last. Of several rows of
- * which none could be played, that is the error: each has its own reason. The work of a worker
+ * which none could be simulated, that is the error: each has its own reason. The work of a worker
  * (worker.h), whose owner is the comparison. */
 enum status comparison_play(void *owner, struct worker *worker, struct error *reterr);
 /* Behind the last use of the rows. */
@@ -139,12 +139,12 @@ const char *comparison_heading(struct arena *arena, const struct comparison_row 
 /* The line below a table that says what its signs mean. */
 void comparison_write_signs(const struct comparison *comparison, struct strbuf *text);
 
-/* Rows that were played. */
+/* Rows that were simulated. */
 uint32_t comparison_played(const struct comparison *comparison);
 
 /* "interrupted: 3 of 5 rows", if it was. */
 void comparison_write_interrupted(const struct comparison *comparison, struct strbuf *text);
-/* A line for each reason that rows were not played for, with all rows that it holds for. */
+/* A line for each reason that rows were not simulated for, with all rows that it holds for. */
 void comparison_write_refused(const struct comparison *comparison, struct strbuf *text);
 /* The names of rows that belong together, each once: "dualpipe, dualpipev, 4 microbatches". */
 void comparison_write_names(const struct comparison *comparison, const bool *belongs,

@@ -17,13 +17,14 @@ struct comparison_csv {
     enum schedule_dialect dialect;
 };
 
-/* Reads --csv-out and --dialect and makes the folder, before anything is played; so what cannot be
- * written is known by then: files that would have one name, or that of another output, or of what
- * the command line reads; schedules of which no file can say any. */
+/* Reads --csv-out and --dialect and makes the folder, before anything is simulated; so what cannot
+ * be written is known by then: files that would have one name, or that of another output, or of
+ * what the command line reads; schedules of which no file can say any. */
 enum status comparison_csv_open(const struct comparison *comparison, struct comparison_csv *ret_csv,
                                 struct error *reterr);
 
-/* Writes rows that were played. What a file cannot say is passed over with a sentence in `notes`.
+/* Writes rows that were simulated. What a file cannot say is passed over with a sentence in
+ * `notes`.
  */
 enum status comparison_csv_write(const struct comparison *comparison,
                                  const struct comparison_csv *csv, struct strbuf *notes,

@@ -1,4 +1,4 @@
-/* Whether the rows of `podsim pipeline` can be drawn: asked before they are played. */
+/* Whether the rows of `podsim pipeline` can be drawn: asked before they are simulated. */
 #include "sim/base/arena.h"
 #include "tools/podsim/pipeline/comparison.h"
 #include "tools/podsim/pipeline/lanes_svg.h"

@@ -88,7 +88,7 @@ static bool is_before(const struct comparison_row *row, const struct comparison_
 void comparison_rank(struct comparison *comparison)
 {
     uint32_t key = 0;
-    (void)sort_key(comparison, &key); /* A wrong one was refused before anything was played. */
+    (void)sort_key(comparison, &key); /* A wrong one was refused before anything was simulated. */
     for (uint32_t i = 0; i < comparison->done_count; i++) {
         if (comparison->row[i].refused.status == STATUS_OK) comparison->way->rank(comparison, i);
         uint32_t at = i;

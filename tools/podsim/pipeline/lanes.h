@@ -1,5 +1,5 @@
 /*
- * lanes.h: a played schedule as lanes of text, one a rank, as wide as the terminal.
+ * lanes.h: a schedule that was run, as lanes of text, one a rank, as wide as the terminal.
  */
 #ifndef TOOLS_PODSIM_PIPELINE_LANES_H
 #define TOOLS_PODSIM_PIPELINE_LANES_H

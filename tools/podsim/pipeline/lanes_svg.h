@@ -1,7 +1,7 @@
 /*
- * lanes_svg.h: played schedules as a picture: a lane a rank, passes in the papers' colours, a time
- * axis, and below it what the fullest rank holds. All pictures of a page have one scale of time
- * and one scale of memory.
+ * lanes_svg.h: schedules that were run, as a picture: a lane a rank, passes in the papers' colours,
+ * a time axis, and below it what the fullest rank holds. All pictures of a page have one scale of
+ * time and one scale of memory.
  */
 #ifndef TOOLS_PODSIM_PIPELINE_LANES_SVG_H
 #define TOOLS_PODSIM_PIPELINE_LANES_SVG_H

@@ -15,7 +15,7 @@
 
 enum { SETTING_BYTES = 96 };
 
-/* One row while it is played. */
+/* One row while it is simulated. */
 struct playing {
     struct pipeline_run *staged;
     struct pipeline_run_row *row;

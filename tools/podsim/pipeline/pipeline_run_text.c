@@ -13,7 +13,7 @@
 #include "tools/podsim/pipeline/lanes.h"
 #include "tools/podsim/pipeline/pipeline_run.h"
 
-/* What the formula of a row that was played is published for, where its passes do not meet that;
+/* What the formula of a row that was simulated is published for, where its passes do not meet that;
  * NULL: it holds. */
 static const char *unmet_condition(const struct comparison_row *row)
 {
@@ -81,7 +81,7 @@ static void write_rows(const struct comparison_table *table, bool colour, struct
     table_close(text, begin, table->columns);
 }
 
-/* Whether a row that was played belongs in a table behind that of all rows. */
+/* Whether a row that was simulated belongs in a table behind that of all rows. */
 typedef bool belongs_fn(const struct pipeline_run_row *row);
 
 static bool has_formula(const struct pipeline_run_row *row)
@@ -135,7 +135,7 @@ static void write_further(const struct comparison_table *main, const struct colu
     table_wrap(text, 2, legend);
 }
 
-/* From the formula by way of the order played with equal times to what came out. */
+/* From the formula by way of the order run with equal times to what came out. */
 static void write_formulas(const struct comparison_table *table, struct strbuf *text)
 {
     write_further(

@@ -1,5 +1,6 @@
 /*
- * pipeline_run_times.h: what passes of a played schedule took: the F, I, W and O of its formula.
+ * pipeline_run_times.h: what passes of a schedule took when it was run: the F, I, W and O of its
+ * formula.
  */
 #ifndef TOOLS_PODSIM_PIPELINE_PIPELINE_RUN_TIMES_H
 #define TOOLS_PODSIM_PIPELINE_PIPELINE_RUN_TIMES_H

@@ -85,7 +85,7 @@ static void write_rank(struct picture *picture, uint32_t rank)
     }
 }
 
-/* A slice as long as the step that says what was played. */
+/* A slice as long as the step that says what was run. */
 static void write_schedule(struct picture *picture, const struct options *options)
 {
     const char *const times = options_value(options, "--times");

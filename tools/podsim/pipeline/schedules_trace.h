@@ -1,5 +1,5 @@
 /*
- * schedules_trace.h: a schedule that was played with given times, as a timeline: a track a rank.
+ * schedules_trace.h: a schedule that was run with given times, as a timeline: a track a rank.
  */
 #ifndef TOOLS_PODSIM_PIPELINE_SCHEDULES_TRACE_H
 #define TOOLS_PODSIM_PIPELINE_SCHEDULES_TRACE_H

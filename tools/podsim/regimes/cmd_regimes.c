@@ -50,7 +50,7 @@ static enum status work(void *owner, struct worker *worker, struct error *reterr
     return regimes_run(map->arena, &map->plan, &map->regimes, reterr);
 }
 
-/* The greatest size, and that of the peak, are those of arrays that can be played. */
+/* The greatest size, and that of the peak, are those of arrays that can be simulated. */
 static enum status end_check(const struct collective_args *question, const struct sizes *sizes,
                              struct error *reterr)
 {

@@ -41,17 +41,17 @@ enum advise_state {
 };
 
 struct advise_row {
-    const char *setting[ADVISE_SETTINGS_MAX]; /* As --set has them: "/workload/remat=none". */
+    const char *setting[ADVISE_SETTINGS_MAX]; /* Settings of --set: "/workload/remat=none". */
     uint32_t setting_count;
     enum advise_state state;
     uint32_t tp_ranks, tp_d_ranks, dp_ranks; /* Ranks of the mesh that was built. */
-    bool fits;                               /* Where played. */
-    bool has_period;       /* Where played: steps follow one another, as with pp. */
-    uint64_t digest;       /* Where played: of all instants. */
-    int64_t step_ps;       /* Where played. */
+    bool fits;                               /* Where simulated. */
+    bool has_period;       /* Where simulated: steps follow one another, as with pp. */
+    uint64_t digest;       /* Where simulated: of all instants. */
+    int64_t step_ps;       /* Where simulated. */
     int64_t time_ps;       /* What rows are compared by: the period, or else the step. */
-    double mfu;            /* MFU of the step, if played; 0: not known, as of a whole answer. */
-    uint64_t memory_bytes; /* Where played, the peak; else what it holds at least. */
+    double mfu;            /* MFU of the step, if simulated; 0: not known, as of a whole answer. */
+    uint64_t memory_bytes; /* Where simulated, the peak; else what it holds at least. */
     const char *why;       /* The sentence of ADVISE_REFUSED. */
 };
 

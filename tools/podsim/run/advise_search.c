@@ -91,7 +91,7 @@ static bool settings_equal(const struct advise_row *one, const struct advise_row
     return true;
 }
 
-/* Neighbours that are played together. */
+/* Neighbours that are simulated together. */
 struct batch {
     struct advise_search *search;
     struct advise_row row[ADVISE_ROWS_MAX];

@@ -56,7 +56,7 @@ static void find(const struct advise *advise, uint32_t row, struct column_value 
     TABLE(COLUMN_FIND)
 }
 
-/* Whether a row stands before another: played ones first, the faster before the slower; else as
+/* Whether a row stands before another: simulated ones first, the faster before the slower; else as
  * they were tried. */
 static bool is_before(const struct advise *advise, uint32_t one, uint32_t other)
 {
@@ -284,7 +284,7 @@ static void add_turns(const struct advise *advise, struct strbuf *text)
     }
 }
 
-/* As the scenario's own screen has it; where it was not played, as some neighbour has. */
+/* As the scenario's own screen has it; where it was not simulated, as some neighbour has. */
 static bool have_periods(const struct advise *advise)
 {
     bool have = false;

@@ -63,7 +63,8 @@ struct run {
     bool is_advised;
     struct op_rows ops; /* With measured kernels. */
     bool unfit; /* Refused because of its memory: result and reason say how much, and what fits. */
-    bool known_unfit; /* Before it is played: its peak is looked for, in a bounded number of events.
+    bool known_unfit; /* Before it is simulated: its peak is looked for, in a bounded number of
+                       * events.
                        */
     bool too_long;    /* More events than that. */
     struct trace_chips shown;
@@ -200,8 +201,8 @@ static enum status advise_unfit(struct run *run, double peak_bytes, const char *
     return STATUS_OK;
 }
 
-/* Whether a step is known not to fit before it is played. It is played all the same, so that what
- * it holds is counted as that of any other. */
+/* Whether a step is known not to fit before it is simulated. It is simulated all the same, so that
+ * what it holds is counted as that of any other. */
 static enum status foresee(struct run *run, struct error *reterr)
 {
     struct session *session = &run->session;

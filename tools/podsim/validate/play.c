@@ -13,7 +13,7 @@
 #include "tools/podsim/common/worker.h"
 #include "tools/podsim/validate/validate.h"
 
-/* Rows that are played, each a part of the pool's work. */
+/* Rows that are simulated, each a part of the pool's work. */
 struct playing {
     struct validate *validate;
     uint32_t *row; /* [part] */
@@ -135,7 +135,7 @@ static enum status row_play(struct playing *playing, uint32_t thread,
     return status;
 }
 
-/* A row that cannot be played is a result, too. */
+/* A row that cannot be simulated is a result, too. */
 static enum status play_one(void *owner, uint32_t part, uint32_t thread, struct error *reterr)
 {
     struct playing *playing = owner;
@@ -151,7 +151,7 @@ static enum status play_one(void *owner, uint32_t part, uint32_t thread, struct 
     return status == STATUS_NO_MEMORY || status == STATUS_INTERRUPTED ? status : STATUS_OK;
 }
 
-/* --- Before they are played --- */
+/* --- Before they are simulated --- */
 
 /* Of inference what bounds each step at the chip's peaks: reading the weights that its tokens need,
  * or their products. */

@@ -33,7 +33,7 @@ struct published_machine {
     uint32_t gpus, nodes; /* GPUs, and their nodes. */
     const char *shape;    /* The shape of TPUs; NULL: the chips are GPUs. */
     uint32_t slices;      /* Slices of TPUs. */
-    struct json *network; /* As a scenario has it; NULL: the chip's own. */
+    struct json *network; /* The network of a scenario's machine; NULL: the chip's own. */
     double hbm_share;     /* The share of the chip's HBM rate; 0: all. */
     uint32_t power_w;     /* Power that the chip was allowed; 0: the chip's own. */
     bool capped;          /* `power_w` is less than the chip's own. */

@@ -7,7 +7,7 @@
 
 enum { LAYOUTS_MAX = 64, LAYOUTS_LEAST = 3 };
 
-/* A set's rows that were played, and room to sort them. */
+/* A set's rows that were simulated, and room to sort them. */
 struct scoring {
     const struct validate *validate;
     const struct published_set *set;

@@ -20,7 +20,7 @@ enum { VALIDATE_WHY_BYTES = 384, VALIDATE_STACK_BYTES = 32 };
 enum validate_state {
     VALIDATE_LEFT, /* Not asked for. */
     VALIDATE_PLAYED,
-    VALIDATE_REFUSED, /* The row cannot be played; `why` gives the reason. */
+    VALIDATE_REFUSED, /* The row cannot be simulated; `why` gives the reason. */
 };
 
 /* Between which times a row would lie by the residuals of others, as ratios to its prediction. */
@@ -81,7 +81,7 @@ struct validate_score {
 enum validate_subject {
     VALIDATE_OF_CHIP,   /* Rows that podsim may learn from. */
     VALIDATE_OF_TEST,   /* Nothing of its rows is in the residuals. */
-    VALIDATE_OF_WEIGHT, /* As of chips, with intervals of another share of the weight. */
+    VALIDATE_OF_WEIGHT, /* Rows of chips, with intervals of another share of the weight. */
 };
 
 /* How well intervals hold. The last of chips and of tests is all. */
@@ -100,9 +100,9 @@ struct validate {
     uint32_t thread_count; /* -j */
     uint64_t events_max;   /* A row that needs more is refused, on every machine alike. */
     struct published published;
-    struct validate_result *result; /* As the rows. */
-    bool *wanted;                   /* As the sets. */
-    struct validate_score *score;   /* As the sets. */
+    struct validate_result *result; /* [row] */
+    bool *wanted;                   /* [set] */
+    struct validate_score *score;   /* [set] */
     /* Residuals of the rows that were simulated and may be learned from. */
     struct residuals residuals;
     struct validate_coverage *coverage; /* Chips, tests, weights. */

@@ -98,6 +98,10 @@ static void private_words_stay_out_of_what_users_read(void **state)
     accepts("sim/base/a.c",
             "#include \"sim/base/beside.h\"\n/* \"played\" */ int beside; // \"plays\"\n");
     accepts("sim/base/a.c", "char *a = \"chips_replayed, displays \\\"\"; int played;\n");
+    refuses("sim/base/a.c", "int a;\n/* Steps that\n * are played. */\n",
+            "sim/base/a.c:3: what is \"played\" is simulated, or run\n");
+    accepts("sim/base/a.c", "/* Ticks of `played`. */\nint a = b->played;\n");
+    accepts("tests/a.c", "/* It is played. */\n");
     accepts("tests/a.c", "char *a = \"played\";\n");
     accepts("CHANGELOG.md", "- played\n");
 }

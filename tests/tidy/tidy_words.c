@@ -70,6 +70,21 @@ static void check_private_words(struct tidy *tidy, const struct tidy_file *file)
                               "\"%s\" is no word for users", private_words[i]);
 }
 
+/* A comment of a source that says "played" of what is simulated, or run. Names of fields are
+ * quoted.
+ */
+static void check_played(struct tidy *tidy, const struct tidy_file *file)
+{
+    static const char word[] = "played";
+    if (file->code == NULL || strncmp(file->path, "tests/", 6) == 0) return;
+    for (const char *at = file->text; (at = tidy_word_find(file->text, at, word)) != NULL; at++) {
+        bool const is_comment = file->code[at - file->text] == ' ' && !is_printed(file->text, at);
+        if (is_comment && strchr("`\"", at[-1]) == NULL)
+            tidy_complain(tidy, file->path, tidy_line_of(file->text, at),
+                          "what is \"%s\" is simulated, or run", word);
+    }
+}
+
 /* Pictures are drawn by sim/base/svg.c, which escapes words and writes numbers. */
 static void check_elements(struct tidy *tidy, const struct tidy_file *file)
 {
@@ -98,6 +113,7 @@ void tidy_check_words(struct tidy *tidy, const struct tidy_file *file, const cha
             tidy_complain(tidy, file->path, tidy_line_of(file->text, at), "%s: do it or leave it",
                           reminders[i]);
     check_private_words(tidy, file);
+    check_played(tidy, file);
     check_elements(tidy, file);
     if (file->code == NULL) return;
 

@@ -15,7 +15,7 @@ enum { GRAPH_SUMS_MAX = 48 };
 
 /* What the units of a chip do in a second, as far as an op can be bound by them. */
 struct graph_units {
-    struct work_edges edges;          /* Of the matrix unit. */
+    struct work_edges edges;          /* Multiples that the matrix unit pads to. */
     const struct kernel_stack *stack; /* NULL: no kernels were measured. */
     const uint64_t *math_flop_per_s;  /* [format] */
     uint64_t vector_flop_per_s, vmem_bytes_per_s;
@@ -51,7 +51,7 @@ struct graph_move_sum {
     const struct op_kind *kind;
     enum collective_kind collective;
     enum op_axis axis;
-    enum format widest; /* Of their elements. */
+    enum format widest; /* The widest format that elements have. */
     uint64_t count;
     uint64_t bytes;
 };

@@ -117,7 +117,7 @@ struct graph_matmul {
     struct graph_product product[GRAPH_ARRAYS_MAX];
     struct graph_copy copy[1]; /* Written with the results. */
     uint8_t copy_count;
-    enum format math; /* Of the products. */
+    enum format math; /* Format that the products are computed in. */
 };
 
 struct graph_map {
@@ -157,7 +157,7 @@ struct graph_op {
     const char *name;    /* "QKV" */
     const char *formula; /* The op's own formula, written as that of op_notation; NULL: the formula
                             of the kind. */
-    uint8_t block;       /* Of the graph. */
+    uint8_t block;       /* Index of the block in the graph. */
 
     /* Arrays; behind the last of each GRAPH_NONE. Without inputs an op has gradients of weights
      * alone. */
@@ -171,7 +171,7 @@ struct graph_op {
     bool fused;  /* The op that reads the result computes it on the way. */
     enum graph_serves serves;
     uint32_t rotated_ways; /* Ranks whose rows lie in what it turns; 0: this one's alone. */
-    uint8_t product_count; /* Of as.matmul; 0: the op is of another kind. */
+    uint8_t product_count; /* Products of as.matmul; 0: the op is of another kind. */
     union {
         struct graph_matmul matmul;
         struct graph_map map;

@@ -12,14 +12,15 @@ struct model_counts {
     uint64_t positions;      /* Parameters of the matrix of positions. */
     uint64_t norm_embedding; /* Parameters of norms of what is looked up. */
     uint64_t head;           /* Parameters of the head; if the head is tied, its biases alone. */
-    uint64_t head_matrix;    /* Of `head`, the matrix. */
+    uint64_t head_matrix;    /* Parameters of the matrix of the head; 0: the head is tied. */
     uint64_t attention_layer;
     uint64_t attention_borrower; /* Parameters of attention in a layer that has no K and V. */
     uint64_t borrowers;          /* Layers that have no K and V. */
     uint64_t cache_columns;      /* Numbers that a token leaves in the cache of a layer. */
     uint64_t attention_columns;  /* Multiplications for a query and a key of prompts in a layer:
                                     N·(H+V). */
-    uint64_t decode_columns;     /* The same of decodes. Absorbed attention multiplies more. */
+    uint64_t decode_columns;     /* Multiplications for a query and a key of decodes in a layer.
+                                    Absorbed attention multiplies more. */
     uint64_t mlp_layer;          /* Parameters of the MLP, in a layer that has one MLP. */
     uint64_t mlp_layers;
     uint64_t router_layer; /* Parameters of the router, in a layer that has experts. */

@@ -21,7 +21,7 @@ enum { SPLITS_MAX = 128, SPLITS_TILE_ROWS = 64, SPLITS_TILE_KEYS = 128 };
 
 struct splits_request {
     uint64_t units;
-    uint64_t keys;    /* Of all units. */
+    uint64_t keys;    /* Keys of all units. */
     uint64_t longest; /* Keys of the longest unit. */
     uint32_t cores;
     uint32_t most; /* Parts of a unit; 1: units stay whole. */

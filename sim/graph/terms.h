@@ -138,7 +138,7 @@ struct graph_share {
 struct graph_formats {
     enum format weights;
     enum format activations;
-    enum format gradients;      /* Of weights. */
+    enum format gradients;      /* Gradients of weights. */
     enum format optimizer;      /* Each of Adam's two moments. */
     enum format matmuls;        /* Linear layers, and arrays that only these read. */
     enum format dispatch;       /* Tokens, and gradients, on their way to experts. */

@@ -39,9 +39,6 @@ static const char *const leans[] = {"As", "It", "Its", "Same", "The same"};
 /* "Of a matmul." and "Of the whole chip." have no subject. */
 enum { OF_WORDS_MAX = 4 };
 
-/* Folders whose comments begin so in places. */
-static const char *const leaning[] = {"sim/graph/", "sim/model/", "workloads/blocks/"};
-
 /* Whether the comment stands behind a field or an enumerator on its line. */
 static bool is_of_member(const char *text, const char *comment)
 {
@@ -77,13 +74,6 @@ static bool is_leaning(const char *begin, const char *end)
     return strncmp(begin, "Of ", 3) == 0 && words_of(begin, end) <= OF_WORDS_MAX;
 }
 
-static bool may_lean(const char *path)
-{
-    for (size_t i = 0; i < sizeof leaning / sizeof *leaning; i++)
-        if (strncmp(path, leaning[i], strlen(leaning[i])) == 0) return true;
-    return false;
-}
-
 void tidy_check_comments(struct tidy *tidy, const struct tidy_file *file)
 {
     if (!tidy_ends_with(file->path, ".h") || strncmp(file->path, "tests/", 6) == 0) return;
@@ -93,7 +83,7 @@ void tidy_check_comments(struct tidy *tidy, const struct tidy_file *file)
         if (is_torn(at + 2, end))
             tidy_complain(tidy, file->path, tidy_line_of(file->text, at),
                           "a comment of a header begins or ends in the middle of a sentence");
-        if (!may_lean(file->path) && is_of_member(file->text, at) && is_leaning(at + 2, end))
+        if (is_of_member(file->text, at) && is_leaning(at + 2, end))
             tidy_complain(tidy, file->path, tidy_line_of(file->text, at),
                           "the comment of a field or enumerator has no subject of its own");
         at = end + 2;

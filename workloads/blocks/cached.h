@@ -10,10 +10,10 @@
 /* How arrays are named that are made on the way, where ranks keep parts of the cache. */
 struct cached_texts {
     const char *query, *found;             /* "Q" and "A". */
-    const char *query_width, *found_width; /* Of a head: "H". */
+    const char *query_width, *found_width; /* Columns of a head: "H". */
     const char *axes, *head_axes; /* Mesh axes that tokens and heads lie on: "ZXW" and "Y". */
     const char *gathered[2];      /* Rows of prompts in the cache, of all ranks that have parts. */
-    const char *gathered_own[2];  /* The same rows as they were computed. */
+    const char *gathered_own[2];  /* Rows that the pass computed, of all ranks that have parts. */
     const char *result;           /* "A[B_ZXW, N_YW, H]" */
 };
 

@@ -1,5 +1,5 @@
 /*
- * recur.h: layers and microbatches that are alike, one behind the other, of which few are simulated.
+ * recur.h: layers and microbatches that are alike, one behind another, of which few are simulated.
  *
  * When. Each time the first chip begins an op, the run stops for a moment. It compares its state
  * with that of an earlier such instant, the image. The state is what recur_state.h names, what

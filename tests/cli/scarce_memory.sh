@@ -9,6 +9,9 @@
 #
 # 12 of all allocations are tried, and 12 of those that make a text longer. PODSIM_TEST_THIN=N tries
 # 12/N, at least 4.
+#
+# Then the first thread cannot start, or all but the first; and the address space is limited, which
+# stops threads, the stack and everything else.
 set -u
 podsim=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 library=$(cd "$(dirname "$2")" && pwd)/$(basename "$2")
@@ -83,5 +86,49 @@ pipeline --stages 4 --schedules auto --svg MADE.svg
 calibrate tests/cli/calibrate/h100.rows --chip h100-sxm -o MADE.json
 calibrate --script jax
 list models
+END
+
+# Whether a command that failed said one sentence of its own.
+says_why() { [ "$(wc -l < "$work/err")" -eq 1 ] && grep -q '^podsim: ' "$work/err"; }
+
+of=threads
+while read -r command; do
+    # shellcheck disable=SC2086
+    run 0 $command
+    cp "$work/out" "$work/whole_out"
+    # shellcheck disable=SC2086
+    run 1 $command && complain "$command: works without a thread"
+    grep -q 'no thread can be started' "$work/err" || complain "$command: without a thread"
+    # shellcheck disable=SC2086
+    run 2 $command || complain "$command: fails with one thread"
+    cmp -s "$work/out" "$work/whole_out" || complain "$command: differs with one thread"
+done << 'END'
+run mlp-fsdp-v5p-16
+pipeline --stages 4 -j 3
+regimes --machine tpu-v5e:2x4 --op all_gather -j 3
+collective --machine tpu-v5e:2x4 --op all_reduce -b 1K -e 1M -f 32 -j 3
+END
+
+ulimit -c 0
+while read -r command; do
+    for megabytes in 10 12 16 18 20 22 24 28 32 40; do
+        (
+            ulimit -v $((megabytes * 1024))
+            # shellcheck disable=SC2086
+            exec "$podsim" $command
+        ) > "$work/out" 2> "$work/err"
+        status=$?
+        if grep -q 'error while loading shared libraries' "$work/err"; then continue; fi
+        [ "$status" -eq 0 ] || { [ "$status" -eq 1 ] && says_why; } ||
+            complain "$command: $megabytes MB, status $status"
+    done
+done << 'END'
+run mlp-fsdp-v5p-16 --quiet
+pipeline --stages 4
+regimes --machine tpu-v5e:2x4 --op all_gather
+collective --machine tpu-v5e:2x4 --op all_reduce
+show program llama3-8b-pp4-h100-32
+roofline llama3-8b-pp4-h100-32
+check llama3-8b-pp4-h100-32
 END
 exit "$failed"

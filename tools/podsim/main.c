@@ -3,7 +3,10 @@
  */
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include <sys/resource.h>
 
 #if defined(__GLIBC__)
 #include <malloc.h>
@@ -30,6 +33,7 @@ enum {
     COMMAND_COUNT = sizeof commands / sizeof *commands,
     HELP_COLUMNS = 80, /* On a terminal and elsewhere. */
     SENTENCE_BYTES = 4096,
+    STACK_BYTES = 640 * 1024, /* More than any verb takes of the first thread's stack. */
 };
 
 /* Whether the place is a JSON pointer, not a file: pointers and absolute paths look alike, but
@@ -309,11 +313,37 @@ static void keep_large_blocks_apart(void)
 #endif
 }
 
+static void stack_touch(void)
+{
+    volatile char stack[STACK_BYTES];
+    stack[0] = 0;
+    (void)stack[0];
+}
+
+/* A stack grows as it is used, and where there is no memory for it the process ends by a signal.
+ * The first thread's stack grows here, where the lack of memory can still be said. Returns false if
+ * there is no memory. */
+static bool stack_grow(void)
+{
+    void (*volatile touch)(void) = stack_touch; /* A call that is not inlined into main(). */
+    void *volatile room = malloc(STACK_BYTES);
+    bool const has_room = room != NULL;
+    struct rlimit limit;
+    bool const is_known = getrlimit(RLIMIT_STACK, &limit) == 0;
+    free(room);
+    if (has_room && is_known && limit.rlim_cur / 2 >= STACK_BYTES) touch();
+    return has_room;
+}
+
 int main(int argument_count, char **arguments)
 {
     output_prepare();
     keep_large_blocks_apart();
     int exit_status = EXIT_DONE;
+    if (!stack_grow()) {
+        say_wrong("there is no memory for the stack");
+        return EXIT_WRONG;
+    }
     if (argument_count < 2) {
         (void)print_overview(true);
         return EXIT_WRONG;

@@ -11,12 +11,14 @@
 enum {
     PROGRESS_FIRST_MS = 1000, /* Work that takes less shows nothing. */
     PROGRESS_PERIOD_MS = 200,
+    STACK_BYTES = 8 << 20, /* Address space of the work's thread. */
 };
 static const double share_whole = 1e9; /* Shares travel between the threads as integers. */
 
 struct worker {
     uv_loop_t loop;
-    uv_work_t request;
+    uv_thread_t thread;
+    uv_async_t done;
     uv_timer_t timer;
     uv_signal_t interrupt;
     uv_signal_t terminate;
@@ -31,8 +33,8 @@ struct worker {
     atomic_bool stop;
     atomic_uint_fast64_t share;
     atomic_uint_fast64_t events;
-    struct progress_events done; /* The work's thread only. */
-    bool shown;                  /* A progress line is on the terminal; the loop's thread only. */
+    struct progress_events ended; /* The work's thread only. */
+    bool shown;                   /* A progress line is on the terminal; the loop's thread only. */
 };
 
 static bool is_stopped(struct worker *worker)
@@ -60,7 +62,7 @@ bool worker_show(struct worker *worker, double share, uint64_t events)
 
 bool worker_progress(struct worker *worker, double share, uint64_t events)
 {
-    return worker_show(worker, share, progress_events_add(&worker->done, events));
+    return worker_show(worker, share, progress_events_add(&worker->ended, events));
 }
 
 static void progress_erase(struct worker *worker)
@@ -90,35 +92,60 @@ static void on_signal(uv_signal_t *handle, int number)
     atomic_store(&worker->stop, true);
 }
 
-static void on_work(uv_work_t *request)
+static void on_thread(void *owner)
 {
-    struct worker *worker = request->data;
+    struct worker *worker = owner;
     worker->status = worker->work(worker->owner, worker, worker->reterr);
+    SIM_ASSERT(uv_async_send(&worker->done) == 0);
 }
 
-static void on_done(uv_work_t *request, int status)
+static void close_handle(uv_handle_t *handle, void *nothing)
 {
-    struct worker *worker = request->data;
-    SIM_ASSERT(status == 0);
-    progress_erase(worker);
-    uv_close((uv_handle_t *)&worker->timer, NULL);
-    uv_close((uv_handle_t *)&worker->interrupt, NULL);
-    uv_close((uv_handle_t *)&worker->terminate, NULL);
+    (void)nothing;
+    uv_close(handle, NULL);
 }
 
-/* Starts everything; stops at the first call that fails. */
-static int worker_start(struct worker *worker)
+static void on_done(uv_async_t *done)
+{
+    struct worker *worker = done->data;
+    SIM_ASSERT(uv_thread_join(&worker->thread) == 0);
+    progress_erase(worker);
+    uv_walk(&worker->loop, close_handle, NULL);
+}
+
+/* What the loop waits for; stops at the first call that fails. */
+static int handles_start(struct worker *worker)
 {
     bool const terminal = uv_guess_handle(2) == UV_TTY;
-    int code = uv_timer_init(&worker->loop, &worker->timer);
+    int code = uv_async_init(&worker->loop, &worker->done, on_done);
+    if (code == 0) code = uv_timer_init(&worker->loop, &worker->timer);
     if (code == 0) code = uv_signal_init(&worker->loop, &worker->interrupt);
     if (code == 0) code = uv_signal_init(&worker->loop, &worker->terminate);
     if (code == 0) code = uv_signal_start(&worker->interrupt, on_signal, SIGINT);
     if (code == 0) code = uv_signal_start(&worker->terminate, on_signal, SIGTERM);
     if (code == 0 && terminal)
         code = uv_timer_start(&worker->timer, on_timer, PROGRESS_FIRST_MS, PROGRESS_PERIOD_MS);
-    if (code == 0) code = uv_queue_work(&worker->loop, &worker->request, on_work, on_done);
     return code;
+}
+
+/* The thread is not one of libuv's pool, which aborts the process where a thread cannot start. */
+static enum status thread_start(struct worker *worker, struct error *reterr)
+{
+    uv_thread_options_t const options = {.flags = UV_THREAD_HAS_STACK_SIZE,
+                                         .stack_size = STACK_BYTES};
+    if (uv_thread_create_ex(&worker->thread, &options, on_thread, worker) == 0) return STATUS_OK;
+    return error_set(reterr, STATUS_NO_MEMORY, "",
+                     "no thread can be started: a limit on memory or on threads is reached");
+}
+
+static enum status worker_start(struct worker *worker, struct error *reterr)
+{
+    int const code = handles_start(worker);
+    enum status const status =
+        code == 0 ? thread_start(worker, reterr)
+                  : error_set(reterr, STATUS_IO, "", "no event loop: %s", uv_strerror(code));
+    if (status != STATUS_OK) uv_walk(&worker->loop, close_handle, NULL);
+    return status;
 }
 
 enum status worker_run(worker_work_fn *work, void *owner, struct progress_words words,
@@ -126,13 +153,11 @@ enum status worker_run(worker_work_fn *work, void *owner, struct progress_words 
 {
     struct worker worker = {.work = work, .owner = owner, .words = words, .reterr = reterr};
     worker.begin_ns = uv_hrtime();
-    worker.request.data = worker.timer.data = worker.interrupt.data = worker.terminate.data =
-        &worker;
-    int code = uv_loop_init(&worker.loop);
-    if (code == 0) code = worker_start(&worker);
-    if (code != 0) /* The process ends now, so nothing is closed. */
-        return error_set(reterr, STATUS_IO, "", "no event loop: %s", uv_strerror(code));
+    worker.done.data = worker.timer.data = worker.interrupt.data = worker.terminate.data = &worker;
+    int const code = uv_loop_init(&worker.loop);
+    if (code != 0) return error_set(reterr, STATUS_IO, "", "no event loop: %s", uv_strerror(code));
+    enum status const status = worker_start(&worker, reterr);
     (void)uv_run(&worker.loop, UV_RUN_DEFAULT);
     SIM_ASSERT(uv_loop_close(&worker.loop) == 0);
-    return worker.status;
+    return status != STATUS_OK ? status : worker.status;
 }

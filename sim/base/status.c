@@ -5,9 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Names out of a file go into sentences for a terminal, which must not obey them: C0, DEL and, in
- * UTF-8, C1. */
-static void remove_controls(char *text)
+void remove_controls(char *text)
 {
     for (; *text != '\0'; text++) {
         unsigned char const c = (unsigned char)text[0], next = (unsigned char)text[1];

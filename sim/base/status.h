@@ -36,6 +36,10 @@ enum status error_set(struct error *error, enum status status, const char *where
  * "file.json#/place". A bare pointer would be looked for in the file that names it. */
 void error_in_file(struct error *error, const char *path);
 
+/* Puts `?` for what a terminal would obey, as names out of files and of the command line may hold:
+ * C0, DEL and, in UTF-8, C1. Lines end at C0, so the text is one line. error_set() does so. */
+void remove_controls(char *text);
+
 /* Passes a failure on. The only macro in the program with control flow in it. */
 #define STATUS_TRY(call)                                                                           \
     do {                                                                                           \

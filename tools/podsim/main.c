@@ -59,6 +59,7 @@ static void say_wrong(const char *format, ...)
     va_start(arguments, format);
     (void)vsnprintf(sentence, sizeof sentence, format, arguments);
     va_end(arguments);
+    remove_controls(sentence);
     strbuf_add(&text, "podsim: %s\n", sentence);
     (void)output_print(&text, true, &ignored);
     strbuf_free(&text);

@@ -52,6 +52,7 @@ static enum status scenario_look(struct pipeline_run *staged, struct error *rete
     enum status status = session_build(&session, &staged->source, SESSION_MESH, reterr);
     if (status == STATUS_OK) {
         const struct scenario *scenario = &session.scenario;
+        const char *const kind = workload_kind_names[scenario->workload.kind];
         staged->of->rank_count = session.mesh.axis[MESH_PP].size;
         staged->default_microbatches = scenario->workload.accumulate;
         staged->chip_count = session.machine.chip_count;
@@ -62,6 +63,10 @@ static enum status scenario_look(struct pipeline_run *staged, struct error *rete
         staged->title = arena_text(staged->of->arena, scenario->title);
         if (staged->title == NULL || staged->of->own == NULL)
             status = error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+        else if (workload_serves(&scenario->workload))
+            status = error_set(reterr, STATUS_INVALID, "/workload/kind",
+                               "is \"%s\"; pipeline schedules are orders of a train_step's passes",
+                               kind);
         else if (staged->of->rank_count < 2)
             status = error_set(reterr, STATUS_INVALID, "/mesh",
                                "has no pp, or one of a single rank: name the axis of the machine "

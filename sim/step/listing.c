@@ -48,8 +48,13 @@ static void experts_add(struct strbuf *text, const struct ranks *ranks)
     strbuf_add(
         text,
         "\n  on one data rank A = %llu tokens come to its experts in W = %llu rows, S = %llu "
-        "come back; g is what the router gives a row\n",
+        "come back; g is what Gates give a row\n",
         wide(experts->arrivals), wide(experts->all), wide(experts->sent));
+    if (!ranks_serves(ranks))
+        strbuf_add(text,
+                   "  dGates are sums over Fe of dTmp * Tmp / g, one number a row; their bytes%s "
+                   "are not counted\n",
+                   ranks->mesh->axis[MESH_TP].size > 1 ? " and their sum over Y" : "");
 }
 
 /* Ranks that share sequences; scores that lie in HBM. */

@@ -16,6 +16,7 @@ static const char where_chip[] = "/machine/chip";
 static const char where_profile[] = "/machine/profile";
 static const char where_stack[] = "/machine/stack";
 static const char where_gib[] = "/machine/hbm_gib";
+static const char where_fp8[] = "/machine/clock_fp8";
 static const char where_rate[] = "/machine/network/nic_rate";
 static const char where_launch[] = "/run/launch";
 static const char where_nics[] = "/machine/network/node_nics";
@@ -89,6 +90,18 @@ uint32_t machine_clock_fp8_ppm(const struct machine_plan *plan, const struct chi
     if (plan->clock_ppm == 0 && stack != NULL && stack->clock_fp8_ppm != 0)
         return stack->clock_fp8_ppm;
     return machine_clock_ppm(plan, chip);
+}
+
+/* What `show scenario` prints, the clock of all formats, is no other one. */
+static enum status clocks_check(const struct machine_plan *plan, const struct chip *chip,
+                                struct error *reterr)
+{
+    bool const is_other =
+        plan->clock_fp8_ppm != 0 && plan->clock_fp8_ppm != machine_clock_ppm(plan, chip);
+    if (!is_other || chip->math_flop_per_s[FORMAT_FP8] != 0) return STATUS_OK;
+    return error_set(reterr, STATUS_INVALID, where_fp8,
+                     "%s has no products in fp8 that could have a clock of their own; leave it out",
+                     chip->title);
 }
 
 /* Only what computes follows the clock that a power limit sets: HBM and links have their own. */
@@ -197,6 +210,7 @@ enum status machine_chip(struct arena *arena, const struct machine_plan *plan,
     else
         STATUS_TRY(named_chip(arena, plan, ret_chip, ret_units, reterr));
     STATUS_TRY(apply_stack(arena, plan, ret_chip, reterr));
+    STATUS_TRY(clocks_check(plan, ret_chip, reterr));
     apply_clock(machine_clock_ppm(plan, ret_chip), machine_clock_fp8_ppm(plan, ret_chip), ret_chip);
     STATUS_TRY(apply_gib(plan, ret_chip, reterr));
     STATUS_TRY(apply_launches(plan, ret_chip, reterr));

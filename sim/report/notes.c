@@ -421,6 +421,7 @@ enum status notes_build(struct arena *arena, const struct report_input *input,
         note_bound(arena, input, facts, ret_notes);
         notes_padding_build(arena, input, ret_notes);
         notes_inference_build(arena, input, facts, ret_notes);
+        notes_unused_build(arena, input, ret_notes);
         note_longest(arena, facts, ret_notes);
         notes_upper_build(arena, input, facts, ret_notes);
         notes_replicas_build(arena, input, facts, /* minor= */ false, ret_notes);
@@ -432,6 +433,7 @@ enum status notes_build(struct arena *arena, const struct report_input *input,
     note_bound(arena, input, facts, ret_notes);
     note_longest(arena, facts, ret_notes);
     notes_layout_build(arena, input, ret_notes);
+    notes_unused_build(arena, input, ret_notes);
     notes_upper_build(arena, input, facts, ret_notes);
     struct notes_overrides const overrides = notes_overrides_build(arena, input, facts, ret_notes);
     note_tp_rule(arena, input, ret_notes);

@@ -92,3 +92,13 @@ void notes_layout_build(struct arena *arena, const struct report_input *input, s
     note_skew(arena, input, notes);
     notes_padding_build(arena, input, notes);
 }
+
+void notes_unused_build(struct arena *arena, const struct report_input *input, struct notes *notes)
+{
+    bool const chunks = input->workload->collective_matmul;
+    bool const shares = input->workload->activations != WORKLOAD_ACTIVATIONS_MODEL;
+    if (input->mesh->axis[MESH_TP].size > 1 || (!chunks && !shares)) return;
+    notes_add(arena, notes, "%s%s%s change%s nothing here: the mesh has no tp of two ranks or more",
+              chunks ? "collective_matmul" : "", chunks && shares ? " and " : "",
+              shares ? "activations" : "", chunks && shares ? "" : "s");
+}

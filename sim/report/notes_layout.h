@@ -13,4 +13,7 @@ void notes_padding_build(struct arena *arena, const struct report_input *input,
 
 void notes_layout_build(struct arena *arena, const struct report_input *input, struct notes *notes);
 
+/* Keys that say what ranks of tp do, where there are none. */
+void notes_unused_build(struct arena *arena, const struct report_input *input, struct notes *notes);
+
 #endif

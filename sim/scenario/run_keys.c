@@ -134,7 +134,7 @@ const struct key run_keys[] = {
             "when updated weights are gathered. `end`: after the update; `next_step`: each layer "
             "before its first use in the next step, `prefetch_layers` ahead (Megatron's "
             "`overlap_param_gather`)"),
-    ROW("collective_matmul", key_flag, workload.collective_matmul,
+    ROW("collective_matmul", key_flag, workload.collective_matmul, .when = "with `tp`",
         .help = "hide TP collectives behind their matmuls, chunk by chunk"),
     ROW("split_attention", key_flag, workload.inference.whole_units, .negated = true, .preset = 1,
         .shown = serves, .settle = split_settle, .when = "of inference",

@@ -116,6 +116,7 @@ static void the_longest_is_named_where_it_is_within_the_bound(void **state)
 static struct roofline_group *tp_group(void)
 {
     struct roofline_group *tp = notes_case_group(MESH_TP, "tp", 2, 8);
+    made.mesh.axis[MESH_TP].size = 8;
     tp->axes = 1.5;
     made.roofline.rules.alpha = 2550;
     made.roofline.rules.tp_critical_width = 13600;

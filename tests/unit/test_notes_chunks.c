@@ -9,6 +9,7 @@ static void build(void)
 
 static struct roofline_group *tp_group(void)
 {
+    made.mesh.axis[MESH_TP].size = 8;
     return notes_case_group(MESH_TP, "tp", 2, 8);
 }
 

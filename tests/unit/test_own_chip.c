@@ -261,6 +261,20 @@ static void products_in_fp8_have_a_clock_of_their_own(void **state)
     refused("\"h100-sxm\"", ", \"clock_fp8\": 1.01", "/machine/clock_fp8", "maximum 1");
 }
 
+/* What is shown of a chip without fp8 has the clock of all formats, and is read again. */
+static void a_chip_without_fp8_has_no_clock_of_it(void **state)
+{
+    (void)state;
+    struct scenario scenario, whole;
+    case_ok(read_with("\"a100-sxm\"", ", \"clock\": 0.75", &scenario));
+    case_ok(scenario_shown(case_arena, &scenario, &whole, &case_error));
+    assert_int_equal(whole.machine.clock_fp8_ppm, 750000);
+    assert_int_equal(rate_of(&whole.machine, FORMAT_BF16), rate_of(&scenario.machine, FORMAT_BF16));
+    refused("\"a100-sxm\"", ", \"clock_fp8\": 0.5", "/machine/clock_fp8", "no products in fp8");
+    refused("\"a100-sxm\"", ", \"clock\": 0.75, \"clock_fp8\": 1", "/machine/clock_fp8",
+            "no products in fp8");
+}
+
 /* A node's way out is the sum of its NICs, however they are dealt. */
 static void a_node_has_the_nics_it_is_given(void **state)
 {
@@ -304,6 +318,7 @@ int main(void)
         cmocka_unit_test(a_file_is_found_beside_what_names_it),
         cmocka_unit_test(a_clock_slows_what_computes_and_nothing_else),
         cmocka_unit_test(products_in_fp8_have_a_clock_of_their_own),
+        cmocka_unit_test(a_chip_without_fp8_has_no_clock_of_it),
         cmocka_unit_test(a_node_has_the_nics_it_is_given),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);

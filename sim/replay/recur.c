@@ -205,8 +205,9 @@ static int64_t break_ps(const struct server_state *state, uint32_t i)
     return next_ps - state->run[i].end_ps;
 }
 
-/* What is settled counts, in a run, against what has been granted; the breaks between runs say
- * which are remembered as one. */
+/* What is settled counts against what has been granted: in a run, and in a break that began since;
+ * one that began before has both grow evenly. The breaks between runs say which are remembered as
+ * one. */
 static bool servers_again(struct replay *replay, const struct server_state *states)
 {
     struct recur *recur = replay->recurrence.search;
@@ -215,7 +216,8 @@ static bool servers_again(struct replay *replay, const struct server_state *stat
         const struct server_state *then = recur_image_of(&recur->state, states, chip);
         const struct server_state *now = &states[chip];
         bool const in_run = now->needed || now->edge_ps == now_ps;
-        if (in_run && now->settled_ps - then->settled_ps != now->dma_ps - then->dma_ps)
+        bool const counts = in_run || now->edge_ps != then->edge_ps;
+        if (counts && now->settled_ps - then->settled_ps != now->dma_ps - then->dma_ps)
             return false;
         for (uint32_t i = 0; i < now->run_count; i++)
             if (break_ps(then, i) != break_ps(now, i)) return false;

@@ -77,8 +77,9 @@ static const struct recur_field server_fields[] = {FIELD(SUM, server_state, dma_
                                                    FIELD(SAME, server_state, needed),
                                                    FIELD(SAME, server_state, run_count),
                                                    FIELDS(INSTANT, server_state, run, int64_t),
+                                                   FIELDS(SAME, server_state, room_ps, int64_t),
                                                    {0}};
-HAS_BYTES(server_state, 64 + SERVER_RUNS * 16);
+HAS_BYTES(server_state, 64 + SERVER_RUNS * 16 + (SERVER_RUNS + 1) * 8);
 
 static const struct recur_field cores_fields[] = {FIELD(INSTANT, cores_state, edge_ps),
                                                   FIELD(SAME, cores_state, lost_ps),

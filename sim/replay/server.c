@@ -14,30 +14,51 @@ int64_t server_share_ps(int64_t work_ps, int64_t part_ps, int64_t whole_ps)
     return (int64_t)(wide / (uint64_t)whole_ps);
 }
 
-static int64_t overlap_ps(int64_t from_ps, int64_t until_ps, int64_t begin_ps, int64_t end_ps)
+/* Breaks of a server that a passage fell into are met one after the other, the latest first. */
+struct passage {
+    int64_t work_ps;
+    int64_t from_ps;
+    int64_t until_ps;
+    int64_t met_ps;     /* Time of the passage in the breaks so far. */
+    int64_t outside_ps; /* Work in the breaks so far; rounded in favour of the debt. */
+};
+
+/* Returns the work of a passage in the next break. */
+static int64_t passage_meet(struct passage *passage, int64_t begin_ps, int64_t end_ps)
 {
-    int64_t const first_ps = from_ps > begin_ps ? from_ps : begin_ps;
-    int64_t const last_ps = until_ps < end_ps ? until_ps : end_ps;
-    return last_ps > first_ps ? last_ps - first_ps : 0;
+    int64_t const first_ps = passage->from_ps > begin_ps ? passage->from_ps : begin_ps;
+    int64_t const last_ps = passage->until_ps < end_ps ? passage->until_ps : end_ps;
+    int64_t const before_ps = passage->outside_ps;
+    if (last_ps <= first_ps) return 0;
+    passage->met_ps += last_ps - first_ps;
+    passage->outside_ps =
+        server_share_ps(passage->work_ps, passage->met_ps, passage->until_ps - passage->from_ps);
+    return passage->outside_ps - before_ps;
 }
 
 void server_passed(struct server_state *state, int64_t work_ps, int64_t from_ps, int64_t until_ps)
 {
-    int64_t const whole_ps = until_ps - from_ps;
-    int64_t beside_ps = overlap_ps(from_ps, until_ps, state->run_begin_ps,
-                                   state->needed ? until_ps : state->edge_ps);
-    for (uint32_t i = state->run_count; i-- > 0 && state->run[i].end_ps > from_ps;)
-        beside_ps += overlap_ps(from_ps, until_ps, state->run[i].begin_ps, state->run[i].end_ps);
-    if (whole_ps <= 0) return;
-    /* Rounded in favour of the debt. */
-    int64_t owed_ps = work_ps - server_share_ps(work_ps, whole_ps - beside_ps, whole_ps);
+    struct passage passage = {.work_ps = work_ps, .from_ps = from_ps, .until_ps = until_ps};
+    int64_t settled_ps = 0, end_ps = state->run_begin_ps;
+    if (until_ps <= from_ps) return;
+    /* A break that lasts takes all; what it has no room for is known when it ends. */
+    int64_t const open_ps = state->needed ? 0 : passage_meet(&passage, state->edge_ps, until_ps);
+    for (uint32_t i = state->run_count + 1; i-- > 0 && end_ps > from_ps;) {
+        int64_t part_ps =
+            passage_meet(&passage, i > 0 ? state->run[i - 1].end_ps : from_ps, end_ps);
+        if (part_ps > state->room_ps[i]) part_ps = state->room_ps[i];
+        state->room_ps[i] -= part_ps;
+        settled_ps += part_ps;
+        if (i > 0) end_ps = state->run[i - 1].begin_ps;
+    }
+    int64_t owed_ps = work_ps - settled_ps - open_ps;
     if (!state->needed) {
         int64_t const paid_ps = owed_ps < state->spared_ps ? owed_ps : state->spared_ps;
         state->spared_ps -= paid_ps;
         owed_ps -= paid_ps;
         state->debt_ps += owed_ps;
     }
-    state->settled_ps += work_ps - owed_ps;
+    state->settled_ps += work_ps - owed_ps - open_ps;
 }
 
 /* What has been granted and not been done yet. */
@@ -60,10 +81,11 @@ static int64_t unserved_ps(const struct servers *servers, enum server server, ui
     return sum_ps;
 }
 
-/* Keeps the latest run among the ended ones. */
+/* Keeps the latest run among the ended ones. If it was none, its two breaks are one. */
 static void run_keep(struct server_state *state)
 {
     struct server_run *run = state->run;
+    int64_t *room_ps = state->room_ps;
     if (state->run_begin_ps == state->edge_ps) return;
     if (state->run_count == SERVER_RUNS) {
         uint32_t least = 0;
@@ -71,23 +93,42 @@ static void run_keep(struct server_state *state)
             if (run[i + 1].begin_ps - run[i].end_ps < run[least + 1].begin_ps - run[least].end_ps)
                 least = i;
         run[least + 1].begin_ps = run[least].begin_ps;
+        memmove(&room_ps[least + 1], &room_ps[least + 2],
+                (state->run_count - least - 1) * sizeof *room_ps);
         state->run_count--;
         memmove(&run[least], &run[least + 1], (state->run_count - least) * sizeof *run);
     }
     run[state->run_count++] =
         (struct server_run){.begin_ps = state->run_begin_ps, .end_ps = state->edge_ps};
+    room_ps[state->run_count] = 0;
+}
+
+/* What the break since the latest run has left at an instant, with `served_ps` that is served or
+ * paid by then; negative where that is more than the break is long. */
+static int64_t break_left_ps(const struct server_state *state, int64_t served_ps, int64_t now_ps)
+{
+    return now_ps - state->edge_ps - (served_ps - state->settled_ps);
+}
+
+/* A break ends. */
+static void break_end(struct server_state *state, int64_t served_ps, int64_t now_ps)
+{
+    int64_t left_ps = break_left_ps(state, served_ps, now_ps);
+    run_keep(state);
+    left_ps += state->room_ps[state->run_count];
+    state->room_ps[state->run_count] = left_ps > 0 ? left_ps : 0;
+    state->settled_ps = served_ps + (left_ps < 0 ? left_ps : 0);
+    state->run_begin_ps = now_ps;
 }
 
 void server_part_begin(const struct servers *servers, enum server server, uint32_t chip,
                        int64_t now_ps)
 {
     struct server_state *state = server_at(servers, server, chip);
-    if (state->edge_ps != now_ps) {
-        run_keep(state);
-        state->run_begin_ps = now_ps;
-        state->settled_ps =
-            state->dma_ps - unserved_ps(servers, server, chip, now_ps) - state->debt_ps;
-    }
+    if (state->edge_ps != now_ps)
+        break_end(state,
+                  state->dma_ps - unserved_ps(servers, server, chip, now_ps) - state->debt_ps,
+                  now_ps);
     state->debt_ps = 0; /* From here on it is what is served and not settled. */
     state->edge_ps = state->run_begin_ps;
     state->needed = true;
@@ -115,8 +156,10 @@ int64_t servers_left_ps(const struct servers *servers, uint32_t chip, int64_t no
 {
     int64_t most_ps = 0;
     for (enum server server = SERVER_HBM; server < SERVER_COUNT; server++) {
-        int64_t const left_ps =
-            server_at(servers, server, chip)->debt_ps + unserved_ps(servers, server, chip, now_ps);
+        const struct server_state *state = server_at(servers, server, chip);
+        int64_t const owed_ps = state->debt_ps + unserved_ps(servers, server, chip, now_ps);
+        int64_t const room_ps = break_left_ps(state, state->dma_ps - owed_ps, now_ps);
+        int64_t const left_ps = owed_ps - (room_ps < 0 ? room_ps : 0);
         if (left_ps > most_ps) most_ps = left_ps;
     }
     return most_ps;

@@ -14,12 +14,17 @@
  *               counts when the clock does it
  *
  * A chip's time consists of runs, in which ops that need the server follow one another without a
- * break, and of the rest, in which messages disturb nobody. What of a passage fell into a run is
- * owed; what fell outside is settled at once. An op that needs the server pays all that is owed
- * when it ends: what messages took while it ran, and the debt, which ended runs have left. An op
- * with time of the server to spare pays from what it spares. What is owed when all streams have
- * come to their end, the chip pays alone, and finishes later by that. So no server does more than
- * its rate.
+ * break, and of breaks, in which messages disturb nobody. What of a passage fell into a run is
+ * owed; what fell into a break is settled at once, as far as the break has room: it holds no more
+ * than its length, less the work of ops in it that have time to spare. Passages may ask for more.
+ * A message that shared its link took longer than its own time on it, so passages of messages that
+ * shared a link overlap, and an AllReduce writes its shard while its second half reads and writes
+ * at the pace of the link. What a break has no room for is owed.
+ *
+ * An op that needs the server pays all that is owed when it ends: what messages took while it ran,
+ * and the debt, which ended runs have left. An op with time of the server to spare pays from what
+ * it spares. What is owed when all streams have come to their end, the chip pays alone, and
+ * finishes later by that. So no server does more than its rate.
  */
 #ifndef SIM_REPLAY_SERVER_H
 #define SIM_REPLAY_SERVER_H
@@ -49,14 +54,17 @@ struct server_state {
     int64_t dma_ps;       /* Granted to messages since the start. */
     int64_t edge_ps;      /* Instant of the latest change of `needed`. */
     int64_t run_begin_ps; /* Instant at which the latest run began. */
-    int64_t settled_ps;   /* Time served that is paid or disturbed no op; valid in a run and at the
-                             instant of its end. */
+    int64_t settled_ps;   /* In a run: time served that is paid or disturbed no op. Outside: the
+                             same up to the end of the latest run, less the work since then of ops
+                             with time to spare. */
     int64_t debt_ps;      /* Outside a run: time owed from ended runs. */
     int64_t spared_ps;    /* Outside a run: time that the last ended op had to spare. */
     int64_t free_ps;      /* Clock of the server, where messages may ask for more than it has. */
     bool needed;          /* An op that needs the server runs. */
     uint8_t run_count;
     struct server_run run[SERVER_RUNS]; /* Runs that ended before the latest, in order. */
+    int64_t room_ps[SERVER_RUNS + 1];   /* [run]: time that the break before the run has left;
+                                           [run_count]: before the latest. */
 };
 
 /* Reads of the messages that leave a chip by one of its ports, or into one level, or to the host:
@@ -71,6 +79,7 @@ struct server_reads {
 struct op_server {
     int64_t shared_ps; /* Time of a part that the server bounds: its work on the server, and the
                           work that does not overlap it. 0: no work on the server. */
+    int64_t own_ps;    /* Work of a part on the server, rounded up. */
     int64_t spare_ps;  /* Time of the server that a part surely leaves, if `spares`. */
     uint32_t shared_longer;
     bool spares; /* No load of messages can delay the op. */
@@ -100,7 +109,8 @@ struct op_server server_op(const struct servers *servers, enum server server,
 /* work · part / whole, rounded down; all at least 0, part <= whole. */
 int64_t server_share_ps(int64_t work_ps, int64_t part_ps, int64_t whole_ps);
 /* Splits work that messages had done evenly over a passage that began before `edge_ps` into what
- * fell into runs, which is owed, and the rest. The work has been granted. */
+ * is settled by breaks, and what is owed: what fell into runs, and what breaks have no room for.
+ * The work has been granted. */
 void server_passed(struct server_state *state, int64_t work_ps, int64_t from_ps, int64_t until_ps);
 
 /* The state of a server of a chip. */
@@ -120,9 +130,11 @@ int64_t server_owed_ps(const struct servers *servers, enum server server, uint32
 void server_part_end(const struct servers *servers, enum server server, uint32_t chip,
                      int64_t owed_ps, int64_t spared_ps, int64_t now_ps);
 /* A part of an op ends, and pays debt from the time that it had to spare. */
-static inline void server_spare(struct server_state *state, int64_t spare_ps)
+static inline void server_spare(struct server_state *state, const struct op_server *own)
 {
-    if (state->debt_ps > 0) state->debt_ps -= state->debt_ps < spare_ps ? state->debt_ps : spare_ps;
+    state->settled_ps -= own->own_ps;
+    if (state->debt_ps > 0)
+        state->debt_ps -= state->debt_ps < own->spare_ps ? state->debt_ps : own->spare_ps;
 }
 /* The time until all servers have paid their debts, when all streams of a chip have ended; the
  * servers pay at the same time. */

@@ -63,6 +63,7 @@ struct op_server server_op(const struct servers *servers, enum server server,
     bool const spares = own_ps == 0 || shared_ps <= spare_ps;
     return (struct op_server){.shared_ps = shared_ps / parts,
                               .shared_longer = (uint32_t)(shared_ps % parts),
+                              .own_ps = (own_ps + parts - 1) / parts,
                               .spare_ps = spares ? (spare_ps - shared_ps) / parts : 0,
                               .spares = spares};
 }

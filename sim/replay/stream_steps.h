@@ -192,7 +192,7 @@ static inline int64_t part_end_ps(struct replay *replay, const struct op_table *
     flights_serve(replay, chip);
     if (table->spares) { /* Of most ops. */
         for (enum server server = SERVER_HBM; server < SERVER_COUNT; server++)
-            server_spare(server_at(&replay->servers, server, chip), table->server[server].spare_ps);
+            server_spare(server_at(&replay->servers, server, chip), &table->server[server]);
         return now_ps;
     }
     int64_t const begin_ps = replay->chips[chip].part_begin_ps;
@@ -212,7 +212,7 @@ static inline int64_t part_end_ps(struct replay *replay, const struct op_table *
     for (enum server server = SERVER_HBM; server < SERVER_COUNT; server++) {
         const struct op_server *own = &table->server[server];
         if (own->spares)
-            server_spare(server_at(&replay->servers, server, chip), own->spare_ps);
+            server_spare(server_at(&replay->servers, server, chip), own);
         else
             server_part_end(&replay->servers, server, chip, owed_ps[server],
                             now_ps - end_ps[server], now_ps);

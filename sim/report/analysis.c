@@ -349,11 +349,22 @@ static enum status hop_chain_build(struct arena *arena, const struct report_inpu
     return STATUS_OK;
 }
 
+enum status analysis_bound_check(const struct roofline *roofline, const struct trace *trace,
+                                 struct error *reterr)
+{
+    double const step_s = units_seconds(trace->step_ps);
+    double const rounding = 1 + 1e-9; /* Of the closed forms; instants are exact. */
+    if (step_s * rounding >= roofline->lower_s) return STATUS_OK;
+    return error_set(reterr, STATUS_STUCK, "",
+                     "the step took %.9g s, which is below the roofline's lower bound of %.9g "
+                     "s (%s): one of them is wrong, so neither is shown",
+                     step_s, roofline->lower_s, roofline->bound.by);
+}
+
 enum status analysis_build(struct arena *arena, const struct report_input *input,
                            struct analysis *ret_analysis, struct error *reterr)
 {
     const struct trace *trace = input->trace;
-    const struct roofline *roofline = input->roofline;
     struct analysis facts = {
         .step_s = units_seconds(trace->step_ps),
         .compute_s = units_seconds(trace->compute_ps),
@@ -364,12 +375,6 @@ enum status analysis_build(struct arena *arena, const struct report_input *input
             input->program->role_count > 1 ? units_seconds(trace->idle_ps - trace->waiting_ps) : 0,
     };
     SIM_ASSERT(trace->compute_ps + trace->exposed_ps + trace->idle_ps == trace->step_ps);
-    double const rounding = 1 + 1e-9; /* Of the closed forms; instants are exact. */
-    if (roofline != NULL && facts.step_s * rounding < roofline->lower_s)
-        return error_set(reterr, STATUS_STUCK, "",
-                         "the step took %.9g s, which is below the roofline's lower bound of %.9g "
-                         "s (%s): one of them is wrong, so neither is shown",
-                         facts.step_s, roofline->lower_s, roofline->bound.by);
     if (trace->step_ps > 0) rates_fill(input, &facts);
     STATUS_TRY(analysis_classes_build(arena, input, &facts, reterr));
     STATUS_TRY(hop_chain_build(arena, input, &facts, reterr));

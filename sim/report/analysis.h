@@ -98,6 +98,11 @@ struct analysis {
 /* The role of a chip of the machine. */
 uint32_t analysis_role(const struct report_input *input, uint32_t chip);
 
+/* Of a run that has ended, before anything is made of it. STATUS_STUCK: the step is shorter than
+ * its roofline's lower bound, so one of the two is wrong. */
+enum status analysis_bound_check(const struct roofline *roofline, const struct trace *trace,
+                                 struct error *reterr);
+
 /* The input has a program and a trace. What is counted per chip is of the reported one's role. */
 enum status analysis_build(struct arena *arena, const struct report_input *input,
                            struct analysis *ret_analysis, struct error *reterr);

@@ -240,13 +240,12 @@ static void what_is_busy_nearly_as_long_stands_beside_the_bound(void **state)
 static void a_step_below_its_roofline_is_an_error(void **state)
 {
     (void)state;
-    struct analysis facts;
     prepare(&case_mlp, "4x4x4", "x y", "z");
     report.roofline.lower_s = units_seconds(report.trace.step_ps);
-    case_ok(analysis_build(report.made.arena, &report.input, &facts, &case_error));
+    case_ok(analysis_bound_check(&report.roofline, &report.trace, &case_error));
     report.roofline.lower_s *= 1.000001;
-    case_refused(analysis_build(report.made.arena, &report.input, &facts, &case_error),
-                 STATUS_STUCK, NULL, "below the roofline");
+    case_refused(analysis_bound_check(&report.roofline, &report.trace, &case_error), STATUS_STUCK,
+                 NULL, "below the roofline");
     finish();
 }
 

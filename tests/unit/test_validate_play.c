@@ -1,7 +1,9 @@
-/* Published rows as `podsim validate` plays them: what stops one that takes too long. */
+/* Published rows as `podsim validate` plays them: what stops one that takes too long, or too
+ * little. */
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/base/units.h"
 #include "tests/unit/published_case.h"
 #include "tools/podsim/common/generate.h"
 #include "tools/podsim/common/worker.h"
@@ -82,9 +84,26 @@ static void parts_of_a_generation_count_towards_the_most_events(void **state)
     assert_true(played.predicted_s > 0);
 }
 
+static void a_step_below_its_roofline_ends_as_soon_as_it_is_played(void **state)
+{
+    struct session session;
+    struct session_source source = {.path = "a step"};
+    struct replay_options const options = {0};
+    (void)state;
+    case_ok(published_scenario(case_arena, row_of("vllm-ci-h200-llama3.1-8b-tp1-b8"), &source.text,
+                               &case_error));
+    source.text_bytes = strlen(source.text);
+    case_ok(session_build(&session, &source, SESSION_PROGRAM, &case_error));
+    case_ok(session_replay(&session, &source, &options, &case_error));
+    session.roofline.lower_s = units_seconds(session.trace.step_ps) * 1.000001;
+    assert_int_equal(session_replay(&session, &source, &options, &case_error), STATUS_STUCK);
+    session_close(&session);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_step_below_its_roofline_ends_as_soon_as_it_is_played),
         cmocka_unit_test(parts_of_a_generation_count_towards_the_most_events),
     };
     return cmocka_run_group_tests(tests, published_up, case_arena_down);

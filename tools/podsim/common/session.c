@@ -274,6 +274,7 @@ static enum status part_begin(const struct session *whole, struct session *ret_p
                               struct error *reterr)
 {
     *ret_part = *whole;
+    ret_part->roofline = (struct roofline){.lower_s = 0};
     ret_part->arena = arena_create(0);
     if (ret_part->arena != NULL) return STATUS_OK;
     return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory for a step");

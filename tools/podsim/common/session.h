@@ -90,15 +90,16 @@ enum status session_build(struct session *session, const struct session_source *
  * mesh. To be closed whatever is returned, before the other. */
 enum status session_part_build(const struct session *whole, enum inference_played played,
                                uint64_t step, struct session *ret_part, struct error *reterr);
-/* The program alone of another number of sequences in a step of inference that was built. Unless it
- * `plays` later, its collectives go by whatever algorithms: what it holds at least is the same. It
- * borrows as above. To be closed whatever is returned, before the other. */
+/* The program alone, without its roofline, of another number of sequences in a step of inference
+ * that was built. Unless it `plays` later, its collectives go by whatever algorithms: what it holds
+ * at least is the same. It borrows as above. To be closed whatever is returned, before the other.
+ */
 enum status session_batch_build(const struct session *whole, uint64_t batch, bool plays,
                                 struct session *ret_part, struct error *reterr);
 /* /workload/batch of a step of inference. */
 uint64_t session_batch(const struct session *session);
 /* Folds and plays what was built up to the program. `options` without the engine and the steps,
- * which the scenario names. */
+ * which the scenario names. STATUS_STUCK: among others, the step is below its roofline. */
 enum status session_replay(struct session *session, const struct session_source *source,
                            const struct replay_options *options, struct error *reterr);
 void session_close(struct session *session);

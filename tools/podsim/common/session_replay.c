@@ -1,3 +1,4 @@
+#include "sim/report/analysis.h"
 #include "tools/podsim/common/session.h"
 
 enum status session_replay(struct session *session, const struct session_source *source,
@@ -9,6 +10,8 @@ enum status session_replay(struct session *session, const struct session_source 
     complete.arbitration = session->scenario.run.arbitration;
     STATUS_TRY(fold_build(session->arena, &session->machine, &session->program, source->full,
                           &session->fold, reterr));
-    return replay_run(session->arena, &complete, &session->machine, &session->program,
-                      &session->fold, &session->trace, reterr);
+    STATUS_TRY(replay_run(session->arena, &complete, &session->machine, &session->program,
+                          &session->fold, &session->trace, reterr));
+    if (session->is_program) return STATUS_OK;
+    return analysis_bound_check(&session->roofline, &session->trace, reterr);
 }

@@ -197,12 +197,12 @@ static const struct key format_keys[] = {
 
 #define KEY_OF_ORDER                                                                               \
     ROW("context_order", key_choice, attention.order, .choices = scenario_context_order_names,     \
-        .shown = scenario_has_context, .when = "with `cp`",                                        \
+        .shown = scenario_shows_context_order, .when = "with `cp`",                                \
         .help = "a rank holds a part from each end of a causal prompt, or one part")
 
 #define KEYS_OF_CONTEXT                                                                            \
     ROW("context", key_choice, attention.context, .choices = scenario_context_names,               \
-        .preset = WORKLOAD_CONTEXT_ALL_GATHER, .shown = scenario_has_context,                      \
+        .preset = WORKLOAD_CONTEXT_ALL_GATHER, .shown = scenario_shows_context,                    \
         .values.instead = "tokens of each prompt are /workload/prompt", .when = "with `cp`",       \
         .help = "how its ranks attend to shared prompts: [context](context.md)"),                  \
         KEY_OF_ORDER

@@ -22,7 +22,8 @@ extern const struct key_kind scenario_model_kind;
 enum status scenario_routing_settle(const struct key_reader *reader, struct json *member,
                                     struct error *reterr);
 bool scenario_has_experts(const struct key_source *source);
-bool scenario_has_context(const struct key_source *source);
+bool scenario_shows_context(const struct key_source *source);
+bool scenario_shows_context_order(const struct key_source *source);
 extern const char *const scenario_format_names[];
 extern const char *const scenario_attention_names[], *const scenario_context_names[],
                                                          *const scenario_context_order_names[];

@@ -168,20 +168,36 @@ static bool mesh_has(const struct scenario *scenario, enum mesh_role role)
     return false;
 }
 
-bool scenario_has_context(const struct key_source *source)
+/* A key of an axis that the mesh does not have is shown if it was given all the same: a run refuses
+ * it, and may not run as what is shown instead. */
+bool scenario_shows_context(const struct key_source *source)
 {
-    return mesh_has(shown_of(source), MESH_CP);
+    const struct workload_plan *plan = &shown_of(source)->workload;
+    bool const trains = plan->kind == WORKLOAD_TRAIN_STEP;
+    return mesh_has(shown_of(source), MESH_CP) ||
+           plan->attention.context !=
+               (trains ? WORKLOAD_CONTEXT_RING : WORKLOAD_CONTEXT_ALL_GATHER);
 }
 
-static bool has_stages(const struct key_source *source)
+bool scenario_shows_context_order(const struct key_source *source)
 {
-    return mesh_has(shown_of(source), MESH_PP);
+    const struct scenario *scenario = shown_of(source);
+    return mesh_has(scenario, MESH_CP) ||
+           scenario->workload.attention.order != WORKLOAD_CONTEXT_ZIGZAG;
 }
 
-static bool has_sharded_stages(const struct key_source *source)
+static bool shows_schedule(const struct key_source *source)
 {
-    return has_stages(source) &&
-           (mesh_has(shown_of(source), MESH_FSDP) || shown_of(source)->workload.zero == 3);
+    const struct scenario *scenario = shown_of(source);
+    return mesh_has(scenario, MESH_PP) || scenario->workload.stages.schedule != NULL;
+}
+
+static bool shows_regather(const struct key_source *source)
+{
+    const struct scenario *scenario = shown_of(source);
+    bool const shards = mesh_has(scenario, MESH_FSDP) || scenario->workload.zero == 3;
+    return (mesh_has(scenario, MESH_PP) && shards) ||
+           scenario->workload.stages.regather != WORKLOAD_REGATHER_MICROBATCH;
 }
 
 bool scenario_has_experts(const struct key_source *source)
@@ -270,10 +286,10 @@ const struct key workload_train_step_keys[] = {
     ROW("activations", key_choice, activations, .choices = activations_names,
         .help = "what is sharded over `tp` between blocks"),
     ROW("context", key_choice, attention.context, .choices = scenario_context_names,
-        .shown = scenario_has_context, .when = "with `cp`",
+        .shown = scenario_shows_context, .when = "with `cp`",
         .help = "how its ranks attend to shared sequences: [context](context.md)"),
     ROW("context_order", key_choice, attention.order, .choices = scenario_context_order_names,
-        .shown = scenario_has_context, .when = "with `cp`",
+        .shown = scenario_shows_context_order, .when = "with `cp`",
         .help = "a rank holds a part from each end of a causal sequence, or one part"),
     ROW("offload", key_choice, offload, .choices = offload_names,
         .help = "what is kept in the host's memory: [host memory](offload.md)"),
@@ -285,7 +301,7 @@ const struct key workload_train_step_keys[] = {
         .help = "rows that an expert computes, as a multiple of its even share; rows above are "
                 "dropped. 0: all are computed"),
     ROW("schedule", key_text, stages.schedule, .word = WORKLOAD_SCHEDULE_DEFAULT,
-        .settle = schedule_settle, .write = schedule_write, .shown = has_stages,
+        .settle = schedule_settle, .write = schedule_write, .shown = shows_schedule,
         .values.words = "a name of `podsim list schedules`, with `:chunks` where it has them",
         .when = "with `pp`",
         .help =
@@ -297,8 +313,8 @@ const struct key workload_train_step_keys[] = {
         .when = "with `pp`",
         .help = "which layers each [stage of the pipeline](pipeline.md#the-pipeline-of-a-scenario) "
                 "has"),
-    ROW("regather", key_choice, stages.regather, .choices = regather_names,
-        .shown = has_sharded_stages, .when = "with `pp` and sharded weights",
+    ROW("regather", key_choice, stages.regather, .choices = regather_names, .shown = shows_regather,
+        .when = "with `pp` and sharded weights",
         .help = "how long a rank keeps [gathered "
                 "weights](pipeline.md#how-long-gathered-weights-are-kept)"),
     ROW("mtp", key_flag, without_mtp, .negated = true, .preset = 1, .settle = mtp_settle,

@@ -103,9 +103,10 @@ static void cache_set(const struct ranks *ranks, struct graph_terms *terms)
     bool const ulysses = ranks_has_ulysses(ranks);
     /* Of the pass' own tokens, or of all that a prompt has in the cache. */
     uint64_t const own = inference->part[INFERENCE_PROMPTS].own;
-    uint64_t const gathered = ranks->cp * (inference->own_rows ? own : prompts->read);
+    uint64_t const rows = inference->prompt_rows[windowed];
+    uint64_t const gathered = ranks->cp * (inference->own_rows ? own : rows);
     uint64_t const wanted =
-        inference->own_rows ? inference->part[INFERENCE_PROMPTS].all : prompts->read * ranks->data;
+        inference->own_rows ? inference->part[INFERENCE_PROMPTS].all : rows * ranks->data;
     /* Of prompts that stay a rank keeps rows that it does not read, and attends to decodes for
      * others alone. */
     bool const stay = inference->prompts_stay;

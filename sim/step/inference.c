@@ -194,13 +194,15 @@ static units_wide attention_takes(const struct ranks *ranks, const struct attent
     return ranks->inference.kinds_apart ? apart : larger(math, hbm);
 }
 
-/* The sequences of the rank whose attention in a layer takes longest, by its scores or its rows. */
+/* The sequences of the rank whose attention in a layer takes longest, by its scores or its rows;
+ * and the rows of prompts of the rank that has most, for which ranks that gather them wait. */
 static void fullest_find(struct ranks *ranks, const struct attention_cost *cost, bool windowed,
                          uint64_t window)
 {
     struct inference_ranks *of = &ranks->inference;
     struct graph_served most[INFERENCE_PARTS] = {{0}};
     units_wide longest = 0, scores_most = 0;
+    uint64_t rows_most = 0;
     uint32_t const keepers = inference_keepers(ranks);
     for (uint64_t n = 0; n < sharers_of(ranks) * keepers; n++) {
         struct graph_served served[INFERENCE_PARTS];
@@ -210,6 +212,7 @@ static void fullest_find(struct ranks *ranks, const struct attention_cost *cost,
             served[p] = served_at(ranks, (enum inference_part)p, n, window);
             scores += (units_wide)served[p].rows * served[p].columns;
         }
+        rows_most = units_larger(rows_most, served[INFERENCE_PROMPTS].read);
         units_wide const taken = attention_takes(ranks, cost, served);
         if (taken < longest || (taken == longest && scores <= scores_most)) continue;
         memcpy(most, served, sizeof most);
@@ -221,6 +224,7 @@ static void fullest_find(struct ranks *ranks, const struct attention_cost *cost,
         of->served[p][windowed].scores =
             inference_scores_all(ranks->plan, ranks->pass, (enum inference_part)p, window);
     }
+    of->prompt_rows[windowed] = rows_most;
 }
 
 /* Rows that stay of all batches, on the rank that keeps most. A generation's sequences are the same
@@ -441,6 +445,7 @@ static bool layers_alike(const struct inference_ranks *one, const struct inferen
                          bool windowed)
 {
     bool alike = one->own_rows == other->own_rows && one->begins == other->begins &&
+                 one->prompt_rows[windowed] == other->prompt_rows[windowed] &&
                  one->prompts_stay == other->prompts_stay &&
                  one->kinds_apart == other->kinds_apart && one->makes_heads == other->makes_heads &&
                  one->prompts_in_parts == other->prompts_in_parts &&

@@ -166,6 +166,8 @@ struct inference_ranks {
     uint64_t kept_tokens;   /* Tokens of the pass whose rows a rank keeps. */
     uint64_t head_rows;     /* Tokens whose logits are wanted. */
     struct graph_served served[INFERENCE_PARTS][2]; /* [part][windowed] */
+    uint64_t prompt_rows[2];  /* [windowed] Rows of prompts in the cache of the rank with most of
+                                 them. */
     uint64_t held_rows[2];    /* [windowed] Rows of the cache behind the step. */
     struct inference_sum all; /* Sums of the pass, on all ranks. */
 };

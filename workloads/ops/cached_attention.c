@@ -42,15 +42,36 @@ static const struct graph_served *prompts_of(const struct graph *graph, const st
     return op->serves == GRAPH_SERVES_ANSWERS ? &none : &graph->terms->cache.prompts;
 }
 
-/* Rows of an array that are read: of the cache the sequences' own, and where prompts stay those of
- * prompts; of any other all. */
+/* Tokens of a rank's prompts. */
+static uint64_t prompt_tokens(const struct graph_served *prompts)
+{
+    return prompts->paired ? 2 * prompts->rows : prompts->rows;
+}
+
+/* Rows of prompts that attend to an array of their own: of the sequences that the op is for, which
+ * other ranks may have more of. Ranks that have a part of each prompt have gathered the array, of
+ * all tokens of the prompts or of their rows in the cache. */
+static uint64_t prompt_rows(const struct graph_cache *cache, const struct graph_served *prompts)
+{
+    uint64_t const of_rank =
+        cache->prompt_ways > 1 && cache->own_rows ? prompt_tokens(prompts) : prompts->read;
+    return cache->prompt_ways * of_rank;
+}
+
+/* Rows of an array that are read: of the cache the sequences' own, of any other those of prompts.
+ */
 static uint64_t rows_of(const struct graph *graph, const struct graph_op *op, tensor in)
 {
-    const struct graph_tensor *of = &graph->tensor[in];
-    const struct graph_cache *cache = &graph->terms->cache;
-    if (of->role == GRAPH_CACHE) return decodes_of(graph, op)->read + prompts_of(graph, op)->read;
-    if (cache->prompts_stay && cache->prompt_ways == 1) return cache->prompts.read;
-    return sharding_local_size(&graph->terms->mesh, &of->at.dimension[0]);
+    const struct graph_served *decodes = decodes_of(graph, op), *prompts = prompts_of(graph, op);
+    if (graph->tensor[in].role == GRAPH_CACHE) return decodes->read + prompts->read;
+    return prompt_rows(&graph->terms->cache, prompts);
+}
+
+/* Tokens whose queries the op has. */
+static uint64_t queries_of(const struct graph *graph, const struct graph_op *op)
+{
+    const struct graph_served *decodes = decodes_of(graph, op);
+    return decodes->count * decodes->rows + prompt_tokens(prompts_of(graph, op));
 }
 
 /* Keys and values: bytes of HBM, and FLOP to widen what the cache has in a narrower format. Rows
@@ -225,7 +246,7 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
     const struct graph *graph = sharded->graph;
     const struct graph_formats *formats = &graph->terms->formats;
     struct heads const heads = heads_of(graph, op);
-    uint64_t const found = op_out_elements(sharded, op, 0);
+    uint64_t const rows = queries_of(graph, op) * heads.shared * heads.queries;
     struct work work = {.math_format = formats->activations};
     (void)pass;
     products_add(decodes_of(graph, op), &heads, &work);
@@ -233,10 +254,8 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
     attended_set(graph, op, &heads, &work);
     work.useful_flop = useful_flop(graph, op, &heads);
     work.vector_flop += op_rotated_flop(graph, op);
-    /* Queries of those that it finds something for. */
-    work.hbm_read_bytes =
-        format_bytes(formats->activations, found / heads.value_width * heads.key_width);
-    work.hbm_write_bytes = format_bytes(formats->activations, found);
+    work.hbm_read_bytes = format_bytes(formats->activations, rows * heads.key_width);
+    work.hbm_write_bytes = format_bytes(formats->activations, rows * heads.value_width);
     uint64_t const besides_bytes = work.hbm_read_bytes + work.hbm_write_bytes;
     rows_read(graph, op, &work);
     cores_share(graph, op, &heads, besides_bytes, &work);

@@ -34,9 +34,8 @@ static struct graph_move_sum *move_sum(struct graph_count *count, enum op_pass p
     return sum;
 }
 
-/* Bytes that VMEM moves while a unit works. */
-static units_wide moved_meanwhile(const struct graph_units *units, uint64_t flop,
-                                  uint64_t flop_per_s)
+units_wide graph_moved_meanwhile(const struct graph_units *units, uint64_t flop,
+                                 uint64_t flop_per_s)
 {
     return flop == 0 ? 0 : (units_wide)flop * units->vmem_bytes_per_s / flop_per_s;
 }
@@ -49,8 +48,8 @@ static void scarce_add(const struct work *work, const struct graph_units *units,
     units_wide const bytes =
         (units_wide)work->hbm_read_bytes + work->hbm_write_bytes + work->vmem_read_bytes;
     units_wide const meanwhile =
-        moved_meanwhile(units, padded_flop, units->math_flop_per_s[work->math_format]) +
-        moved_meanwhile(units, work->vector_flop, units->vector_flop_per_s);
+        graph_moved_meanwhile(units, padded_flop, units->math_flop_per_s[work->math_format]) +
+        graph_moved_meanwhile(units, work->vector_flop, units->vector_flop_per_s);
     scarce->padded_flop += (units_wide)padded_flop * idle / busy;
     scarce->vector_flop += (units_wide)work->vector_flop * idle / busy;
     scarce->vmem_bytes += bytes * PPM_ONE / busy;

@@ -9,17 +9,7 @@
 #include "sim/base/units.h"
 #include "sim/graph/steps.h"
 
-struct kernel_stack;
-
 enum { GRAPH_SUMS_MAX = 48 };
-
-/* What the units of a chip do in a second, as far as an op can be bound by them. */
-struct graph_units {
-    struct work_edges edges;          /* Multiples that the matrix unit pads to. */
-    const struct kernel_stack *stack; /* NULL: no kernels were measured. */
-    const uint64_t *math_flop_per_s;  /* [format] */
-    uint64_t vector_flop_per_s, vmem_bytes_per_s;
-};
 
 /* Of ops that some cores have no part of: FLOP that all cores would do in the time by which the
  * others take longer. Of all ops: bytes that VMEM would move by all cores in the time that it
@@ -51,7 +41,7 @@ struct graph_move_sum {
     const struct op_kind *kind;
     enum collective_kind collective;
     enum op_axis axis;
-    enum format widest; /* The widest format that elements have. */
+    enum format widest; /* Of their elements. */
     uint64_t count;
     uint64_t bytes;
 };
@@ -71,6 +61,10 @@ struct graph_count {
     uint64_t kept_bytes;      /* Kept from the forward to the backward pass. */
     uint64_t framework_bytes; /* Kept by frameworks in addition. */
 };
+
+/* Bytes that VMEM moves while a unit works. */
+units_wide graph_moved_meanwhile(const struct graph_units *units, uint64_t flop,
+                                 uint64_t flop_per_s);
 
 void graph_count(const struct graph_sharded *sharded, const struct graph_backward *backward,
                  const struct graph_kept *kept, const struct graph_units *units,

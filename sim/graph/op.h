@@ -53,7 +53,8 @@ static const uint8_t OP_MOVES_ALL = UINT8_MAX;
 struct op_spare {
     uint64_t copies;  /* Several ranks of tp compute the same. */
     uint64_t padding; /* Dimensions are padded so that all ranks have equal shares. */
-    uint64_t rows;    /* Rows that not every rank has. */
+    int64_t rows; /* Rows that not every rank has. Below 0 where the rank that takes longest does
+                     less than the mean rank. */
     uint64_t waiting; /* What the rank that has most has above the mean. */
     uint64_t again;   /* A gradient's kernel computes what the forward pass has not written. */
 };

@@ -50,19 +50,45 @@ static bool are_alike(const struct splits_request *of)
     return units_ceil_divide(of->keys, of->units) >= of->longest;
 }
 
-/* The busiest core has its rounds of mean parts, or the longest unit. */
-static struct splits_shares share_alike(const struct splits_request *of)
+/* Work of all units and of `merged` parts, in keys. */
+static units_wide work_of(const struct splits_request *of, units_wide keys, uint64_t merged)
 {
-    uint32_t const splits = splits_count(of);
-    uint64_t const parts = of->units * splits;
+    return keys + of->besides_keys + (units_wide)merged * of->part_keys;
+}
+
+/* Keys of the busiest core, times `parts` of all units together: of rounds of mean parts, or of a
+ * part of the longest unit. */
+static units_wide busiest_of(const struct splits_request *of, uint64_t parts, uint64_t merged)
+{
     uint64_t const rounds = units_ceil_divide(parts, of->cores);
-    units_wide const all = (units_wide)of->keys + of->besides_keys;
-    units_wide const mean = rounds * all; /* Times parts. */
-    units_wide const longest = (units_wide)of->longest * of->units + of->besides_keys;
-    units_wide const busiest = mean > longest ? mean : longest;
+    units_wide const mean = rounds * work_of(of, of->keys, merged);
+    units_wide const longest = work_of(of, (units_wide)of->longest * of->units, merged);
+    return mean > longest ? mean : longest;
+}
+
+/* As many parts as splits_count() says, or fewer where these are done sooner, as fewer are merged.
+ */
+static uint32_t parts_of_unit(const struct splits_request *of)
+{
+    uint32_t best = splits_count(of);
+    units_wide best_busiest = busiest_of(of, of->units * best, best == 1 ? 0 : of->units * best);
+    for (uint32_t n = best - 1; n > 0 && of->part_keys != 0; n--) {
+        uint64_t const parts = of->units * n;
+        units_wide const busiest = busiest_of(of, parts, n == 1 ? 0 : parts);
+        if (busiest * best >= best_busiest * n) continue;
+        best = n;
+        best_busiest = busiest;
+    }
+    return best;
+}
+
+static struct splits_shares share_alike(const struct splits_request *of, uint32_t splits)
+{
+    uint64_t const parts = of->units * splits;
+    units_wide const all = work_of(of, of->keys, 0);
     return (struct splits_shares){
         .merged = splits == 1 ? 0 : parts,
-        .idle_ppm = idle_ppm(all * parts, busiest, of->cores),
+        .idle_ppm = idle_ppm(all * parts, busiest_of(of, parts, 0), of->cores),
     };
 }
 
@@ -78,12 +104,6 @@ enum { FINE = 1 << 20 };
 static units_wide fine_of(units_wide keys, uint64_t divisor)
 {
     return (keys * FINE + divisor - 1) / divisor;
-}
-
-/* Work of all units and of `merged` parts, in keys. */
-static units_wide work_of(const struct splits_request *of, uint64_t keys, uint64_t merged)
-{
-    return (units_wide)keys + of->besides_keys + (units_wide)merged * of->part_keys;
 }
 
 /* The busiest core has its rounds of mean units, or the longest unit. */
@@ -103,7 +123,7 @@ static struct way way_of_longest(const struct splits_request *of)
 {
     struct splits_request raised = *of;
     raised.keys = of->units * of->longest;
-    uint32_t const splits = splits_count(&raised);
+    uint32_t const splits = parts_of_unit(&raised);
     uint64_t const parts = of->units * splits, merged = splits == 1 ? 0 : parts;
     uint64_t const rounds = units_ceil_divide(parts, of->cores);
     return (struct way){work_of(of, of->keys, merged) * FINE,
@@ -125,20 +145,27 @@ static struct way way_evenly(const struct splits_request *of)
                         merged};
 }
 
-static struct splits_shares share_unlike(const struct splits_request *of)
+static struct splits_shares share_unlike(const struct splits_request *of, struct way way)
 {
-    struct way best = way_whole(of);
-    struct way const others[] = {way_of_longest(of), way_evenly(of)};
-    for (uint32_t i = 0; i < 2 && of->most > 1; i++)
-        if (others[i].busiest < best.busiest) best = others[i];
     return (struct splits_shares){
-        .merged = best.merged,
-        .idle_ppm = idle_ppm(best.all, best.busiest, of->cores),
+        .merged = way.merged,
+        .idle_ppm = idle_ppm(way.all, way.busiest, of->cores),
     };
 }
 
-struct splits_shares splits_share(const struct splits_request *of)
+uint32_t splits_ways(const struct splits_request *of, struct splits_shares ret_ways[SPLITS_WAYS])
 {
-    if (of->units == 0 || of->keys == 0) return (struct splits_shares){0, 0};
-    return are_alike(of) ? share_alike(of) : share_unlike(of);
+    bool const whole = of->most == 1;
+    ret_ways[0] = (struct splits_shares){0, 0};
+    if (of->units == 0 || of->keys == 0) return 1;
+    if (are_alike(of)) {
+        ret_ways[0] = share_alike(of, parts_of_unit(of));
+        ret_ways[1] = share_alike(of, 1);
+        return whole ? 1 : 2;
+    }
+    ret_ways[0] = share_unlike(of, way_whole(of));
+    if (whole) return 1;
+    ret_ways[1] = share_unlike(of, way_of_longest(of));
+    ret_ways[2] = share_unlike(of, way_evenly(of));
+    return SPLITS_WAYS;
 }

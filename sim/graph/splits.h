@@ -3,8 +3,8 @@
  * one head of keys at a time, with all queries of these up to a tile of rows: a unit. Keys of a
  * unit may be split among cores (flash decoding); what the parts have found is merged.
  *
- * Units of one length are all split alike, where they are fewer than cores. Units of different
- * lengths are shared in the way of three that keeps the busiest core busy for the shortest time:
+ * Units of one length are all split alike, where they are fewer than cores, or stay whole. Units of
+ * different lengths are shared in one of three ways:
  * - end to end, each core with a share of equal size, in whole blocks of keys
  * (deepseek-ai/FlashMLA, get_mla_metadata; flash-attention 3 divides as its
  * prepare_varlen_num_blocks says, hopper/flash_prepare_scheduler.cu);
@@ -17,7 +17,7 @@
 
 #include <stdint.h>
 
-enum { SPLITS_MAX = 128, SPLITS_TILE_ROWS = 64, SPLITS_TILE_KEYS = 128 };
+enum { SPLITS_MAX = 128, SPLITS_TILE_ROWS = 64, SPLITS_TILE_KEYS = 128, SPLITS_WAYS = 3 };
 
 struct splits_request {
     uint64_t units;
@@ -26,7 +26,7 @@ struct splits_request {
     uint32_t cores;
     uint32_t most; /* Parts of a unit; 1: units stay whole. */
     /* Other work, as the number of keys that take as long: what all units read and write besides
-     * their keys; what is merged of one part. For units of one length neither matters. */
+     * their keys; what is merged of one part. */
     uint64_t besides_keys, part_keys;
 };
 
@@ -36,7 +36,9 @@ struct splits_shares {
                           do; in millionths. */
 };
 
-struct splits_shares splits_share(const struct splits_request *of);
+/* The ways in which cores may share units. Returns how many there are. The fastest is best; the
+ * first of equally fast ones. */
+uint32_t splits_ways(const struct splits_request *of, struct splits_shares ret_ways[SPLITS_WAYS]);
 
 /* Of units of one length: as many parts as flash-attention takes: one if the units keep 80 % of the
  * cores busy; else the fewest with which cores are idle for little more than with the best number,

@@ -129,6 +129,7 @@ static void cache_set(const struct ranks *ranks, struct graph_terms *terms)
         .makes_heads = inference->makes_heads,
         .cores = chip_cores_apart(&ranks->machine->chip),
         .splits_most = ranks->plan->inference.whole_units ? 1 : SPLITS_MAX,
+        .units = step_units(&ranks->machine->chip),
         .prefetches = ranks->plan->inference.prefetch == INFERENCE_PREFETCH_VMEM,
         .kept_rows = units_ceil_divide(inference->kept_tokens, parts),
         .decodes = *decodes,

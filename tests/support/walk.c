@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/base/units.h"
+#include "sim/resource/compute.h"
 #include "tests/support/case.h"
 #include "tests/support/sampling.h"
 
@@ -177,4 +179,19 @@ void walk_alike(const struct play *folded, const char *text, const char *engine)
         play_close(&other);
     }
     play_close(&whole);
+}
+
+double walk_attention_s(const struct play *play)
+{
+    int64_t sum_ps = 0;
+    for (uint32_t t = 0; t < play->program.template_count; t++)
+        for (uint32_t i = 0; i < play->program.templates[t].op_count; i++) {
+            const struct program_op *op = &play->program.templates[t].op[i];
+            if (op->kind != PROGRAM_OP_COMPUTE || op->purpose != PROGRAM_PURPOSE_ATTENTION)
+                continue;
+            sum_ps +=
+                compute_time(&play->machine.chip, &play->program.works[op->index], PPM_ONE, PPM_ONE)
+                    .duration_ps;
+        }
+    return units_seconds(sum_ps);
 }

@@ -47,6 +47,10 @@ double walk_moved_bytes(const struct program *program, enum stream_of ranks,
                         enum collective_kind kind);
 double walk_sent_bytes(const struct program *program);
 
+/* The time of all attention ops of a lowered step, each once for all layers of its kind and alone
+ * on its chip: collectives of a step use HBM at the same time. */
+double walk_attention_s(const struct play *play);
+
 /* Simulates all chips, by the fast engine and by `engine` (NULL: by the fast one alone), and fails
  * the test unless instants, exposed time, links, ranks of a pipeline and their memory are those of
  * the folded play, and not below its roofline. */

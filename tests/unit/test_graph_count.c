@@ -183,7 +183,7 @@ static void products_of_hold(const char *name, const struct graph_case *part)
     for (uint32_t k = 0; k < count.compute_count; k++) {
         const struct graph_compute_sum *sum = &count.compute[k];
         bool const again = sum->pass == OP_AGAIN || sum->pass == OP_AGAIN_ALONE;
-        uint64_t const known = sum->useful_flop + sum->spare.padding + sum->spare.rows +
+        uint64_t const known = sum->useful_flop + sum->spare.padding + (uint64_t)sum->spare.rows +
                                sum->spare.waiting + sum->spare.again;
         if (known > sum->flop || (again && known != 0) || sum->padded_flop < sum->flop)
             fail_msg("%s: of %llu FLOP %llu are useful or spare", name,

@@ -254,7 +254,7 @@ void attention_spare(const struct graph_sharded *sharded, const struct graph_op 
     attention_work(sharded, op, pass, &all);
     *ret_spare = (struct op_spare){
         .padding = times * (flop.mean - flop.wanted),
-        .rows = times * (flop.wanted - flop.useful),
+        .rows = (int64_t)(times * (flop.wanted - flop.useful)),
         .waiting = times * (flop.most - flop.mean),
         .again = times == 0 ? 0 : work_matmul_flop(&all) - times * flop.most,
     };

@@ -8,6 +8,7 @@
  */
 #include "sim/base/units.h"
 #include "sim/base/vector.h"
+#include "sim/graph/count.h"
 #include "sim/graph/op.h"
 #include "sim/graph/splits.h"
 #include "workloads/ops/attention.h"
@@ -118,77 +119,149 @@ static void products_add(const struct graph_served *served, const struct heads *
     work->vector_flop += VECTOR_SOFTMAX * rows * served->columns * heads->shared;
 }
 
-/* Sequences and heads of keys as cores take them, each with up to a tile of rows of queries. */
+/* Sequences of a kind and heads of keys as cores take them, each with up to a tile of rows of
+ * queries. */
 struct units {
     uint64_t rows; /* Of all. */
-    struct splits_request request;
+    uint64_t count, keys, longest;
 };
 
-static void units_add(uint64_t count, uint64_t keys, uint64_t longest, struct units *units)
-{
-    units->request.units += count;
-    units->request.keys += keys;
-    if (longest > units->request.longest) units->request.longest = longest;
-}
-
-static void decodes_add(const struct graph_served *served, const struct heads *heads,
-                        struct units *units)
+static struct units decodes_units(const struct graph_served *served, const struct heads *heads)
 {
     uint64_t const rows = served->rows * heads->queries;
     uint64_t const each = heads->shared * units_ceil_divide(rows, SPLITS_TILE_ROWS);
-    if (served->columns == 0) return;
-    units->rows += served->count * rows * heads->shared;
-    units_add(served->count * each, served->columns * each, served->longest, units);
+    if (served->columns == 0) return (struct units){0};
+    return (struct units){
+        .rows = served->count * rows * heads->shared,
+        .count = served->count * each,
+        .keys = served->columns * each,
+        .longest = served->longest,
+    };
 }
 
-/* All prompts have as many queries as the mean one, and these as many keys as the mean query. False
- * where their tiles are enough for all cores. */
-static bool prompts_add(const struct graph_served *served, const struct heads *heads,
-                        struct units *units)
+/* All prompts have as many queries as the mean one, and these as many keys as the mean query. */
+static struct units prompts_units(const struct graph_served *served, const struct heads *heads)
 {
     uint64_t const two = served->paired ? 2 : 1;
     uint64_t const rows = two * served->rows * heads->queries;
-    if (served->columns == 0) return true;
+    if (served->columns == 0) return (struct units){0};
     uint64_t const each =
         units_ceil_divide(units_ceil_divide(rows, served->count), SPLITS_TILE_ROWS);
     uint64_t const count = heads->shared * served->count * each;
     uint64_t const keys = units_ceil_divide(served->columns, two);
-    if (count >= units->request.cores) return false;
-    units->rows += rows * heads->shared;
-    units_add(count, count * keys, served->longest > keys ? served->longest : keys, units);
-    return true;
+    return (struct units){
+        .rows = rows * heads->shared,
+        .count = count,
+        .keys = count * keys,
+        .longest = served->longest > keys ? served->longest : keys,
+    };
 }
 
-/* Bytes of L2 as a number of keys. Cores wait for L2 longer than for vector units. */
-static uint64_t as_keys(uint64_t bytes, uint64_t keys, uint64_t key_bytes)
+/* Of both kinds. */
+static struct units kinds_units(const struct graph *graph, const struct graph_op *op,
+                                const struct heads *heads)
 {
-    return (uint64_t)(((units_wide)bytes * keys + key_bytes - 1) / key_bytes);
+    struct units const one = decodes_units(decodes_of(graph, op), heads),
+                       other = prompts_units(prompts_of(graph, op), heads);
+    return (struct units){
+        .rows = one.rows + other.rows,
+        .count = one.count + other.count,
+        .keys = one.keys + other.keys,
+        .longest = one.longest > other.longest ? one.longest : other.longest,
+    };
 }
 
-/* How cores share the sequences of a pass, and what the parts of a sequence's keys leave to be
- * merged: values, a maximum and a sum of each row in fp32, which lie in VMEM. The tiles of prompts
- * fill the cores, unless there are fewer: then they are shared as decodes are. */
+/* What the parts of sequences' keys leave to be merged: values, a maximum and a sum of each row in
+ * fp32, which lie in VMEM. */
+static void parts_add(uint64_t rows, const struct heads *heads, struct work *work)
+{
+    uint64_t const numbers = heads->value_width + ATTENTION_STATISTICS;
+    work->vector_flop += rows * (numbers + heads->value_width);
+    work->vmem_read_bytes += rows * 2 * format_bytes(FORMAT_FP32, numbers);
+}
+
+static uint64_t moved_bytes(const struct work *work)
+{
+    return work->hbm_read_bytes + work->hbm_write_bytes + work->vmem_read_bytes;
+}
+
+/* What cores take for a work, as the bytes that VMEM moves in that time: matrix units, vector units
+ * and VMEM work side by side. */
+static units_wide cores_take(const struct graph_units *units, const struct work *work,
+                             uint64_t vmem_bytes)
+{
+    units_wide const math = graph_moved_meanwhile(units, work_padded_flop(work, units->edges),
+                                                  units->math_flop_per_s[work->math_format]);
+    units_wide const vector =
+        graph_moved_meanwhile(units, work->vector_flop, units->vector_flop_per_s);
+    units_wide const longer = math > vector ? math : vector;
+    return longer > vmem_bytes ? longer : vmem_bytes;
+}
+
+/* Of `all` keys that take as long as `all_bytes`, the number that takes as long as `bytes`. */
+static uint64_t as_keys(units_wide bytes, uint64_t all, units_wide all_bytes)
+{
+    return (uint64_t)((bytes * all + all_bytes - 1) / all_bytes);
+}
+
+/* The work with its parts, and what of the cores' time is idle. */
+static struct work shared_work(const struct work *work, const struct units *units,
+                               const struct heads *heads, struct splits_shares shares)
+{
+    struct work shared = *work;
+    uint64_t const rows = (uint64_t)((units_wide)shares.merged * units->rows / units->count);
+    shared.idle_core_ppm = shares.idle_ppm;
+    parts_add(rows, heads, &shared);
+    return shared;
+}
+
+static bool takes_longer(const struct graph_units *units, const struct work *one,
+                         const struct work *other)
+{
+    units_wide const own = cores_take(units, one, moved_bytes(one)),
+                     others = cores_take(units, other, moved_bytes(other));
+    return own * (PPM_ONE - other->idle_core_ppm) > others * (PPM_ONE - one->idle_core_ppm);
+}
+
+/* The sequences of a pass as cores share them. `besides_bytes`: of what is read and written besides
+ * keys. */
+static struct splits_request request_of(const struct graph_cache *cache, const struct heads *heads,
+                                        const struct units *units, uint64_t besides_bytes,
+                                        const struct work *work)
+{
+    struct work part = {.math_format = work->math_format};
+    parts_add(units_ceil_divide(units->rows, units->count), heads, &part);
+    units_wide const keys = cores_take(&cache->units, work, moved_bytes(work) - besides_bytes);
+    return (struct splits_request){
+        .units = units->count,
+        .keys = units->keys,
+        .longest = units->longest,
+        .cores = cache->cores,
+        .most = cache->splits_most,
+        .besides_keys = as_keys(besides_bytes, units->keys, keys),
+        .part_keys =
+            as_keys(cores_take(&cache->units, &part, moved_bytes(&part)), units->keys, keys),
+    };
+}
+
+/* Cores share the sequences of a pass in the way that takes least time. The tiles of prompts fill
+ * the cores, unless there are fewer: then they are shared as decodes are. */
 static void cores_share(const struct graph *graph, const struct graph_op *op,
                         const struct heads *heads, uint64_t besides_bytes, struct work *work)
 {
     const struct graph_cache *cache = &graph->terms->cache;
-    struct units units = {.request = {.cores = cache->cores, .most = cache->splits_most}};
-    struct splits_request *request = &units.request;
-    if (cache->cores == 1 || !prompts_add(prompts_of(graph, op), heads, &units)) return;
-    decodes_add(decodes_of(graph, op), heads, &units);
-    if (request->units == 0) return;
-    uint64_t const row_flop = 2 * heads->value_width + ATTENTION_STATISTICS;
-    uint64_t const row_bytes =
-        2 * format_bytes(FORMAT_FP32, heads->value_width + ATTENTION_STATISTICS);
-    uint64_t const part_bytes = units_ceil_divide(units.rows, request->units) * row_bytes;
-    uint64_t const key_bytes = work->hbm_read_bytes + work->hbm_write_bytes - besides_bytes;
-    request->besides_keys = as_keys(besides_bytes, request->keys, key_bytes);
-    request->part_keys = as_keys(part_bytes, request->keys, key_bytes);
-    struct splits_shares const shares = splits_share(request);
-    work->idle_core_ppm = shares.idle_ppm;
-    uint64_t const parts = (uint64_t)((units_wide)shares.merged * units.rows / request->units);
-    work->vector_flop += parts * row_flop;
-    work->vmem_read_bytes += parts * row_bytes;
+    struct units const units = kinds_units(graph, op, heads);
+    if (cache->cores == 1 || units.count == 0) return;
+    if (prompts_units(prompts_of(graph, op), heads).count >= cache->cores) return;
+    struct splits_request const request = request_of(cache, heads, &units, besides_bytes, work);
+    struct splits_shares shares[SPLITS_WAYS];
+    uint32_t const ways = splits_ways(&request, shares);
+    struct work best = shared_work(work, &units, heads, shares[0]);
+    for (uint32_t i = 1; i < ways; i++) {
+        struct work const other = shared_work(work, &units, heads, shares[i]);
+        if (takes_longer(&cache->units, &best, &other)) best = other;
+    }
+    *work = best;
 }
 
 static uint64_t useful_flop(const struct graph *graph, const struct graph_op *op,
@@ -271,8 +344,9 @@ static void spare(const struct graph_sharded *sharded, const struct graph_op *op
     uint64_t const flop = work_matmul_flop(&of);
     uint64_t const once = flop / copies_of(sharded->graph->terms);
     uint64_t const wanted = (uint64_t)((units_wide)once * heads->useful / heads->padded);
-    *ret_spare = (struct op_spare){
-        .copies = flop - once, .padding = once - wanted, .rows = wanted - of.useful_flop};
+    *ret_spare = (struct op_spare){.copies = flop - once,
+                                   .padding = once - wanted,
+                                   .rows = (int64_t)(wanted - of.useful_flop)};
 }
 
 const struct op_kind op_kind_cached_attention = {

@@ -324,7 +324,8 @@ static struct op_spare product_spare(const struct graph_sharded *sharded, const 
         if (!sharding_has(left, at->name) && !sharding_has(out, at->name)) continue;
         wanted = without_padding(graph->terms, at, wanted);
     }
-    return (struct op_spare){.copies = all - own, .padding = rows - wanted, .rows = own - rows};
+    return (struct op_spare){
+        .copies = all - own, .padding = rows - wanted, .rows = (int64_t)(own - rows)};
 }
 
 static void spare(const struct graph_sharded *sharded, const struct graph_op *op, enum op_pass pass,
@@ -339,7 +340,7 @@ static void spare(const struct graph_sharded *sharded, const struct graph_op *op
         ret_spare->copies += times * one.copies;
         if (again) continue;
         ret_spare->padding += times * one.padding;
-        ret_spare->rows += times * one.rows;
+        ret_spare->rows += (int64_t)times * one.rows;
     }
 }
 

@@ -1,0 +1,140 @@
+/*
+ * Attention on GPUs whose cores share sequences, drawn: it takes no longer than with sequences that
+ * stay whole. Of decodes it takes no longer than with all contexts as long as the longest, and
+ * together with prompts hardly longer. Prompts are behind cached tokens, too.
+ */
+#include <stdio.h>
+
+#include "tests/support/case.h"
+#include "tests/support/walk.h"
+
+enum { TEXT_BYTES = WALK_TEXT_BYTES, DRAWN = 250, MOST = 12 };
+
+static const struct play_options lowered = {.lower_only = true};
+/* Shares of cores are in millionths, and costs of parts in whole keys. */
+static const double SLACK = 1.002;
+/* Keys of decodes and of prompts count alike, though tiles of prompts have more rows. */
+static const double MIXED_SLACK = 1.1;
+
+static uint32_t below(uint64_t *state, uint32_t count)
+{
+    return (uint32_t)(case_random(state) % count);
+}
+
+static const struct {
+    const char *name;
+    uint32_t tp;
+} models[] = {{"llama-3-8b", 1},       {"llama-3-8b", 4},       {"llama-3-70b", 8},
+              {"deepseek-v2-lite", 1}, {"deepseek-v2-lite", 4}, {"tests/property/latent.json", 2}};
+static const char *const chips[] = {"a100-sxm", "h100-sxm", "b200"};
+enum { MODELS = sizeof models / sizeof *models, CHIPS = sizeof chips / sizeof *chips };
+
+struct sequences {
+    uint32_t count, tokens[MOST];
+};
+
+/* What was drawn last. */
+static uint32_t model, chip, cached;
+static struct sequences contexts, prompts;
+
+/* Of one length, or most of them short. */
+static struct sequences sequences_draw(uint64_t *state, uint32_t most)
+{
+    struct sequences of = {.count = 1 + below(state, MOST)};
+    uint32_t const octaves = below(state, 2) * 12;
+    uint32_t const first = 1 + (below(state, most) >> below(state, 10));
+    for (uint32_t i = 0; i < of.count; i++)
+        of.tokens[i] = octaves == 0 ? first : 1 + (below(state, most) >> below(state, octaves));
+    return of;
+}
+
+static struct sequences longest_of(const struct sequences *of)
+{
+    struct sequences all = *of;
+    for (uint32_t i = 0; i < of->count; i++)
+        if (of->tokens[i] > all.tokens[0]) all.tokens[0] = of->tokens[i];
+    for (uint32_t i = 1; i < of->count; i++) all.tokens[i] = all.tokens[0];
+    return all;
+}
+
+static void keys_write(const char *count, const char *lengths, const struct sequences *of,
+                       char *text, size_t size)
+{
+    size_t used = (size_t)snprintf(text, size, "\"%s\": %u, \"%s\": [", count, of->count, lengths);
+    for (uint32_t i = 0; i < of->count; i++)
+        used +=
+            (size_t)snprintf(text + used, size - used, "%s%u", i == 0 ? "" : ", ", of->tokens[i]);
+    (void)snprintf(text + used, size - used, "], ");
+}
+
+static void step_write(const struct sequences *answers, const struct sequences *asked, bool splits,
+                       char text[TEXT_BYTES])
+{
+    char answering[200] = "", asking[200] = "", behind[40] = "";
+    bool const decodes = answers->count > 0, reads = asked->count > 0;
+    if (decodes) keys_write("batch", "context", answers, answering, sizeof answering);
+    if (reads) keys_write(decodes ? "prompts" : "batch", "prompt", asked, asking, sizeof asking);
+    if (reads) (void)snprintf(behind, sizeof behind, "\"cached\": %u, ", cached);
+    case_text(text, TEXT_BYTES,
+              "{\"podsim\": 1, \"machine\": {\"chip\": \"%s\", \"gpus\": %u}, \"mesh\": {\"tp\": "
+              "[\"gpu\"]}, \"workload\": {\"kind\": \"%s\", %s%s%s\"model\": \"%s\", "
+              "\"allow_oversubscription\": true}, \"run\": {\"split_attention\": %s}}",
+              chips[chip], models[model].tp,
+              !reads    ? "decode"
+              : decodes ? "mixed"
+                        : "prefill",
+              answering, asking, behind, models[model].name, splits ? "true" : "false");
+}
+
+static void draw(uint64_t *state, char text[TEXT_BYTES])
+{
+    uint32_t const kinds = below(state, 4);
+    model = below(state, MODELS);
+    chip = below(state, CHIPS);
+    cached = below(state, 2) * (1 + below(state, 9000));
+    contexts = sequences_draw(state, 20000);
+    prompts = sequences_draw(state, 1000);
+    if (kinds == 0) contexts.count = 0;
+    if (kinds == 1) prompts.count = 0;
+    step_write(&contexts, &prompts, true, text);
+}
+
+static double taken_s(const struct sequences *answers, const struct sequences *asked, bool splits)
+{
+    char text[TEXT_BYTES];
+    struct play play;
+    step_write(answers, asked, splits, text);
+    play_run(&play, text, &lowered);
+    double const time_s = walk_attention_s(&play);
+    play_close(&play);
+    return time_s;
+}
+
+static void at_most(double time_s, double most_s, const char *what, const char *text)
+{
+    if (time_s > most_s) fail_msg("%g s of attention, %g s %s\nin %s", time_s, most_s, what, text);
+}
+
+static void check(struct play *play, const char *text)
+{
+    struct sequences const answers = longest_of(&contexts);
+    double const slack = prompts.count > 0 ? MIXED_SLACK : SLACK;
+    double const time_s = walk_attention_s(play);
+    at_most(time_s, SLACK * taken_s(&contexts, &prompts, false), "of whole sequences", text);
+    at_most(time_s, slack * taken_s(&answers, &prompts, true), "of the longest context", text);
+}
+
+static void a_pass_takes_no_longer_than_whole_or_longer_sequences(void **state)
+{
+    (void)state;
+    walk_drawn_all(DRAWN, draw, &lowered, check);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_pass_takes_no_longer_than_whole_or_longer_sequences),
+    };
+    walk_seed(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -15,9 +15,6 @@
 #include <string.h>
 
 #include "sim/base/units.h"
-#include "sim/graph/block.h"
-#include "sim/graph/parameters.h"
-#include "sim/step/graph_terms.h"
 #include "sim/step/inference_sequences.h"
 #include "sim/step/ranks.h"
 
@@ -32,8 +29,7 @@ static const struct inference_plan *plan_of(const struct ranks *ranks)
     return &ranks->plan->inference;
 }
 
-/* Data ranks that have sequences of their own: those of cp share theirs. */
-static uint64_t sharers_of(const struct ranks *ranks)
+uint64_t inference_sharers(const struct ranks *ranks)
 {
     return ranks->data / ranks->cp;
 }
@@ -41,7 +37,7 @@ static uint64_t sharers_of(const struct ranks *ranks)
 /* Of a batch. */
 static uint64_t data_share(const struct ranks *ranks, struct inference_span batch)
 {
-    return units_ceil_divide(batch.end - batch.first, sharers_of(ranks));
+    return units_ceil_divide(batch.end - batch.first, inference_sharers(ranks));
 }
 
 /* Of a batch's sequences those that one of the ranks that share a data rank's keeps; of one, all of
@@ -61,8 +57,7 @@ static struct inference_span span_of(const struct ranks *ranks, enum inference_p
     return inference_span_in(plan_of(ranks), part, &ranks->inference.pass);
 }
 
-/* Whether a data rank is one that may have most. */
-static bool is_charged(const struct ranks *ranks, uint64_t data)
+bool inference_is_charged(const struct ranks *ranks, uint64_t data)
 {
     const struct inference_replicas *replicas = &ranks->inference.charged;
     return !replicas->apart || replicas->replica == data;
@@ -101,9 +96,9 @@ most_of(const struct ranks *ranks, const uint64_t kept[INFERENCE_PARTS], uint32_
         bool in_parts, uint64_t (*amount_of)(const struct ranks *ranks, struct inference_span span))
 {
     struct most most = {0};
-    for (uint64_t n = 0; n < sharers_of(ranks) * ways; n++) {
+    for (uint64_t n = 0; n < inference_sharers(ranks) * ways; n++) {
         uint64_t all = 0;
-        if (!is_charged(ranks, n / ways)) continue;
+        if (!inference_is_charged(ranks, n / ways)) continue;
         for (uint32_t p = 0; p < INFERENCE_PARTS; p++) {
             struct inference_span const batch = span_of(ranks, (enum inference_part)p);
             bool const whole = in_parts && p == INFERENCE_PROMPTS;
@@ -127,8 +122,8 @@ static struct inference_span kept_at(const struct ranks *ranks, struct inference
     return span_at(ranks, batch, n / keepers, kept, n % keepers);
 }
 
-/* Those that it attends to itself: where ranks with the same heads keep some prompts each, and
- * attend to all, those of all of them. */
+/* The sequences of a rank that it attends to itself: where ranks with the same heads keep some
+ * prompts each, and attend to all, those of all of them. */
 static struct inference_span attended_at(const struct ranks *ranks, enum inference_part part,
                                          uint64_t n)
 {
@@ -139,92 +134,10 @@ static struct inference_span attended_at(const struct ranks *ranks, enum inferen
     return span_at(ranks, batch, n / keepers, share, n % keepers / (keepers / attending));
 }
 
-/* On the n-th of all ranks that keep different sequences. */
-static struct graph_served served_at(const struct ranks *ranks, enum inference_part part,
-                                     uint64_t n, uint64_t window)
+struct graph_served inference_served_at(const struct ranks *ranks, enum inference_part part,
+                                        uint64_t n, uint64_t window)
 {
     return inference_served(ranks, attended_at(ranks, part, n), window);
-}
-
-/* What attention of a layer takes on ranks of tp that have all heads together, in units of a second
- * over the chip's rates of math and HBM: so these are whole numbers. */
-struct attention_cost {
-    units_wide row;                    /* A row of the cache that is read. */
-    units_wide score[INFERENCE_PARTS]; /* A query and a key, of all heads. */
-};
-
-/* Nothing, where there is one rank to choose. */
-static struct attention_cost attention_cost(const struct ranks *ranks)
-{
-    struct attention_cost cost = {.row = 0};
-    if (sharers_of(ranks) * inference_keepers(ranks) == 1) return cost;
-    const struct chip *chip = &ranks->machine->chip;
-    const struct model *model = &ranks->plan->model;
-    struct model_counts const of = model_count(model);
-    bool const absorbs = !ranks->inference.begins && !ranks->inference.makes_heads;
-    uint64_t const columns[INFERENCE_PARTS] = {
-        [INFERENCE_DECODES] = of.decode_columns,
-        [INFERENCE_PROMPTS] = absorbs ? of.decode_columns : of.attention_columns};
-    uint64_t const row_bytes =
-        format_bytes(plan_of(ranks)->cache, of.cache_columns) * inference_row_readers(ranks);
-    cost.row = (units_wide)row_bytes * chip->math_flop_per_s[ranks->plan->formats.activations];
-    for (uint32_t p = 0; p < INFERENCE_PARTS; p++)
-        cost.score[p] = (units_wide)2 * columns[p] * chip->hbm_bytes_per_s *
-                        inference_attending_ways(ranks, (enum inference_part)p);
-    return cost;
-}
-
-static units_wide larger(units_wide one, units_wide other)
-{
-    return one > other ? one : other;
-}
-
-/* Of a layer on one rank. Kernels of decodes and of prompts are one, or run one after the other. */
-static units_wide attention_takes(const struct ranks *ranks, const struct attention_cost *cost,
-                                  const struct graph_served served[INFERENCE_PARTS])
-{
-    units_wide math = 0, hbm = 0, apart = 0;
-    for (uint32_t p = 0; p < INFERENCE_PARTS; p++) {
-        units_wide const scores = (units_wide)served[p].rows * served[p].columns;
-        units_wide const own_math = scores * cost->score[p], own_hbm = served[p].read * cost->row;
-        math += own_math;
-        hbm += own_hbm;
-        apart += larger(own_math, own_hbm);
-    }
-    return ranks->inference.kinds_apart ? apart : larger(math, hbm);
-}
-
-/* The sequences of the rank whose attention in a layer takes longest, by its scores or its rows;
- * and the rows of prompts of the rank that has most, for which ranks that gather them wait. */
-static void fullest_find(struct ranks *ranks, const struct attention_cost *cost, bool windowed,
-                         uint64_t window)
-{
-    struct inference_ranks *of = &ranks->inference;
-    struct graph_served most[INFERENCE_PARTS] = {{0}};
-    units_wide longest = 0, scores_most = 0;
-    uint64_t rows_most = 0;
-    uint32_t const keepers = inference_keepers(ranks);
-    for (uint64_t n = 0; n < sharers_of(ranks) * keepers; n++) {
-        struct graph_served served[INFERENCE_PARTS];
-        units_wide scores = 0;
-        if (!is_charged(ranks, n / keepers)) continue;
-        for (uint32_t p = 0; p < INFERENCE_PARTS; p++) {
-            served[p] = served_at(ranks, (enum inference_part)p, n, window);
-            scores += (units_wide)served[p].rows * served[p].columns;
-        }
-        rows_most = units_larger(rows_most, served[INFERENCE_PROMPTS].read);
-        units_wide const taken = attention_takes(ranks, cost, served);
-        if (taken < longest || (taken == longest && scores <= scores_most)) continue;
-        memcpy(most, served, sizeof most);
-        longest = taken;
-        scores_most = scores;
-    }
-    for (uint32_t p = 0; p < INFERENCE_PARTS; p++) {
-        of->served[p][windowed] = most[p];
-        of->served[p][windowed].scores =
-            inference_scores_all(ranks->plan, ranks->pass, (enum inference_part)p, window);
-    }
-    of->prompt_rows[windowed] = rows_most;
 }
 
 /* Rows that stay of all batches, on the rank that keeps most. A generation's sequences are the same
@@ -233,7 +146,7 @@ static uint64_t held_most(const struct ranks *ranks, uint64_t window)
 {
     const struct inference_plan *plan = plan_of(ranks);
     uint64_t most = 0;
-    for (uint64_t n = 0; n < sharers_of(ranks) * inference_keepers(ranks); n++) {
+    for (uint64_t n = 0; n < inference_sharers(ranks) * inference_keepers(ranks); n++) {
         uint64_t rows[INFERENCE_PARTS] = {0};
         for (uint32_t i = 0; i < INFERENCE_PARTS * inference_batch_count(plan); i++) {
             enum inference_part const part = (enum inference_part)(i % INFERENCE_PARTS);
@@ -286,7 +199,7 @@ static void kinds_build(struct ranks *ranks)
     bool const prompts = of->part[INFERENCE_PROMPTS].all > 0;
     bool const decodes = of->part[INFERENCE_DECODES].all > 0;
     bool const first = plan_of(ranks)->prompts.cached == 0 && of->pass.index == 0;
-    bool const latents = ranks_has_mla(ranks);
+    bool const latents = ranks->plan->model.latent.kv_rank != 0;
     of->prompts_in_parts = ranks->cp > 1 && prompts;
     of->has_decodes = ranks->cp > 1 && decodes;
     of->prompts_stay = prompts && first && of->batch_ways * of->sequence_ways > 1 &&
@@ -389,11 +302,11 @@ void inference_replicas_find(struct ranks *ranks)
 {
     const struct inference_plan *plan = plan_of(ranks);
     struct inference_replicas found = {
-        .apart = inference_batch_count(plan) > 1 && sharers_of(ranks) > 1 &&
+        .apart = inference_batch_count(plan) > 1 && inference_sharers(ranks) > 1 &&
                  inference_batch_passes(plan) == 1 && !are_coupled(ranks),
         .ragged = is_ragged(plan)};
     units_wide most[INFERENCE_FULLEST] = {0};
-    for (uint64_t data = 0; found.apart && data < sharers_of(ranks); data++) {
+    for (uint64_t data = 0; found.apart && data < inference_sharers(ranks); data++) {
         units_wide fullest[INFERENCE_FULLEST];
         fullest_of(ranks, data, fullest);
         for (uint32_t i = 0; i < INFERENCE_FULLEST; i++) {
@@ -431,12 +344,8 @@ void inference_build(struct ranks *ranks)
     for (uint32_t p = 0; p < INFERENCE_PARTS; p++) of->part[p].kept = kept.part[p];
     of->kept_sequences = kept_all(ranks, INFERENCE_DECODES);
     if (!generates) of->kept_sequences += kept_all(ranks, INFERENCE_PROMPTS);
-    struct attention_cost const cost = attention_cost(ranks);
-    fullest_find(ranks, &cost, /* windowed= */ false, UINT64_MAX);
     of->held_rows[0] = of->held_rows[1] = held_most(ranks, UINT64_MAX);
-    if (window == 0) return; /* All layers see all keys. */
-    fullest_find(ranks, &cost, /* windowed= */ true, window);
-    of->held_rows[1] = held_most(ranks, window);
+    if (window != 0) of->held_rows[1] = held_most(ranks, window); /* Else layers see all keys. */
 }
 
 /* What a layer's terms have of a pass, in addition to its tokens: graph_terms.c. How the cache lies

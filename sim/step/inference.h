@@ -180,6 +180,9 @@ bool inference_replica_has_all(const struct ranks *ranks, uint64_t replica);
 /* Fills ranks->inference for the pass ranks->pass: the sequences of a plan that is not of training,
  * on its data ranks. */
 void inference_build(struct ranks *ranks);
+/* Fills `served` and `prompt_rows` of ranks->inference, where all other sizes of the pass are known
+ * (inference_charged.c). */
+void inference_charge(struct ranks *ranks);
 
 /* Whether two passes give a part of the model equal work. `layer`: what a layer is. */
 bool inference_alike(const struct inference_ranks *one, const struct inference_ranks *other,

@@ -49,6 +49,14 @@ uint64_t inference_held(const struct inference_plan *plan, struct inference_span
 struct graph_served inference_served(const struct ranks *ranks, struct inference_span span,
                                      uint64_t window);
 
+/* Data ranks that have sequences of their own: ranks of cp share theirs. */
+uint64_t inference_sharers(const struct ranks *ranks);
+/* Whether a data rank is one that may have most. */
+bool inference_is_charged(const struct ranks *ranks, uint64_t data);
+/* What the n-th of all ranks that keep different sequences attends to in the pass. */
+struct graph_served inference_served_at(const struct ranks *ranks, enum inference_part part,
+                                        uint64_t n, uint64_t window);
+
 /* --- One sequence: inline, as a plan may have a million of them --- */
 
 static inline uint64_t inference_length_at(const struct lengths *lengths, uint64_t sequence)

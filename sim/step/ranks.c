@@ -311,6 +311,7 @@ enum status ranks_make(const struct workload_plan *plan, const struct machine *m
     }
     if (model_has_experts(&plan->model)) STATUS_TRY(routing_build(&ranks, reterr));
     STATUS_TRY(limits_sizes_check(&ranks, reterr));
+    if (ranks_serves(&ranks)) inference_charge(&ranks);
     STATUS_TRY(ranks_buckets_build(&ranks, reterr));
     if (ranks_serves(&ranks)) STATUS_TRY(ranks_replica_choose(&ranks, reterr));
     *ret_ranks = ranks;
@@ -328,6 +329,7 @@ enum status ranks_pass_set(struct ranks *ranks, uint32_t pass, struct error *ret
     ranks->experts = (struct routing){.count = 0};
     if (model_has_experts(&ranks->plan->model)) STATUS_TRY(routing_build(ranks, reterr));
     STATUS_TRY(limits_sizes_check(ranks, reterr));
+    inference_charge(ranks);
     /* A pass in which prompts make heads has one more op that reads weights, so places move. */
     bool const alike = makes_heads == ranks->inference.makes_heads;
     return alike ? STATUS_OK : ranks_places_build(ranks, reterr);

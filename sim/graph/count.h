@@ -41,7 +41,7 @@ struct graph_move_sum {
     const struct op_kind *kind;
     enum collective_kind collective;
     enum op_axis axis;
-    enum format widest; /* Of their elements. */
+    enum format widest; /* The widest format that elements have. */
     uint64_t count;
     uint64_t bytes;
 };

@@ -108,7 +108,7 @@ struct kernel_stack;
 
 /* What the units of a chip do in a second, as far as an op can be bound by them. */
 struct graph_units {
-    struct work_edges edges;          /* Of the matrix unit. */
+    struct work_edges edges;          /* Multiples that the matrix unit pads to. */
     const struct kernel_stack *stack; /* NULL: no kernels were measured. */
     const uint64_t *math_flop_per_s;  /* [format] */
     uint64_t vector_flop_per_s, vmem_bytes_per_s;
@@ -134,7 +134,7 @@ struct graph_cache {
                           their latents. Decodes attend to latents. */
     uint32_t cores;    /* Of the chip, that take sequences and heads apart; 1: all together. */
     uint32_t splits_most;        /* Parts of a sequence's keys that cores may take apart. */
-    struct graph_units units;    /* Of the chip. */
+    struct graph_units units;    /* The rates of the chip. */
     bool prefetches;             /* Weights may be read before the products that want them. */
     uint64_t kept_rows;          /* New rows that a rank writes to the cache. */
     struct graph_served decodes; /* Sequences with a query or a few. */

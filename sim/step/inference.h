@@ -203,11 +203,6 @@ uint32_t inference_parts(const struct ranks *ranks);
  * all of them. */
 uint32_t inference_attending_keepers(const struct ranks *ranks, enum inference_part part);
 uint32_t inference_attending_parts(const struct ranks *ranks, enum inference_part part);
-/* How many ranks of tp with equal heads share the cache, and attend for the heads of one another.
- */
-uint32_t inference_attending_ways(const struct ranks *ranks, enum inference_part part);
-/* How many ranks of tp and tp_d read the keys, or the latents, of a row where none shares it. */
-uint32_t inference_row_readers(const struct ranks *ranks);
 
 /* Whether prompts of the pass attend to earlier tokens of which ranks of tp with equal heads keep a
  * part each. */

@@ -46,22 +46,9 @@ uint32_t inference_attending_parts(const struct ranks *ranks, enum inference_par
     return inference_parts(ranks) / (stays(ranks, part) ? ranks->inference.sequence_ways : 1);
 }
 
-uint32_t inference_attending_ways(const struct ranks *ranks, enum inference_part part)
-{
-    const struct inference_ranks *of = &ranks->inference;
-    return stays(ranks, part) ? 1 : of->batch_ways * of->sequence_ways;
-}
-
 static uint32_t holders_of(const struct ranks *ranks)
 {
     return (uint32_t)group_rank_count(&ranks->heads.group);
-}
-
-/* Ranks of tp_d with some of the heads of latent attention each have all of its rows. */
-uint32_t inference_row_readers(const struct ranks *ranks)
-{
-    bool const by_heads = ranks_has_mla(ranks) && ranks->inference.apart == GRAPH_APART_HEADS;
-    return holders_of(ranks) * (by_heads ? ranks_tp_d(ranks) : 1);
 }
 
 /* Whether each rank of tp_d can have some of a rank of tp's heads of keys. Of latent attention,

@@ -1,9 +1,12 @@
 /* State that is no array over chips: what waits in the engine, messages at links, and messages
  * between ranks. */
+#include <string.h>
+
 #include "sim/base/arena.h"
 #include "sim/replay/p2p.h"
 #include "sim/replay/port.h"
 #include "sim/replay/recur_search.h"
+#include "sim/replay/routed.h"
 #include "sim/replay/state.h"
 
 static const uint64_t epoch_bits = (uint64_t)(RECUR_EPOCHS - 1) << KEY_EPOCH_SHIFT;
@@ -54,8 +57,8 @@ static void entry_add(struct pending_walk *walk, const struct port_entry *entry,
     uint64_t const key = key_relative(walk->replay, entry->key, entry->chip);
     mix(&walk->sum, entry->end_ps - walk->now_ps, key, place);
     mix(&walk->sum, entry->work_ps, (uint64_t)tail_ps, place);
-    mix(&walk->sum, entry->latency_ps, (uint64_t)entry->chip << 2 | entry->last << 1 | entry->own,
-        place);
+    uint64_t const flags = (uint64_t)(entry->last ? 2 : 0) + (entry->own ? 1 : 0);
+    mix(&walk->sum, entry->latency_ps, (uint64_t)entry->chip << 2 | flags, place);
     walk->sum.count++;
 }
 
@@ -168,6 +171,20 @@ static void events_repeat(struct replay *replay, int64_t later_ps, uint64_t time
     }
 }
 
+/* What has come out of order has been counted, so its marks say nothing more; but they lie where
+ * the epoch of then has its own. */
+static void inboxes_clear(struct replay *replay)
+{
+    for (uint32_t i = 0; i < replay->lanes.plan_count; i++)
+        for (uint32_t l = 0; l < replay->lanes.plans[i].lane_count; l++) {
+            const struct routed_lane *routed = replay->lanes.plans[i].lane[l].routed;
+            if (routed == NULL || routed->slots == NULL) continue;
+            memset(routed->slots, 0,
+                   (uint64_t)replay->chip_count * EPOCHS_AHEAD * routed->words *
+                       sizeof *routed->slots);
+        }
+}
+
 void recur_others_repeat(struct replay *replay, int64_t period_ps, uint64_t times,
                          uint64_t event_count)
 {
@@ -175,5 +192,6 @@ void recur_others_repeat(struct replay *replay, int64_t period_ps, uint64_t time
     events_repeat(replay, later_ps, times, event_count);
     entries_repeat(replay, later_ps, times);
     departures_repeat(replay, period_ps, times);
+    inboxes_clear(replay);
     recur_passes_repeat(replay, period_ps, times);
 }

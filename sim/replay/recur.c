@@ -37,10 +37,9 @@ static bool names_receivers(const struct replay *replay)
     return false;
 }
 
-enum status recur_build(struct arena *arena, struct replay *replay, struct error *reterr)
+static enum status search_build(struct arena *arena, struct replay *replay, struct error *reterr)
 {
     void *memory = NULL;
-    if (!all_is_named(replay)) return STATUS_OK;
     STATUS_TRY(arena_try(arena, 1, sizeof *replay->recurrence.search, &memory, reterr));
     struct recur *recur = memory;
     STATUS_TRY(recur_kept_build(arena, replay, &recur->kept, reterr));
@@ -54,10 +53,17 @@ enum status recur_build(struct arena *arena, struct replay *replay, struct error
     return STATUS_OK;
 }
 
-/* Whether messages take turns at a link. */
+void recur_build(struct arena *arena, struct replay *replay)
+{
+    struct error error;
+    /* Without memory for a search, every layer is simulated. */
+    if (all_is_named(replay)) (void)search_build(arena, replay, &error);
+}
+
+/* Whether messages take turns at a link, or the last of them leaves now. */
 static bool is_shared(const struct link_state *link, int64_t now_ps)
 {
-    return link->free_ps > now_ps && link->stream == PORT_SHARED;
+    return link->free_ps >= now_ps && link->stream == PORT_SHARED;
 }
 
 static bool some_link_is_shared(const struct replay *replay)
@@ -275,6 +281,19 @@ static bool is_again(struct replay *replay)
            servers_again(replay, replay->servers.hbm) && servers_again(replay, replay->servers.vpu);
 }
 
+/* The least of what others wait for at a stream: of those who wait for counts that move, and of
+ * those who wait for counts that do not. */
+static void waits_settle(struct replay *replay, uint32_t chip, struct stream_state *state)
+{
+    uint32_t least[2] = {UINT32_MAX, UINT32_MAX};
+    for (uint32_t bits = state->waiters; bits != 0; bits &= bits - 1) {
+        uint32_t const wants = stream_at(replay, (uint32_t)__builtin_ctz(bits), chip)->wants;
+        if (wants / 2 < least[wants & 1]) least[wants & 1] = wants / 2;
+    }
+    state->wake_done = least[0];
+    state->wake_begun = least[1];
+}
+
 /* Goes on `times` periods later. */
 static void repeat(struct replay *replay, uint64_t times)
 {
@@ -283,8 +302,12 @@ static void repeat(struct replay *replay, uint64_t times)
     uint64_t const events = engine_event_count(replay->engine) - recur->image_events;
     if (replay->steps.max == 0) recur_kept_repeat(replay, period_ps, times);
     recur_state_repeat(&recur->state, times);
-    for (uint64_t i = 0; i < (uint64_t)replay->stream_count * replay->chip_count; i++)
-        replay->streams.states[i].epoch %= RECUR_EPOCHS;
+    for (uint32_t stream = 0; stream < replay->stream_count; stream++)
+        for (uint32_t chip = 0; chip < replay->chip_count; chip++) {
+            struct stream_state *state = stream_at(replay, stream, chip);
+            state->epoch %= RECUR_EPOCHS;
+            if (times > 0) waits_settle(replay, chip, state);
+        }
     recur_others_repeat(replay, period_ps, times, times * events);
     replay->tally.recurred += times * events;
     if (times > 0) recur->barren = 0;

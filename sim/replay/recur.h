@@ -52,8 +52,9 @@ struct recurrence {
     bool keeps;           /* A period's events are kept. */
 };
 
-/* Leaves the search NULL where everything is simulated. Needs all other parts of the run. */
-enum status recur_build(struct arena *arena, struct replay *replay, struct error *reterr);
+/* Leaves the search NULL where everything is simulated, or no memory is left for it. Needs all
+ * other parts of the run. */
+void recur_build(struct arena *arena, struct replay *replay);
 
 /* Chips begin an op: stops the engine if the first is among them. */
 void recur_ask(struct replay *replay, const uint32_t *chips, uint32_t count);

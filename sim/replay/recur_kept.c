@@ -39,21 +39,35 @@ struct met {
     uint32_t epoch;
 };
 
-/* Whether some cable is of chips of several roles. Else a link is one chip's, or of chips of one
- * role: a collective's messages stay among these. */
-static bool roles_share_links(const struct replay *replay)
+/* Whether a tier's cable is of chips of several roles. */
+static bool roles_share_tier(const struct replay *replay, const struct tier_links *tier,
+                             uint32_t *role_of_unit)
 {
-    if (replay->grid.port_count > 0) return true;
-    for (uint32_t index = 0; index < replay->routes->level_count; index++)
-        for (uint32_t t = 0; t < replay->machine->level[index].tier_count; t++) {
-            const struct tier_links *tier = &replay->routes->level[index].tier[t];
-            for (uint32_t chip = 1; tier->queues && chip < replay->chip_count; chip++)
-                for (uint32_t other = 0; other < chip; other++)
-                    if (tier->unit[chip] == tier->unit[other] &&
-                        replay->chips[chip].role != replay->chips[other].role)
-                        return true;
-        }
+    for (uint32_t unit = 0; unit < tier->unit_count; unit++) role_of_unit[unit] = UINT32_MAX;
+    for (uint32_t chip = 0; chip < replay->chip_count; chip++) {
+        uint32_t *role = &role_of_unit[tier->unit[chip]];
+        if (*role != UINT32_MAX && *role != replay->chips[chip].role) return true;
+        *role = replay->chips[chip].role;
+    }
     return false;
+}
+
+/* Whether chips of several roles share some link. Else a link is one chip's, or of chips of one
+ * role: a collective's messages stay among these. */
+static enum status roles_share_links(struct arena *arena, const struct replay *replay,
+                                     bool *ret_share, struct error *reterr)
+{
+    *ret_share = replay->grid.port_count > 0;
+    if (replay->program->role_count == 1) return STATUS_OK;
+    for (uint32_t index = 0; index < replay->routes->level_count && !*ret_share; index++)
+        for (uint32_t t = 0; t < replay->machine->level[index].tier_count && !*ret_share; t++) {
+            const struct tier_links *tier = &replay->routes->level[index].tier[t];
+            void *memory = NULL;
+            if (!tier->queues) continue;
+            STATUS_TRY(arena_try(arena, tier->unit_count, sizeof(uint32_t), &memory, reterr));
+            *ret_share = roles_share_tier(replay, tier, memory);
+        }
+    return STATUS_OK;
 }
 
 enum status recur_kept_build(struct arena *arena, const struct replay *replay,
@@ -68,42 +82,48 @@ enum status recur_kept_build(struct arena *arena, const struct replay *replay,
         ret_kept->met_first[i] = (uint32_t)lanes;
         lanes += replay->lanes.plans[i].lane_count;
     }
-    uint64_t const roles = roles_share_links(replay) ? 1 : replay->program->role_count;
+    bool share = false;
+    STATUS_TRY(roles_share_links(arena, replay, &share, reterr));
+    uint64_t const roles = share ? 1 : replay->program->role_count;
     ret_kept->met_roles = lanes * roles > MET_MAX ? 1 : (uint32_t)roles;
     STATUS_TRY(arena_try(arena, (lanes + 1) * ret_kept->met_roles * EVENT_KINDS, sizeof(struct met),
                          &memory, reterr));
     ret_kept->met = memory;
-    for (uint32_t r = 0; r < replay->program->role_count; r++) {
-        if (replay->roles[r].pass_ps == NULL || ret_kept->passes != NULL) continue;
-        STATUS_TRY(arena_try_unset(arena, entries_max, sizeof(struct kept_pass), &memory, reterr));
-        ret_kept->passes = memory;
-    }
     return STATUS_OK;
+}
+
+/* Twice as much each time, so that all that was ever taken is little more than the last. */
+static bool room_take(struct arena *arena, struct recur_kept *kept, uint64_t events)
+{
+    uint64_t const wanted = events > 2 * kept->room ? events : 2 * kept->room;
+    uint64_t const room = wanted < events_max ? wanted : events_max;
+    uint64_t const entries = room < entries_max ? room : entries_max;
+    struct error error;
+    void *memory[4] = {NULL};
+    kept->room = kept->entry_room = 0;
+    if (arena_try_unset(arena, room, CHIP_BYTES_MAX, &memory[0], &error) != STATUS_OK ||
+        arena_try_unset(arena, entries, sizeof *kept->entries, &memory[1], &error) != STATUS_OK ||
+        arena_try_unset(arena, entries, sizeof *kept->flights, &memory[2], &error) != STATUS_OK ||
+        arena_try_unset(arena, entries, sizeof *kept->passes, &memory[3], &error) != STATUS_OK)
+        return false;
+    kept->chips = memory[0];
+    kept->entries = memory[1];
+    kept->flights = memory[2];
+    kept->passes = memory[3];
+    kept->room = room;
+    kept->entry_room = entries;
+    return true;
 }
 
 bool recur_kept_begin(struct replay *replay, uint64_t events)
 {
     struct recur *recur = replay->recurrence.search;
     struct recur_kept *kept = &recur->kept;
-    struct error error;
-    void *entries = NULL, *chips = NULL, *flights = NULL;
     kept->entry_count = kept->chips_bytes = kept->flight_count = kept->pass_count = 0;
     kept->chip_last = 0;
     kept->failed = false;
-    if (replay->steps.max != 0 || events <= kept->room) return true;
-    kept->room = events < events_max ? events : events_max;
-    if (arena_try_unset(recur->arena, kept->room, CHIP_BYTES_MAX, &chips, &error) != STATUS_OK ||
-        arena_try_unset(recur->arena, entries_max, sizeof *kept->entries, &entries, &error) !=
-            STATUS_OK ||
-        arena_try_unset(recur->arena, entries_max, sizeof *kept->flights, &flights, &error) !=
-            STATUS_OK) {
-        kept->room = 0;
-        return false;
-    }
-    kept->entries = entries;
-    kept->chips = chips;
-    kept->flights = flights;
-    return true;
+    return events <= kept->room || kept->room == events_max ||
+           room_take(recur->arena, kept, events);
 }
 
 void recur_event(struct replay *replay, int64_t now_ps, uint64_t key, const uint32_t *chips,
@@ -162,7 +182,7 @@ void recur_digest_add(struct replay *replay, int64_t now_ps, uint64_t key, uint3
     bool const opens =
         kept->entry_count == 0 || !entry_is_of(&kept->entries[kept->entry_count - 1], now_ps, key);
     if (kept->chips_bytes + CHIP_BYTES_MAX > kept->room * CHIP_BYTES_MAX ||
-        (opens && kept->entry_count == entries_max)) {
+        (opens && kept->entry_count == kept->entry_room)) {
         kept->failed = true;
         return;
     }
@@ -175,7 +195,7 @@ void recur_flight(struct replay *replay, const struct flight_log *log, int64_t b
                   uint32_t stream, uint32_t chip)
 {
     struct recur_kept *kept = &replay->recurrence.search->kept;
-    if (kept->flight_count == entries_max) {
+    if (kept->flight_count == kept->entry_room) {
         kept->failed = true;
         return;
     }
@@ -240,7 +260,7 @@ void recur_pass(struct replay *replay, uint32_t chip, int64_t counted_ps, int64_
                 int64_t end_ps)
 {
     struct recur_kept *kept = &replay->recurrence.search->kept;
-    if (kept->pass_count == entries_max) {
+    if (kept->pass_count == kept->entry_room) {
         kept->failed = true;
         return;
     }

@@ -25,10 +25,11 @@ struct recur_kept {
     unsigned char *chips;
     uint64_t chips_bytes;
     uint32_t chip_last;
-    uint64_t room; /* Events. */
+    uint64_t room;       /* Events. */
+    uint64_t entry_room; /* Entries, flights and passes, each. */
     struct kept_flight *flights;
     uint64_t flight_count;
-    struct kept_pass *passes; /* NULL: nobody counts the time of passes. */
+    struct kept_pass *passes;
     uint64_t pass_count;
     bool failed;         /* There were too many events, or epochs met. */
     uint32_t *met_first; /* [plan]: of its first lane, in `met`. */

@@ -280,7 +280,7 @@ static enum status further_begin(struct replay *replay, struct further *further,
         return error_set(reterr, STATUS_NO_MEMORY, "/run", "no memory for further steps");
     STATUS_TRY(replay_make(further->arena, &further->options, replay->options->steps_max,
                            replay->machine, replay->program, replay->fold, &own, reterr));
-    STATUS_TRY(recur_build(further->arena, own, reterr));
+    recur_build(further->arena, own);
     STATUS_TRY(prefix_share(further->arena, replay, own, &shared, reterr));
     if (shared) further->replay = own;
     return STATUS_OK;
@@ -327,7 +327,7 @@ static enum status period_play(struct further *further, uint32_t steps_max,
     if (replay == NULL) {
         STATUS_TRY(replay_make(further->arena, &further->options, steps_max, first->machine,
                                first->program, first->fold, &replay, reterr));
-        STATUS_TRY(recur_build(further->arena, replay, reterr));
+        recur_build(further->arena, replay);
         STATUS_TRY(begin_prefix(further->arena, replay, reterr));
     }
     STATUS_TRY(run(replay, NULL, reterr));
@@ -366,7 +366,7 @@ enum status replay_run(struct arena *arena, const struct replay_options *options
     struct further further = {.arena = NULL};
     SIM_ASSERT(options->steps_max <= REPLAY_STEPS_MAX);
     STATUS_TRY(replay_make(arena, options, 0, machine, program, fold, &replay, reterr));
-    STATUS_TRY(recur_build(arena, replay, reterr));
+    recur_build(arena, replay);
     /* Messages on their way name their records, and further steps have none. */
     replay->steps.pauses = options->steps_max > 1 && !options->record;
     enum status status = play(arena, replay, &further, ret_trace, reterr);

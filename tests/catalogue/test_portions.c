@@ -34,7 +34,7 @@ static struct plan plan_of(struct arena *arena, const struct plan_request *reque
     struct plan plan;
     struct error error = {0};
     if (plan_build(arena, request, "/test", &plan, &error) != STATUS_OK)
-        fail_msg("%s: %s", request->algorithm, error.message);
+        fail_msg("%s: %s", algorithm_name(arena, &request->algorithm), error.message);
     return plan;
 }
 
@@ -54,9 +54,10 @@ static uint32_t prove(const struct plan_request *request)
     struct error error = {0};
     struct plan const plan = plan_of(arena, request);
     if (plan_check(&plan, &error) != STATUS_OK)
-        fail_msg("%s over %u nodes of %u, %u pieces of %u: %s", request->algorithm,
-                 request->group.dimension[0].size, request->group.dimension[1].size,
-                 request->piece_count, request->portion_count, error.message);
+        fail_msg("%s over %u nodes of %u, %u pieces of %u: %s",
+                 algorithm_name(arena, &request->algorithm), request->group.dimension[0].size,
+                 request->group.dimension[1].size, request->piece_count, request->portion_count,
+                 error.message);
     uint32_t const portions = most_portions(&plan);
     arena_destroy(arena);
     return portions;

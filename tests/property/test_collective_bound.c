@@ -106,8 +106,8 @@ static void judge(const struct fabric *fabric, const struct machine *machine,
         fail_msg("%s %s %s, %s, %s of %llu bytes: %g s, below the bound of %g s by %s %s",
                  fabric->chip, fabric->shape == NULL ? "" : fabric->shape,
                  fabric->axes == NULL ? "" : fabric->axes, collective_kind_name(request->kind),
-                 request->algorithm, (unsigned long long)request->size_bytes, time_s, least_s,
-                 bound.bound_by, bound.where);
+                 measured->plans->algorithm_name, (unsigned long long)request->size_bytes, time_s,
+                 least_s, bound.bound_by, bound.where);
     struct collective_estimate estimate;
     collective_estimate(machine, measured->plans, &outcome->known, &estimate);
     if (outcome->fastest_s == 0 || time_s < outcome->fastest_s) outcome->fastest_s = time_s;

@@ -5,8 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/base/strbuf.h"
-#include "sim/report/result.h"
+#include "tests/property/recurring.h"
 #include "tests/support/case.h"
 #include "tests/support/play.h"
 #include "tests/support/sampling.h"
@@ -129,53 +128,33 @@ static void slice_draw(uint64_t *state, char text[TEXT_BYTES])
         context ? ", \"context\": \"all_gather\"" : "", arbitration, chunks, (unsigned)prefetch);
 }
 
-/* Returns how many of the draws were simulated; `ret_recurred`: in which layers recur. */
-static uint32_t each_is_that_of_every_layer(uint32_t count,
-                                            void (*draw_one)(uint64_t *state,
-                                                             char text[TEXT_BYTES]),
-                                            uint32_t *ret_recurred)
+static void each_is_that_of_every_layer(uint32_t count,
+                                        void (*draw_one)(uint64_t *state, char text[TEXT_BYTES]),
+                                        uint32_t one_in)
 {
-    uint32_t walked = 0, simulated = 0;
+    uint32_t walked = 0;
+    struct recurring counts = {0};
     for (uint32_t n = 0; n < count; n++) {
         uint64_t random = walk_draw(n);
         char text[TEXT_BYTES];
         draw_one(&random, text);
         bool const full = below(&random, 3) == 0;
         if (sampling_skips(&walked)) continue;
-        struct strbuf short_way = {0}, long_way = {0};
-        struct trace few, all;
-        struct play_options options = {.full = full};
-        if (!play_result(text, &options, &short_way, &few)) continue;
-        options.every_layer = true;
-        assert_true(play_result(text, &options, &long_way, &all));
-        case_that(all.work.recurred == 0, text);
-        case_that(few.digest == all.digest, text);
-        case_that(few.work.events == all.work.events, text);
-        case_that(strcmp(short_way.bytes, long_way.bytes) == 0, text);
-        simulated++;
-        *ret_recurred += few.work.recurred > 0;
-        strbuf_free(&short_way);
-        strbuf_free(&long_way);
+        recurring_check(text, (struct play_options){.full = full}, &counts);
     }
-    print_message("%u simulated, %u of them with layers that recur\n", (unsigned)simulated,
-                  (unsigned)*ret_recurred);
-    return simulated;
+    recurring_end(&counts, one_in);
 }
 
 static void each_result_is_that_of_every_layer(void **state)
 {
-    uint32_t recurred = 0;
     (void)state;
-    uint32_t const simulated = each_is_that_of_every_layer(DRAWN, draw, &recurred);
-    assert_true(recurred > simulated / 8);
+    each_is_that_of_every_layer(DRAWN, draw, 8);
 }
 
 static void each_training_step_is_that_of_every_layer(void **state)
 {
-    uint32_t recurred = 0;
     (void)state;
-    uint32_t const simulated = each_is_that_of_every_layer(TRAINING_DRAWN, slice_draw, &recurred);
-    assert_true(recurred > simulated / 3);
+    each_is_that_of_every_layer(TRAINING_DRAWN, slice_draw, 3);
 }
 
 int main(int argc, char **argv)

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/base/strbuf.h"
+#include "tests/property/recurring.h"
 #include "tests/support/case.h"
 #include "tests/support/play.h"
 #include "tests/support/sampling.h"
@@ -71,34 +71,19 @@ static void draw(uint64_t *state, char text[TEXT_BYTES])
 
 static void each_result_is_that_of_every_microbatch(void **state)
 {
-    uint32_t walked = 0, simulated = 0, recurred = 0;
+    uint32_t walked = 0;
+    struct recurring counts = {0};
     (void)state;
     for (uint32_t n = 0; n < DRAWN; n++) {
         uint64_t random = walk_draw(n);
         char text[TEXT_BYTES];
         draw(&random, text);
         bool const full = below(&random, 8) == 0, is_single = below(&random, 2) == 0;
-        struct play_options options = {.full = full, .steps_max = is_single ? 0 : 4};
         if (sampling_skips(&walked)) continue;
-        struct strbuf short_way = {0}, long_way = {0};
-        struct trace few, all;
-        if (!play_result(text, &options, &short_way, &few)) continue;
-        options.every_layer = true;
-        assert_true(play_result(text, &options, &long_way, &all));
-        case_that(all.work.recurred == 0, text);
-        case_that(few.digest == all.digest, text);
-        case_that(few.work.events == all.work.events, text);
-        case_that(few.work.transfers == all.work.transfers, text);
-        case_that(memcmp(&few.period, &all.period, sizeof few.period) == 0, text);
-        case_that(strcmp(short_way.bytes, long_way.bytes) == 0, text);
-        simulated++;
-        recurred += few.work.recurred > 0;
-        strbuf_free(&short_way);
-        strbuf_free(&long_way);
+        recurring_check(text, (struct play_options){.full = full, .steps_max = is_single ? 0 : 4},
+                        &counts);
     }
-    print_message("%u simulated, %u of them with microbatches that recur\n", (unsigned)simulated,
-                  (unsigned)recurred);
-    assert_true(recurred > simulated / 4);
+    recurring_end(&counts, 4);
 }
 
 int main(int argc, char **argv)

@@ -202,7 +202,7 @@ tensor graph_cast(struct graph *graph, tensor in, enum recipe_array array, const
     to->made_by = graph_index(graph, op);
     size_t const length = strlen(from->at.name);
     if (length + 1 < sizeof to->at.name) (void)memcpy(to->at.name + length, "8", 2);
-    (void)snprintf(to->gradient_at.name, sizeof to->gradient_at.name, "%s", to->at.name);
+    memcpy(to->gradient_at.name, to->at.name, sizeof to->gradient_at.name);
     return out;
 }
 

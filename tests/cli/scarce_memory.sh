@@ -11,7 +11,8 @@
 # 12/N, at least 4.
 #
 # Then the first thread cannot start, or all but the first; and the address space is limited, which
-# stops threads, the stack and everything else.
+# stops threads, the stack and everything else. At last the first thread's stack is limited, which
+# stops nothing.
 set -u
 podsim=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 library=$(cd "$(dirname "$2")" && pwd)/$(basename "$2")
@@ -130,5 +131,25 @@ collective --machine tpu-v5e:2x4 --op all_reduce
 show program llama3-8b-pp4-h100-32
 roofline llama3-8b-pp4-h100-32
 check llama3-8b-pp4-h100-32
+END
+
+while read -r command; do
+    # shellcheck disable=SC2086
+    "$podsim" $command > "$work/whole_out" 2> "$work/err"
+    for kilobytes in 24 64 200 1000; do
+        (
+            ulimit -s "$kilobytes"
+            # shellcheck disable=SC2086
+            exec "$podsim" $command
+        ) > "$work/out" 2> "$work/err" || complain "$command: a stack of $kilobytes KB"
+        cmp -s "$work/out" "$work/whole_out" ||
+            complain "$command: differs with a stack of $kilobytes KB"
+    done
+done << 'END'
+--version
+run llama3-8b-decode-h100-1
+show graph llama3-8b-pp4-h100-32
+roofline llama3-8b-pp4-h100-32
+regimes --machine tpu-v5e:2x4 --op all_gather -j 3
 END
 exit "$failed"

@@ -18,6 +18,7 @@
 #include "tools/podsim/common/output.h"
 #include "tools/podsim/common/report.h"
 #include "tools/podsim/common/setting_place.h"
+#include "tools/podsim/common/thread.h"
 #include "tools/podsim/common/version.h"
 
 #define COMMAND(name) extern const struct command command_##name;
@@ -33,7 +34,7 @@ enum {
     COMMAND_COUNT = sizeof commands / sizeof *commands,
     HELP_COLUMNS = 80, /* On a terminal and elsewhere. */
     SENTENCE_BYTES = 4096,
-    STACK_BYTES = 640 * 1024, /* More than any verb takes of the first thread's stack. */
+    STACK_BYTES = 640 * 1024, /* More than any verb takes of its thread's stack. */
 };
 
 /* Whether the place is a JSON pointer, not a file: pointers and absolute paths look alike, but
@@ -326,36 +327,43 @@ static void stack_touch(void)
  * there is no memory. */
 static bool stack_grow(void)
 {
-    void (*volatile touch)(void) = stack_touch; /* A call that is not inlined into main(). */
+    void (*volatile touch)(void) = stack_touch; /* A call that is not inlined. */
     void *volatile room = malloc(STACK_BYTES);
     bool const has_room = room != NULL;
-    struct rlimit limit;
-    bool const is_known = getrlimit(RLIMIT_STACK, &limit) == 0;
     free(room);
-    if (has_room && is_known && limit.rlim_cur / 2 >= STACK_BYTES) touch();
+    if (has_room) touch();
     return has_room;
 }
 
-int main(int argument_count, char **arguments)
+/* Whether the first thread's stack may not grow as far as a verb needs it (`ulimit -s`). */
+static bool stack_is_limited(void)
 {
-    output_prepare();
-    keep_large_blocks_apart();
+    struct rlimit limit;
+    return getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur / 2 < STACK_BYTES;
+}
+
+/* The arguments of the command, and what it ended with. */
+struct call {
+    int argument_count;
+    char **arguments;
+    int exit_status;
+};
+
+static int call_run(const struct call *call)
+{
+    const char *const *const arguments = (const char *const *)call->arguments;
     int exit_status = EXIT_DONE;
-    if (!stack_grow()) {
-        say_wrong("there is no memory for the stack");
-        return EXIT_WRONG;
-    }
-    if (argument_count < 2) {
+    if (call->argument_count < 2) {
         (void)print_overview(true);
         return EXIT_WRONG;
     }
+    uint32_t const count = (uint32_t)call->argument_count - 2;
     const struct command *command = command_find(arguments[1]);
     if (command != NULL)
-        exit_status = command_start(command, (uint32_t)argument_count - 2,
-                                    (const char *const *)arguments + 2);
+        exit_status = command_start(command, count, arguments + 2);
     else if (strcmp(arguments[1], "--help") == 0 || strcmp(arguments[1], "-h") == 0 ||
              strcmp(arguments[1], "help") == 0)
-        exit_status = help((uint32_t)argument_count - 2, (const char *const *)arguments + 2);
+        exit_status = help(count, arguments + 2);
     else if (strcmp(arguments[1], "--version") == 0)
         (void)printf("podsim %s\n", PODSIM_VERSION);
     else
@@ -365,4 +373,33 @@ int main(int argument_count, char **arguments)
     if (exit_status == EXIT_DONE && output_flush(&error) != STATUS_OK)
         return command_fail(NULL, &error);
     return exit_status;
+}
+
+static void on_thread(void *owner)
+{
+    struct call *call = owner;
+    call->exit_status = call_run(call);
+}
+
+/* Returns false if no thread can be started. */
+static bool call_on_thread(struct call *call)
+{
+    uv_thread_t thread;
+    if (!thread_start(&thread, on_thread, call)) return false;
+    SIM_ASSERT(uv_thread_join(&thread) == 0);
+    return true;
+}
+
+int main(int argument_count, char **arguments)
+{
+    struct call call = {argument_count, arguments, EXIT_DONE};
+    output_prepare();
+    keep_large_blocks_apart();
+    bool const is_limited = stack_is_limited();
+    if (is_limited ? !call_on_thread(&call) : !stack_grow()) {
+        say_wrong("there is no memory for the stack");
+        return EXIT_WRONG;
+    }
+    if (!is_limited) on_thread(&call);
+    return call.exit_status;
 }

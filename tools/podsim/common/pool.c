@@ -1,6 +1,7 @@
 #include "tools/podsim/common/pool.h"
 
 #include "tools/podsim/common/counts.h"
+#include "tools/podsim/common/thread.h"
 #include "tools/podsim/common/worker.h"
 
 enum status pool_read(const struct options *options, uint32_t *ret_thread_count,
@@ -95,7 +96,7 @@ static enum status run(void *owner, const struct parallel_work *work, struct err
     atomic_store(&pool->stop, false);
     for (; count < most; count++) {
         seats[count] = (struct seat){.pool = pool, .thread = count};
-        if (uv_thread_create(&seats[count].handle, seat_work, &seats[count]) != 0) break;
+        if (!thread_start(&seats[count].handle, seat_work, &seats[count])) break;
     }
     parts_do(pool, 0);
     while (count > 1) (void)uv_thread_join(&seats[--count].handle);

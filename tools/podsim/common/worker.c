@@ -7,11 +7,11 @@
 #include <uv.h>
 
 #include "sim/base/status.h"
+#include "tools/podsim/common/thread.h"
 
 enum {
     PROGRESS_FIRST_MS = 1000, /* Work that takes less shows nothing. */
     PROGRESS_PERIOD_MS = 200,
-    STACK_BYTES = 8 << 20, /* Address space of the work's thread. */
 };
 static const double share_whole = 1e9; /* Shares travel between the threads as integers. */
 
@@ -128,12 +128,9 @@ static int handles_start(struct worker *worker)
     return code;
 }
 
-/* The thread is not one of libuv's pool, which aborts the process where a thread cannot start. */
-static enum status thread_start(struct worker *worker, struct error *reterr)
+static enum status work_start(struct worker *worker, struct error *reterr)
 {
-    uv_thread_options_t const options = {.flags = UV_THREAD_HAS_STACK_SIZE,
-                                         .stack_size = STACK_BYTES};
-    if (uv_thread_create_ex(&worker->thread, &options, on_thread, worker) == 0) return STATUS_OK;
+    if (thread_start(&worker->thread, on_thread, worker)) return STATUS_OK;
     return error_set(reterr, STATUS_NO_MEMORY, "",
                      "no thread can be started: a limit on memory or on threads is reached");
 }
@@ -142,7 +139,7 @@ static enum status worker_start(struct worker *worker, struct error *reterr)
 {
     int const code = handles_start(worker);
     enum status const status =
-        code == 0 ? thread_start(worker, reterr)
+        code == 0 ? work_start(worker, reterr)
                   : error_set(reterr, STATUS_IO, "", "no event loop: %s", uv_strerror(code));
     if (status != STATUS_OK) uv_walk(&worker->loop, close_handle, NULL);
     return status;

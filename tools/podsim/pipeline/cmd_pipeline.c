@@ -42,10 +42,9 @@ static enum status write_results(const struct comparison *comparison, struct out
 {
     struct strbuf text = {0}, json = {0}, rows = {0}, svg = {0};
     const struct comparison_way *way = comparison->way;
-    bool const to_stdout =
-        output_is_stdout(outputs->json.path) || output_is_stdout(outputs->rows.path);
+    bool const to_error = comparison_prints_to_error(comparison);
     enum status status = STATUS_OK;
-    struct report_terminal const terminal = report_terminal(to_stdout ? 2 : 1);
+    struct report_terminal const terminal = report_terminal(to_error ? 2 : 1);
     text.columns = terminal.is_one ? terminal.columns : 0;
     bool const any = comparison_played(comparison) > 0;
     if (any)
@@ -67,7 +66,7 @@ static enum status write_results(const struct comparison *comparison, struct out
     if (status == STATUS_OK) status = output_finish(&outputs->rows, reterr);
     if (status == STATUS_OK && any) status = output_finish(&outputs->svg, reterr);
     if (status == STATUS_OK) status = output_finish(&outputs->trace, reterr);
-    if (status == STATUS_OK) status = output_print(&text, to_stdout, reterr);
+    if (status == STATUS_OK) status = output_print(&text, to_error, reterr);
     strbuf_free(&text);
     strbuf_free(&json);
     strbuf_free(&rows);

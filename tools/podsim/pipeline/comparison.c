@@ -10,6 +10,7 @@
 #include "sim/schedule/schedule_csv.h"
 #include "tools/podsim/common/counts.h"
 #include "tools/podsim/common/input.h"
+#include "tools/podsim/common/output.h"
 #include "tools/podsim/common/timeline_file.h"
 #include "tools/podsim/common/worker.h"
 #include "tools/podsim/pipeline/lists.h"
@@ -171,6 +172,12 @@ static const char *reason_of(const struct comparison_row *row)
     return message;
 }
 
+bool comparison_prints_to_error(const struct comparison *comparison)
+{
+    return output_is_stdout(options_value(comparison->options, "--json")) ||
+           output_is_stdout(options_value(comparison->options, "--csv"));
+}
+
 /* What the first row that failed says; among several rows, which it is, and of several of which
  * none could be simulated that it is none. */
 static enum status failure(const struct comparison *comparison, const struct comparison_row *row,
@@ -178,8 +185,9 @@ static enum status failure(const struct comparison *comparison, const struct com
 {
     if (comparison->row_count > 1 && comparison_played(comparison) == 0)
         return error_set(reterr, row->refused.status, "--schedules",
-                         "none of these %u rows can be simulated; the reasons are above",
-                         comparison->row_count);
+                         "none of these %u rows can be simulated; the reasons are on standard %s",
+                         comparison->row_count,
+                         comparison_prints_to_error(comparison) ? "error, above" : "output");
     if (comparison->row_count > 1 && row->form != NULL)
         return error_set(reterr, row->refused.status, row->refused.where, "%s with %s: %s",
                          row->name, counted(row->microbatch_count, "microbatch").text,

@@ -139,6 +139,9 @@ const char *comparison_heading(struct arena *arena, const struct comparison_row 
 /* The line below a table that says what its signs mean. */
 void comparison_write_signs(const struct comparison *comparison, struct strbuf *text);
 
+/* Whether the text goes to standard error, because a result takes standard output. */
+bool comparison_prints_to_error(const struct comparison *comparison);
+
 /* Rows that were simulated. */
 uint32_t comparison_played(const struct comparison *comparison);
 

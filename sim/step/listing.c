@@ -52,8 +52,9 @@ static void experts_add(struct strbuf *text, const struct ranks *ranks)
         wide(experts->arrivals), wide(experts->all), wide(experts->sent));
     if (!ranks_serves(ranks))
         strbuf_add(text,
-                   "  dGates are sums over Fe of dTmp * Tmp / g, one number a row; their bytes%s "
-                   "are not counted\n",
+                   "  dGates are sums over Fe of dTmp * Tmp / g: one number for each of W rows; "
+                   "Route' reads them as [B, E], with 0 for experts that a token does not ask for\n"
+                   "  their bytes as rows%s are not counted\n",
                    ranks->mesh->axis[MESH_TP].size > 1 ? " and their sum over Y" : "");
 }
 

@@ -11,6 +11,7 @@
 #include "sim/base/arena.h"
 #include "sim/base/files_read.h"
 #include "sim/base/json_node.h"
+#include "sim/base/letter.h"
 #include "sim/base/strbuf.h"
 
 _Static_assert((int)JSON_NULL == NODE_NULL && (int)JSON_BOOLEAN == NODE_BOOLEAN &&
@@ -229,7 +230,7 @@ enum status json_set(struct json *document, const char *setting, struct error *r
         return error_set(reterr, STATUS_INVALID, "--set",
                          "\"%.64s\" is not a setting; one is written like /run/seed=2", setting);
     for (uint64_t i = 0, bytes = 0; i < length; i += bytes) {
-        bytes = json_utf8_bytes(setting + i, length - i);
+        bytes = letter_bytes(setting + i, length - i);
         if (bytes == 0) return error_set(reterr, STATUS_INVALID, "--set", "is not UTF-8");
     }
     struct json *node = document;

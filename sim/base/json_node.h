@@ -52,7 +52,4 @@ enum status json_parse(struct json *node, uint32_t depth, const char *text, uint
 enum status json_node_add(struct json *object, const char *key, struct json **ret_member,
                           struct error *reterr);
 
-/* The length of a UTF-8 character at `text`, 0 if it is not one (overlong, surrogate, cut). */
-uint32_t json_utf8_bytes(const char *text, uint64_t text_bytes);
-
 #endif

@@ -9,6 +9,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/json_node.h"
+#include "sim/base/letter.h"
 
 enum { PARSE_DEPTH_MAX = 64 };
 
@@ -30,7 +31,7 @@ static void find_end(const char *text, uint64_t text_bytes, uint64_t *ret_line,
 {
     while (text_bytes > 0 && strchr(" \t\r\n", text[text_bytes - 1]) != NULL) text_bytes--;
     *ret_line = *ret_column = 1;
-    for (uint64_t i = 0; i < text_bytes; i += json_utf8_bytes(text + i, text_bytes - i)) {
+    for (uint64_t i = 0; i < text_bytes; i += letter_bytes(text + i, text_bytes - i)) {
         *ret_column += 1;
         if (text[i] != '\n') continue;
         *ret_line += 1;
@@ -78,22 +79,6 @@ static enum status refuse_syntax(const struct json_document *document, const jso
     return reterr->status;
 }
 
-uint32_t json_utf8_bytes(const char *text, uint64_t text_bytes)
-{
-    const unsigned char *c = (const unsigned char *)text;
-    if (text_bytes == 0) return 0;
-    if (c[0] < 0x80) return 1;
-    uint32_t const bytes = c[0] >= 0xf0 ? 4 : c[0] >= 0xe0 ? 3 : 2;
-    if (c[0] < 0xc2 || c[0] > 0xf4 || text_bytes < bytes) return 0;
-    for (uint32_t i = 1; i < bytes; i++)
-        if ((c[i] & 0xc0) != 0x80) return 0;
-    if (c[0] == 0xe0 && c[1] < 0xa0) return 0;
-    if (c[0] == 0xed && c[1] > 0x9f) return 0;
-    if (c[0] == 0xf0 && c[1] < 0x90) return 0;
-    if (c[0] == 0xf4 && c[1] > 0x8f) return 0;
-    return bytes;
-}
-
 /* What jansson does not refuse, or refuses without saying it clearly: depth, NUL, encoding. */
 static enum status scan(const struct json_document *document, uint32_t depth, const char *text,
                         uint64_t text_bytes, struct error *reterr)
@@ -104,7 +89,7 @@ static enum status scan(const struct json_document *document, uint32_t depth, co
         return refuse_at(document, 1, 1, "begins with a byte order mark; save it without one",
                          reterr);
     for (uint64_t i = 0; i < text_bytes; column++) {
-        uint32_t const bytes = json_utf8_bytes(text + i, text_bytes - i);
+        uint32_t const bytes = letter_bytes(text + i, text_bytes - i);
         if (bytes == 0) return refuse_at(document, line, column, "is not UTF-8 here", reterr);
         char const c = text[i];
         i += bytes;

@@ -9,6 +9,7 @@
 #include "sim/base/arena.h"
 #include "sim/base/json.h"
 #include "sim/base/json_node.h"
+#include "sim/base/letter.h"
 #include "sim/base/name.h"
 #include "sim/base/quantity.h"
 #include "sim/base/scaled.h"
@@ -222,22 +223,12 @@ enum status json_as_real(struct json *json, double least, double most, double *r
     return STATUS_OK;
 }
 
-/* Texts go to terminals, pictures and timelines as they are. A terminal obeys C0, DEL and, in
- * UTF-8, C1; XML has none of C0, and neither U+FFFE nor U+FFFF. */
-static bool commands(const char *text)
-{
-    for (const unsigned char *c = (const unsigned char *)text; *c != '\0'; c++) {
-        bool const is_c1 = c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0;
-        bool const is_none = c[0] == 0xef && c[1] == 0xbf && c[2] >= 0xbe;
-        if (c[0] < 0x20 || c[0] == 0x7f || is_c1 || is_none) return true;
-    }
-    return false;
-}
-
 enum status json_as_string(struct json *json, const char **ret_text, struct error *reterr)
 {
     if (json->kind != NODE_STRING) return json_refuse_kind(json, "a string", reterr);
-    if (commands(json->value.text))
+    /* Texts go to terminals, pictures and timelines as they are. XML has none of C0, and neither
+     * U+FFFE nor U+FFFF. */
+    if (!letters_are_plain(json->value.text))
         return error_set(reterr, STATUS_INVALID, json_where(json),
                          "holds a control character; it must be one line of text");
     *ret_text = json->value.text;

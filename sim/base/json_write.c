@@ -8,6 +8,7 @@
 
 #include "sim/base/json.h"
 #include "sim/base/json_node.h"
+#include "sim/base/letter.h"
 #include "sim/base/strbuf.h"
 
 void json_write_start(struct json_writer *writer, struct strbuf *text)
@@ -57,20 +58,17 @@ static void write_close(struct json_writer *writer, const char *bracket)
 
 static void write_quoted(struct strbuf *text, const char *string)
 {
-    uint64_t const length = strlen(string);
     strbuf_add_bytes(text, "\"", 1);
-    for (uint64_t i = 0; i < length;) {
-        uint32_t const bytes = json_utf8_bytes(string + i, length - i);
-        char const c = string[i];
-        if (bytes == 0)
+    for (uint32_t bytes = 0; *string != '\0'; string += bytes) {
+        enum letter const letter = letter_at(string, &bytes);
+        if (letter == LETTER_NONE)
             strbuf_add(text, "\xef\xbf\xbd"); /* U+FFFD: a path need not be UTF-8; JSON must. */
-        else if (c == '"' || c == '\\')
-            strbuf_add(text, "\\%c", c);
-        else if (bytes == 1 && ((unsigned char)c < 0x20 || c == 0x7f))
-            strbuf_add(text, "\\u%04x", (unsigned)c);
+        else if (*string == '"' || *string == '\\')
+            strbuf_add(text, "\\%c", *string);
+        else if (letter == LETTER_OBEYED)
+            strbuf_add(text, "\\u%04x", letter_number(string, bytes));
         else
-            strbuf_add_bytes(text, string + i, bytes);
-        i += bytes == 0 ? 1 : bytes;
+            strbuf_add_bytes(text, string, bytes);
     }
     strbuf_add_bytes(text, "\"", 1);
 }

@@ -1,19 +1,10 @@
 #include "sim/base/status.h"
 
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-void remove_controls(char *text)
-{
-    for (; *text != '\0'; text++) {
-        unsigned char const c = (unsigned char)text[0], next = (unsigned char)text[1];
-        bool const is_c1 = c == 0xc2 && next >= 0x80 && next < 0xa0;
-        if (is_c1) text[1] = '?';
-        if (is_c1 || c < 0x20 || c == 0x7f) text[0] = '?';
-    }
-}
+#include "sim/base/letter.h"
 
 enum status error_set(struct error *error, enum status status, const char *where,
                       const char *format, ...)
@@ -24,8 +15,8 @@ enum status error_set(struct error *error, enum status status, const char *where
     va_start(arguments, format);
     (void)vsnprintf(error->message, sizeof error->message, format, arguments);
     va_end(arguments);
-    remove_controls(error->where);
-    remove_controls(error->message);
+    letters_replace(error->where, '?');
+    letters_replace(error->message, '?');
     return status;
 }
 
@@ -35,7 +26,7 @@ void error_in_file(struct error *error, const char *path)
     (void)snprintf(place, sizeof place, "%s", error->where);
     (void)snprintf(error->where, sizeof error->where, "%.100s%s%.80s", path,
                    place[0] == '\0' ? "" : "#", place);
-    remove_controls(error->where);
+    letters_replace(error->where, '?');
 }
 
 _Noreturn void assert_fail(const char *file, int line, const char *function, const char *claim)

@@ -28,17 +28,14 @@ struct error {
     char message[1024]; /* Lower case, no full stop: "size 0 is below the minimum 2". */
 };
 
-/* Returns the given status, so that a failing function reads `return error_set(...)`. */
+/* Returns the given status, so that a failing function reads `return error_set(...)`. Of names that
+ * the error holds, `?` stands for what a terminal does not show or would obey (letter.h). */
 enum status error_set(struct error *error, enum status status, const char *where,
                       const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* Says that the place of an error, a JSON pointer, lies in another file than the one that is read:
  * "file.json#/place". A bare pointer would be looked for in the file that names it. */
 void error_in_file(struct error *error, const char *path);
-
-/* Puts `?` for what a terminal would obey, as names out of files and of the command line may hold:
- * C0, DEL and, in UTF-8, C1. Lines end at C0, so the text is one line. error_set() does so. */
-void remove_controls(char *text);
 
 /* Passes a failure on. The only macro in the program with control flow in it. */
 #define STATUS_TRY(call)                                                                           \

@@ -6,6 +6,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/blank.h"
+#include "sim/base/letter.h"
 #include "sim/base/name.h"
 
 enum { SHOWN_BYTES = 48, ROWS_MOST = 32, TEXT_BYTES_MAX = 256 };
@@ -90,9 +91,6 @@ enum status cursor_text(struct text_cursor *cursor, const char **ret_text)
     for (cursor->at++; cursor->at < cursor->end && *cursor->at != '"'; cursor->at++) {
         if (*cursor->at == '\\') cursor->at++;
         if (cursor->at == cursor->end) break;
-        unsigned char const c = (unsigned char)*cursor->at;
-        if (c < 0x20 || c == 0x7f)
-            return cursor_refuse(cursor, STATUS_INVALID, cursor->at, "a control character");
         if (count == TEXT_BYTES_MAX)
             return cursor_refuse(cursor, STATUS_LIMIT, from, "a text of more than %d bytes",
                                  TEXT_BYTES_MAX);
@@ -102,6 +100,9 @@ enum status cursor_text(struct text_cursor *cursor, const char **ret_text)
         return cursor_refuse(cursor, STATUS_INVALID, from, "its quotes do not end");
     cursor->at++;
     buffer[count] = '\0';
+    if (!letters_are_plain(buffer))
+        return cursor_refuse(cursor, STATUS_INVALID, from,
+                             "a control character, or a byte that is not of UTF-8");
     *ret_text = arena_text(cursor->arena, buffer);
     if (*ret_text != NULL) return STATUS_OK;
     return cursor_refuse(cursor, STATUS_NO_MEMORY, from, "no memory for a text");

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sim/base/counted.h"
+#include "sim/base/letter.h"
 #include "sim/base/quantity.h"
 #include "sim/base/strbuf.h"
 #include "sim/base/units.h"
@@ -195,8 +196,7 @@ static void heading_title(const char *title, struct strbuf *text)
 {
     struct strbuf plain = {0};
     strbuf_add(&plain, "%s", title);
-    for (char *c = plain.bytes; c != NULL && *c != '\0'; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = ' ';
+    if (plain.bytes != NULL) letters_replace(plain.bytes, ' ');
     if (plain.bytes != NULL) table_wrap(text, 0, plain.bytes);
     strbuf_free(&plain);
 }

@@ -7,6 +7,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/json.h"
+#include "sim/base/letter.h"
 #include "sim/base/name.h"
 #include "sim/base/path.h"
 #include "sim/scenario/scenario_parts.h"
@@ -150,10 +151,9 @@ static enum status check_letters(const char *text, const char *where, struct err
         return error_set(reterr, STATUS_INVALID, where, "a machine of more than %d letters",
                          TEXT_BYTES_MAX - 1);
     }
-    for (const char *c = text; *c != '\0'; c++)
-        if ((unsigned char)*c < 0x20 || *c == '"' || *c == '\\' || *c == 0x7f)
-            return error_set(reterr, STATUS_INVALID, where,
-                             "a machine holds no quotes, backslashes or control characters");
+    if (!letters_are_plain(text) || strpbrk(text, "\"\\") != NULL)
+        return error_set(reterr, STATUS_INVALID, where,
+                         "a machine holds no quotes, backslashes or control characters");
     return STATUS_OK;
 }
 

@@ -12,6 +12,7 @@ static const struct {
     {"/titel=x", "/titel", "nearest known is \"title\""},
     {"/title=3", "/title", "must be a string"},
     {"/title=\"a\\u001b[2J\"", "/title", "control character"},
+    {"/title=\"a\\u202eb\"", "/title", "control character"},
     {"/question=[]", "/question", "must be a string"},
     {"/machine=3", "/machine", "must be an object"},
     {"/machine/chp=x", "/machine/chp", "nearest known is \"chip\""},

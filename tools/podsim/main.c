@@ -12,6 +12,7 @@
 #include <malloc.h>
 #endif
 
+#include "sim/base/letter.h"
 #include "sim/base/name.h"
 #include "sim/base/strbuf.h"
 #include "tools/podsim/common/command.h"
@@ -41,8 +42,11 @@ enum {
  * what concerns a file is an error of I/O or begins with the file's own name. */
 static bool lies_in_input(const char *input, const struct error *error)
 {
-    size_t const length = strlen(input);
-    bool const names_input = length > 0 && strncmp(error->where, input, length) == 0 &&
+    char name[sizeof error->where];
+    (void)snprintf(name, sizeof name, "%s", input);
+    letters_replace(name, '?'); /* As error_set() does. */
+    size_t const length = strlen(name);
+    bool const names_input = length > 0 && strncmp(error->where, name, length) == 0 &&
                              (error->where[length] == ':' || error->where[length] == '\0');
     if (error->where[0] == '\0') return true;
     return error->where[0] == '/' && error->status != STATUS_IO && !names_input;
@@ -60,7 +64,7 @@ static void say_wrong(const char *format, ...)
     va_start(arguments, format);
     (void)vsnprintf(sentence, sizeof sentence, format, arguments);
     va_end(arguments);
-    remove_controls(sentence);
+    letters_replace(sentence, '?');
     strbuf_add(&text, "podsim: %s\n", sentence);
     (void)output_print(&text, true, &ignored);
     strbuf_free(&text);

@@ -2,6 +2,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "sim/base/letter.h"
 #include "sim/base/strbuf.h"
 #include "sim/report/table.h"
 #include "tools/podsim/import/import.h"
@@ -45,9 +46,11 @@ static uint32_t longest(const struct import_file *file, bool of_keys, uint32_t m
 /* At least so wide, on one line: what no terminal shows is a blank. */
 static void add_column(struct strbuf *text, const char *column, size_t letters, uint32_t width)
 {
-    for (size_t i = 0; i < letters; i++) {
-        bool const is_shown = (unsigned char)column[i] >= ' ' && column[i] != 0x7f;
-        strbuf_add_bytes(text, is_shown ? &column[i] : " ", 1);
+    for (size_t i = 0, taken = 0; i < letters; i += taken) {
+        uint32_t bytes = 0;
+        bool const is_shown = letter_at(column + i, &bytes) == LETTER_SEEN && bytes <= letters - i;
+        taken = is_shown ? bytes : 1;
+        strbuf_add_bytes(text, is_shown ? column + i : " ", taken);
     }
     strbuf_add(text, "%*s", letters < width ? (int)(width - letters) : 0, "");
 }

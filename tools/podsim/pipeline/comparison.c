@@ -5,6 +5,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/counted.h"
+#include "sim/base/letter.h"
 #include "sim/base/strbuf.h"
 #include "sim/report/table.h"
 #include "sim/schedule/schedule_csv.h"
@@ -71,10 +72,9 @@ static enum status file_row(struct comparison *comparison, const char *path, str
     uint64_t size_bytes = 0;
     void *memory = NULL;
     struct comparison_row *row = NULL;
-    for (const char *c = path; *c != '\0'; c++) /* Rows are called by their file, on a terminal. */
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            return error_set(reterr, STATUS_INVALID, path,
-                             "a file whose name has control characters; rename it");
+    if (!letters_are_plain(path)) /* Rows are called by their file, on a terminal. */
+        return error_set(reterr, STATUS_INVALID, path,
+                         "a file whose name has control characters or is not UTF-8; rename it");
     STATUS_TRY(row_add(comparison, path, 0, &row, reterr));
     if (row == NULL) return STATUS_OK;
     STATUS_TRY(

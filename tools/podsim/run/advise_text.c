@@ -3,6 +3,7 @@
 
 #include "sim/base/counted.h"
 #include "sim/base/json.h"
+#include "sim/base/letter.h"
 #include "sim/base/strbuf.h"
 #include "sim/report/column_table.h"
 #include "tools/podsim/run/advise.h"
@@ -141,12 +142,11 @@ static void add_quoted(const char *word, struct strbuf *text)
  * gone, and for a name that would command the terminal. */
 static void add_operand(const char *operand, struct strbuf *text)
 {
-    bool is_plain = true, is_word = strcmp(operand, "-") != 0;
+    bool is_plain = true, is_word = strcmp(operand, "-") != 0 && letters_are_plain(operand);
     for (const char *c = operand; *c != '\0'; c++) {
         bool const is_letter = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z');
         is_plain =
             is_plain && (is_letter || (*c >= '0' && *c <= '9') || strchr("/._-+,:@%", *c) != NULL);
-        is_word = is_word && (unsigned char)*c >= 0x20 && *c != 0x7f;
     }
     if (!is_word) {
         strbuf_add(text, "FILE");

@@ -82,6 +82,8 @@ void inference_fit_found(const struct report_largest *largest, struct inference_
     if (!largest->is) return;
     fit->max_batch = largest->batch;
     fit_of_gib->max_batch = largest->batch_of_gib;
+    fit->refused = largest->refused;
+    fit_of_gib->refused = largest->refused_of_gib;
     fit->is_estimate = fit_of_gib->is_estimate = largest->is_estimate;
 }
 

@@ -13,7 +13,8 @@ struct inference_fit {
     uint64_t max_batch; /* Sequences as found; else as long as the mean one, with buffers that grow
                            so. */
     bool is_estimate;   /* `max_batch` is an estimate: it may not fit, or more may. */
-    bool with_prompts;  /* `max_batch` is of sequences that answer, while as many prompts stay. */
+    struct report_refused refused; /* The end of `max_batch`, if memory is not. */
+    bool with_prompts; /* `max_batch` is of sequences that answer, while as many prompts stay. */
     struct smallest_slice smallest;
     bool is_tried;          /* A layout of the step fits this slice. */
     bool slice_is_estimate; /* The smallest slice may hold more than is known, and not fit. */

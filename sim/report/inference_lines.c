@@ -12,6 +12,8 @@
     X(BATCH_MOST, "max_batch", WHERE(fit->has_cache, WHOLE(fit->max_batch)),                       \
       IN_WORDS(column_count))                                                                      \
     X(ESTIMATED, "max_batch_is_estimate", WHERE(fit->has_cache, FLAG(fit->is_estimate)), HIDDEN)   \
+    X(REFUSED, "max_batch_refused", WHERE(fit->refused.batch > 0, WORDS(fit->refused.reason)),     \
+      HIDDEN)                                                                                      \
     X(SLICE, "smallest_slice", HAS_SLICE(SAID(fit->smallest.slice, fit->of_gpus ? gpus : NULL)),   \
       .look = column_words, .none = "none")                                                        \
     X(SLICE_CHIPS, "smallest_slice_chips", HAS_SLICE(WHOLE(fit->smallest.chip_count)), HIDDEN)     \
@@ -216,6 +218,17 @@ static void room_add(const struct inference_fit *fit, const struct column_value 
                fit_verb(fit), fit->with_prompts ? " with the prompts" : "");
 }
 
+/* Where memory does not end the batches, what does. */
+static void refused_print(const struct inference_fit *fit, struct strbuf *text)
+{
+    struct strbuf line = {0};
+    if (fit->refused.batch == 0) return;
+    strbuf_pad(text, TABLE_LINE_COLUMNS);
+    strbuf_add(&line, "%s are refused: %s", table_count(fit->refused.batch).text,
+               fit->refused.reason);
+    table_wrap_close(text, TABLE_LINE_COLUMNS, &line);
+}
+
 void inference_fit_print(const struct inference_fit *fit, struct strbuf *text)
 {
     struct column_value values[FITS_TOTAL];
@@ -224,6 +237,7 @@ void inference_fit_print(const struct inference_fit *fit, struct strbuf *text)
     table_line(text, "room");
     room_add(fit, values, text);
     strbuf_add(text, " up to the last token\n");
+    refused_print(fit, text);
     slice_print(fit, values, text);
 }
 
@@ -242,6 +256,7 @@ static void fits_print(const struct inference_facts *facts, const struct column_
     else
         strbuf_add(text, "no cache limits the tokens");
     strbuf_add(text, "; %s tokens/s a chip\n", FIGURE(CHIP_RATE));
+    refused_print(&facts->fit, text);
     slice_add(&facts->fit, fit, &line);
     if (facts->fit_of_gib.max_batch != facts->fit.max_batch)
         strbuf_add(&line, "; if GB are GiB %s%s, and %s%s %s %s", slice_bound(&facts->fit_of_gib),

@@ -25,12 +25,20 @@ struct report_fold {
     const char *reason;
 };
 
+/* What ends the batches that fit, where memory does not: a batch that is refused, and why. */
+struct report_refused {
+    uint64_t batch;     /* A batch that memory may have room for and that cannot be; 0: none. */
+    const char *reason; /* Why the batch is refused, as an error says it. */
+};
+
 /* The most sequences that fit a step of inference, as those who build steps have found them. */
 struct report_largest {
     bool is;               /* The most sequences were looked for. */
     bool is_estimate;      /* Steps may hold more than is known of them, and fewer sequences fit. */
     uint64_t batch;        /* The most sequences, as /workload/batch counts them. */
     uint64_t batch_of_gib; /* The most sequences if the data sheet's GB are GiB. */
+    struct report_refused refused;        /* The end of `batch`. */
+    struct report_refused refused_of_gib; /* The end of `batch_of_gib`. */
 };
 
 /* The smallest slice that a step of inference fits, as those who build steps have found it. */

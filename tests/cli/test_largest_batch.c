@@ -80,6 +80,7 @@ static void both_check(struct memory memory, uint64_t asked, uint64_t first, uin
         assert_int_equal(largest_batch_find(&search, hbm_bytes[i], first, &batch, &error),
                          STATUS_OK);
         assert_int_equal(batch, most_of(&memory, hbm_bytes[i]));
+        assert_int_equal(search.refused, batch == memory.possible ? batch + 1 : 0);
     }
     assert_in_range(memory.looked, 0, looked_most);
 }

@@ -95,6 +95,12 @@ static bool is_narrow(const struct largest_batch *search, const struct bracket *
     return high != 0 && high - low <= 1 + (search->part == 0 ? 0 : low / search->part);
 }
 
+/* Of what the last search has found. */
+static void end_note(struct largest_batch *search, const struct batch_held *high)
+{
+    search->refused = high->batch != 0 && isinf(high->bytes) ? high->batch : 0;
+}
+
 /* Until the batch behind `low` is known not to fit. */
 static enum status narrow(struct largest_batch *search, struct bracket *at, uint64_t first,
                           bool plays, struct error *reterr)
@@ -125,6 +131,7 @@ enum status largest_batch_find(struct largest_batch *search, double hbm_bytes, u
     struct bracket peaks = bracket_of(search, hbm_bytes, true);
     *ret_batch = peaks.low.batch;
     if (!search->peaks_are_higher) {
+        end_note(search, &least.high);
         if (peaks.low.batch == least.low.batch) return STATUS_OK;
         if (peaks.high.batch == 0 || peaks.high.batch > least.low.batch + 1)
             peaks.high = least.high;
@@ -132,6 +139,7 @@ enum status largest_batch_find(struct largest_batch *search, double hbm_bytes, u
     }
     STATUS_TRY(narrow(search, &peaks, peaks.far.batch == 0 ? first : 0, true, reterr));
     *ret_batch = peaks.low.batch;
+    end_note(search, &peaks.high);
     search->peaks_are_higher |= peaks.low.batch < least.low.batch;
     return STATUS_OK;
 }

@@ -30,6 +30,7 @@ struct largest_batch {
      * many sequences each; 0: nothing is known of that. It is a guess, which is checked. */
     uint64_t step;
     uint64_t part; /* A search ends where fewer batches than one in `part` may fit, too; 0: one. */
+    uint64_t refused; /* The batch that the last search ended at and that cannot be; 0: another. */
     bool peaks_are_higher; /* A search has seen it, so that the next one looks at peaks at once. */
     /* Fills bytes and is_peak of a batch. If `plays`, the peak is found of a batch that holds at
      * least no more than `hbm_bytes`, or, if that is more, what it holds at some time; else it

@@ -21,8 +21,10 @@ struct room_search {
     double hbm_bytes;     /* Of the search that goes on. */
     double peak_bytes;    /* Of the step that is simulated, up to now. */
     bool exceeds, is_long;
-    bool is_estimate; /* Some step was too long, so that its peak is not known. */
-    uint64_t apart;   /* Of as many successive batches some are not refused, if any batch is not. */
+    bool is_estimate;           /* Some step was too long, so that its peak is not known. */
+    uint64_t refused;           /* The smallest batch that was refused; 0: none. */
+    struct error refused_error; /* Why the smallest batch was refused. */
+    uint64_t apart; /* Of as many successive batches some are not refused, if any batch is not. */
 };
 
 static bool watch(void *owner, const struct replay_progress *progress)
@@ -123,7 +125,12 @@ static enum status held_find(void *owner, double hbm_bytes, bool plays, struct b
     session_close(&part);
     STATUS_TRY(worker_check(search->worker, reterr));
     if (ends_search(status)) return status;
-    if (status != STATUS_OK) held->bytes = INFINITY; /* It cannot be. */
+    if (status == STATUS_OK) return STATUS_OK;
+    held->bytes = INFINITY; /* It cannot be. */
+    if (search->refused == 0 || held->batch < search->refused) {
+        search->refused = held->batch;
+        search->refused_error = *reterr;
+    }
     return STATUS_OK;
 }
 
@@ -184,12 +191,19 @@ static enum status taken_of(const struct room_search *search, uint64_t *batch, s
     return status;
 }
 
-/* As largest_batch_find(), for a batch that is not refused. */
+/* As largest_batch_find(), for a batch that is not refused. Where ranks of tp divide the tokens of
+ * only some batches, that is not told from other reasons to refuse the next one. */
 static enum status search_for(struct room_search *owner, struct largest_batch *search,
                               double hbm_bytes, uint64_t first, uint64_t *ret_batch,
-                              struct error *reterr)
+                              struct report_refused *ret_refused, struct error *reterr)
 {
     STATUS_TRY(largest_batch_find(search, hbm_bytes, first, ret_batch, reterr));
+    if (owner->apart == 1 && search->refused != 0 && search->refused == owner->refused) {
+        ret_refused->batch = search->refused;
+        ret_refused->reason = arena_text(owner->session.arena, owner->refused_error.message);
+        if (ret_refused->reason == NULL)
+            return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    }
     return taken_of(owner, ret_batch, reterr);
 }
 
@@ -252,11 +266,11 @@ static enum status largest_search(struct room_search *owner, const struct sessio
     for (uint32_t i = 0; i < known->count && !draws_experts(plan); i++)
         largest_batch_add(&search, &known->held[i]);
     if (is_sampled(plan)) first.batch = of_the_mean(plan, first.batch);
-    STATUS_TRY(
-        search_for(owner, &search, (double)hbm_bytes, first.batch, &ret_largest->batch, reterr));
+    STATUS_TRY(search_for(owner, &search, (double)hbm_bytes, first.batch, &ret_largest->batch,
+                          &ret_largest->refused, reterr));
     if (known->expected.is)
         STATUS_TRY(search_for(owner, &search, (double)chip_gib_bytes(hbm_bytes), first.batch_of_gib,
-                              &ret_largest->batch_of_gib, reterr));
+                              &ret_largest->batch_of_gib, &ret_largest->refused_of_gib, reterr));
     ret_largest->is = true;
     ret_largest->is_estimate = owner->is_estimate;
     return STATUS_OK;

@@ -84,10 +84,11 @@ struct pareto_curve {
     double critical_tokens;            /* B_crit of the formula (7.1.3), of a pass of each batch. */
     double critical_batch;             /* The batch of these tokens. */
     uint64_t wall;                     /* The largest batch that fits. */
-    bool wall_is_estimate;      /* Steps may hold more than is known, and fewer sequences fit. */
-    uint64_t book_wall;         /* By the formula (7.1.6): parameters and cache alone. */
-    uint32_t knee;              /* A point's place, or frontier_none. */
-    struct pareto_point *point; /* [batch_count] */
+    bool wall_is_estimate;         /* Steps may hold more than is known, and fewer sequences fit. */
+    struct report_refused refused; /* The end of `wall`, if memory is not. */
+    uint64_t book_wall;            /* By the formula (7.1.6): parameters and cache alone. */
+    uint32_t knee;                 /* A point's place, or frontier_none. */
+    struct pareto_point *point;    /* [batch_count] */
 };
 
 struct pareto {
@@ -135,8 +136,12 @@ uint32_t pareto_count(const struct pareto *pareto, enum pareto_state state);
 /* Words of a curve; where no point could be built those of the command line. */
 const char *pareto_shape(const struct pareto_curve *curve);
 const char *pareto_mesh(const struct pareto_curve *curve);
-/* "at least " of a wall that no batch of a scenario reaches, "about " of an estimate, else "". */
-const char *pareto_wall_bound(const struct pareto_curve *curve);
+/* "memory holds about 52"; "at most 52, as 53 are refused" where memory does not end the batches.
+ */
+struct pareto_wall {
+    char text[160];
+};
+struct pareto_wall pareto_wall(const struct pareto_curve *curve);
 /* "context of 8,192 tokens", "prompts drawn (lognormal, mean 2,048 tokens)" of a curve that has one
  * or the other. */
 void pareto_add_length(const struct pareto *pareto, const struct pareto_curve *curve,

@@ -6,6 +6,7 @@
 #include "sim/base/strbuf.h"
 #include "sim/report/column_table.h"
 #include "sim/report/frontier.h"
+#include "sim/report/table.h"
 #include "tools/podsim/pareto/pareto.h"
 
 /* "84%" of 0.843 */
@@ -114,10 +115,18 @@ static const uint8_t csv[] = {SHAPE,     CHIPS,        MESH,      LENGTH,  BATCH
                               BOOK_COST, MEMORY,       LEAST,     WHY};
 const struct column_line pareto_cells = COLUMN_LINE(columns, csv);
 
-const char *pareto_wall_bound(const struct pareto_curve *curve)
+struct pareto_wall pareto_wall(const struct pareto_curve *curve)
 {
-    if (curve->wall == PARETO_BATCH_MOST) return "at least ";
-    return curve->wall_is_estimate ? "about " : "";
+    struct pareto_wall wall;
+    struct table_figure const most = table_count(curve->wall);
+    const char *const about = curve->wall_is_estimate ? "about " : "";
+    if (curve->refused.batch != 0)
+        (void)snprintf(wall.text, sizeof wall.text, "at most %s%s, as %s are refused", about,
+                       most.text, table_count(curve->refused.batch).text);
+    else
+        (void)snprintf(wall.text, sizeof wall.text, "memory holds %s%s",
+                       curve->wall == PARETO_BATCH_MOST ? "at least " : about, most.text);
+    return wall;
 }
 
 enum inference_part pareto_part(const struct pareto *pareto)
@@ -200,6 +209,8 @@ void pareto_write_csv(const struct pareto *pareto, struct strbuf *text)
     X(CURVE_CRITICAL, "critical_tokens", RAN(REAL(curve->critical_tokens)), HIDDEN)                \
     X(CURVE_WALL, "max_batch", RAN(WHOLE(curve->wall)), HIDDEN)                                    \
     X(CURVE_ABOUT, "max_batch_is_estimate", RAN(FLAG(curve->wall_is_estimate)), HIDDEN)            \
+    X(CURVE_REFUSED, "max_batch_refused",                                                          \
+      RAN(WHERE(curve->refused.batch != 0, WORDS(curve->refused.reason))), HIDDEN)                 \
     X(CURVE_BOOK_WALL, "book_max_batch", RAN(BOUNDED(curve->book_wall)), HIDDEN)
 
 #define HEAD(X)                                                                                    \

@@ -121,6 +121,7 @@ void pareto_draw_shares(const struct pareto *pareto, const struct pareto_curve *
         if (played_count > 1) draw_area(&shares, share);
         if (played_count == 1) draw_bar(&shares, played, share);
     }
-    draw_region(&shares, (double)curve->wall + 0.5, "unfit", "does not fit");
+    draw_region(&shares, (double)curve->wall + 0.5, "unfit",
+                curve->refused.batch != 0 ? "refused" : "does not fit");
     draw_formula(&shares);
 }

@@ -226,10 +226,8 @@ static void draw_row(const struct page *page, uint32_t place)
         if (curve->knee != frontier_none)
             (void)snprintf(knee, sizeof knee, "knee at batch %u; ",
                            curve->point[curve->knee].batch);
-        svg_say(page->text, plot.left, plot.top - 8, "small",
-                "%sB_crit %s tokens; memory holds %s%s", knee,
-                table_count((uint64_t)curve->critical_tokens).text, pareto_wall_bound(curve),
-                table_count(curve->wall).text);
+        svg_say(page->text, plot.left, plot.top - 8, "small", "%sB_crit %s tokens; %s", knee,
+                table_count((uint64_t)curve->critical_tokens).text, pareto_wall(curve).text);
         pareto_draw_shares(pareto, curve, &plot, most_s);
     }
 }

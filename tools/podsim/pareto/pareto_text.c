@@ -60,9 +60,8 @@ static void write_landmarks(const struct pareto_curve *curve, struct strbuf *tex
     if (curve->knee != frontier_none)
         strbuf_add(&sentence, "; knee at batch %u", curve->point[curve->knee].batch);
     if (curve->chip_count != 0)
-        strbuf_add(&sentence, "; B_crit %s; memory holds %s%s, by the formula %s",
-                   table_count((uint64_t)curve->critical_tokens).text, pareto_wall_bound(curve),
-                   table_count(curve->wall).text,
+        strbuf_add(&sentence, "; B_crit %s; %s, by the formula %s",
+                   table_count((uint64_t)curve->critical_tokens).text, pareto_wall(curve).text,
                    curve->book_wall == INFERENCE_ANY_BATCH ? "any number"
                                                            : table_count(curve->book_wall).text);
     text->failed = text->failed || sentence.failed;

@@ -1,4 +1,5 @@
 /* The largest batch that fits on a curve of `podsim pareto`: not only among those of its points. */
+#include "sim/base/arena.h"
 #include "tools/podsim/common/room.h"
 #include "tools/podsim/pareto/pareto.h"
 
@@ -61,6 +62,12 @@ enum status pareto_find_wall(struct pareto *pareto, struct pareto_curve *curve,
     curve->wall = largest.is                      ? largest.batch
                   : point->state == PARETO_PLAYED ? point->room
                                                   : room_of_unfit(&session, point);
+    if (status == STATUS_OK && largest.refused.batch != 0) {
+        curve->refused = largest.refused;
+        curve->refused.reason = arena_text(pareto->arena, largest.refused.reason);
+        if (curve->refused.reason == NULL)
+            status = error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    }
     session_close(&session);
     curve->wall_is_estimate = !largest.is || largest.is_estimate;
     return status;

@@ -318,8 +318,7 @@ const struct key workload_train_step_keys[] = {
         .help = "how long a rank keeps [gathered "
                 "weights](pipeline.md#how-long-gathered-weights-are-kept)"),
     ROW("mtp", key_flag, without_mtp, .negated = true, .preset = 1, .settle = mtp_settle,
-        .shown = has_mtp,
-        .preset_text = "`true`", /* Which is refused if it is written for a model without. */
+        .shown = has_mtp, .preset_text = "`true`; `false` for a model without modules",
         .when = "models with MTP",
         .help =
             "train the modules for [multi-token prediction](moe.md#multi-token-prediction) of the "

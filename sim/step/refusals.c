@@ -239,14 +239,13 @@ static enum status model_check(const struct ranks *ranks, struct error *reterr)
     return STATUS_OK;
 }
 
-/* Whether the default, which is right for one stage, is named for a mesh that has one. */
-static bool names_schedule(const struct workload_plan *plan, const struct mesh *mesh)
+/* Whether a schedule is named that is not the default, which is right for one stage. */
+static bool names_schedule(const struct workload_plan *plan)
 {
     const struct schedule_form *named = NULL, *preset = NULL;
     uint32_t chunks = 0;
     struct error unused;
-    if (plan->stages.schedule == NULL || !mesh->present[MESH_PP])
-        return plan->stages.schedule != NULL;
+    if (plan->stages.schedule == NULL) return false;
     (void)schedule_form_parse(plan->stages.schedule, "", &named, &chunks, &unused);
     (void)schedule_form_parse(WORKLOAD_SCHEDULE_DEFAULT, "", &preset, &chunks, &unused);
     return named != preset;
@@ -290,7 +289,7 @@ static enum status axes_check(const struct ranks *ranks, struct error *reterr)
            "the gathered input is kept with remat \"none\" alone; any other gathers it again");
     REFUSE(plan->stages.regather != WORKLOAD_REGATHER_MICROBATCH && !pp, INVALID,
            "/workload/regather", "the mesh has no pp; without stages each microbatch gathers");
-    REFUSE((plan->stages.given != NULL || names_schedule(plan, mesh)) && !pp, INVALID,
+    REFUSE((plan->stages.given != NULL || names_schedule(plan)) && !pp, INVALID,
            "/workload/schedule", "the mesh has no pp whose stages it could schedule");
     REFUSE(plan->stages.layout != NULL && !pp, INVALID, "/workload/layout",
            "the mesh has no pp whose stages it could lay out");

@@ -412,7 +412,7 @@ static void what_cannot_be_staged_is_refused(void **state)
     } rows[] = {
         {"{\"pp\": [\"x\"]}", "interleaved:3", "", "/workload/schedule", "nearest", STATUS_INVALID},
         {"{\"pp\": [\"x\"]}", "1f2b", "", "/workload/schedule", "\"1f1b\"", STATUS_NOT_FOUND},
-        {"{\"dp\": [\"x\"]}", "1f1b", "", "/workload/schedule", "no pp", STATUS_INVALID},
+        {"{\"dp\": [\"x\"]}", "gpipe", "", "/workload/schedule", "no pp", STATUS_INVALID},
         {"{\"pp\": [\"x\"]}", "1f1b", ", \"layout\": \"t*3|t*5|t*8\"", "/workload/layout",
          "3 stages, where the schedule has 4", STATUS_INVALID},
         {"{\"pp\": [\"x\"]}", "1f1b", ", \"layout\": \"t*4|t*4|t*4|t*3\"", "/workload/layout",

@@ -325,6 +325,7 @@ static void image_take(struct replay *replay)
     recur_image_take(&recur->state);
     recur->has_image = true;
     recur->image_pending = recur->pending;
+    recur->image_waiting = engine_pending_count(replay->engine);
     recur->image_ps = engine_now_ps(replay->engine);
     recur->image_events = engine_event_count(replay->engine);
     recur->image_handled = handled_count(replay);
@@ -348,13 +349,13 @@ static void search(struct replay *replay)
     image_next(recur, recur->first);
 }
 
-/* An image costs as much as some events. */
+/* An image costs as much as some events, and a comparison as much as an image. */
 static bool image_is_due(const struct replay *replay)
 {
     const struct recur *recur = replay->recurrence.search;
     uint64_t const handled = handled_count(replay) - recur->image_handled;
     return replay->streams.states->slot >= recur->next &&
-           (!recur->has_image || handled >= recur->state.item_count);
+           (!recur->has_image || handled / 2 >= recur->state.item_count);
 }
 
 /* What is known without a look at the whole state: the period that is kept is not over, or this is
@@ -412,16 +413,20 @@ static void look(struct replay *replay)
     image_next(recur, slot);
 }
 
-void recur_ask(struct replay *replay, const uint32_t *chips, uint32_t count)
+/* As many events wait as when the image was taken; or something is to be done in any case. */
+static bool may_be_again(const struct replay *replay)
 {
-    bool asks = false;
-    for (uint32_t i = 0; i < count; i++) asks = asks || chips[i] == 0;
-    if (!asks) return;
-    replay->recurrence.asked = true;
-    engine_pause(replay->engine);
+    const struct recur *recur = replay->recurrence.search;
+    return recur->period_ps != 0 || image_is_due(replay) ||
+           engine_pending_count(replay->engine) == recur->image_waiting;
 }
 
 /* A further step has begun. */
+static bool steps_on(const struct replay *replay)
+{
+    return replay->streams.states->slot < replay->recurrence.search->first;
+}
+
 static void search_restart(struct replay *replay)
 {
     struct recur *recur = replay->recurrence.search;
@@ -431,11 +436,20 @@ static void search_restart(struct replay *replay)
     recur->first = recur->next = replay->streams.states->slot;
 }
 
+void recur_ask(struct replay *replay, const uint32_t *chips, uint32_t count)
+{
+    bool asks = false;
+    for (uint32_t i = 0; i < count && !asks; i++) asks = chips[i] == 0;
+    if (!asks || (is_of_no_use(replay) && !steps_on(replay))) return;
+    replay->recurrence.asked = true;
+    engine_pause(replay->engine);
+}
+
 bool recur_rest(struct replay *replay)
 {
     if (!replay->recurrence.asked || replay->refusal.status != STATUS_OK) return false;
     replay->recurrence.asked = false;
-    if (replay->streams.states->slot < replay->recurrence.search->first) search_restart(replay);
-    if (!is_of_no_use(replay) && all_is_known(replay)) look(replay);
+    if (steps_on(replay)) search_restart(replay);
+    if (!is_of_no_use(replay) && may_be_again(replay) && all_is_known(replay)) look(replay);
     return true;
 }

@@ -34,6 +34,7 @@ struct recur {
     bool routed; /* Messages name their receivers, and epochs. */
     bool has_image;
     struct recur_pending pending, image_pending;
+    uint64_t image_waiting; /* Events in the engine then. */
     int64_t image_ps;
     uint64_t image_events;
     uint64_t image_handled; /* Of these, one by one. */

@@ -146,7 +146,8 @@ void breakdown_class(struct replay *replay, const struct program_op *op, uint32_
         &replay->accounts.classes[(uint64_t)op->class_index * replay->chip_count + chip];
     total->count++;
     total->busy_ps += end_ps - begin_ps;
-    total->end_ps = end_ps;
+    int64_t *class_end_ps = &replay->accounts.class_end_ps[op->class_index];
+    if (end_ps > *class_end_ps) *class_end_ps = end_ps;
 }
 
 enum status breakdown_curve_build(struct arena *arena, const struct program *program,

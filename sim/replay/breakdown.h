@@ -32,7 +32,6 @@ struct class_total {
     int64_t busy_ps;
     int64_t exposed_ps; /* Exposed time charged to the class: each instant to one class. */
     int64_t idle_ps;    /* Time of its ops while the compute stream was idle, each in full. */
-    int64_t end_ps;     /* End of the last op. */
 };
 
 struct memory_state {
@@ -52,6 +51,7 @@ struct accounts {
     int64_t *links_ps;             /* [set of machine axes][chip]: trace.links_ps. */
     int64_t *stream_ps;            /* [phase][stream][chip]: what is_exposed() ran meanwhile. */
     struct class_total *classes;   /* [class][chip] */
+    int64_t *class_end_ps;         /* [class]: end of the last op on any chip. */
     struct memory_state *memories; /* [chip] */
     uint32_t link_sets;            /* Number of sets of machine axes. */
     /* Machine axes along which a stream's collectives, copies or messages go, as bits. */

@@ -225,12 +225,15 @@ static void queue_copy(struct replay *prefix, struct replay *whole, const struct
     const struct port_queue *queue = &prefix->ports->queues[from->queue];
     uint32_t const number = port_queue_of(whole->ports, to);
     struct port_queue *own = &whole->ports->queues[number];
+    struct port_flow *flows = own->flow;
     *own = *queue;
+    own->flow = flows;
     list_copy(prefix, whole, &prefix->ports->kept[from->queue], to, grid_chip,
               &whole->ports->kept[number]);
     for (uint32_t s = 0; s < whole->stream_count; s++) {
-        list_copy(prefix, whole, &queue->flow[s].list, to, grid_chip, &own->flow[s].list);
-        port_flow_take_over(prefix->ports, whole, &own->flow[s]);
+        flows[s] = queue->flow[s];
+        list_copy(prefix, whole, &queue->flow[s].list, to, grid_chip, &flows[s].list);
+        port_flow_take_over(prefix->ports, whole, &flows[s]);
     }
 }
 
@@ -314,6 +317,8 @@ static void state_copy(struct replay *prefix, struct replay *whole)
         rows_copy(spread, rows, prefix->array, whole->array, sizeof *whole->array);
     REPLAY_STATE_TABLE(X)
 #undef X
+    memcpy(whole->accounts.class_end_ps, prefix->accounts.class_end_ps,
+           prefix->program->class_count * sizeof *whole->accounts.class_end_ps);
     ports_copy(prefix, whole);
     passes_copy(prefix, whole);
     p2p_copy(prefix, whole);

@@ -190,6 +190,10 @@ enum status ports_build(struct arena *arena, struct replay *replay, uint64_t mes
     STATUS_TRY(
         arena_try(arena, ports->queue_capacity + 1ull, sizeof *ports->queues, &memory, reterr));
     ports->queues = memory;
+    ports->stream_count = replay->stream_count;
+    STATUS_TRY(arena_try(arena, (ports->queue_capacity + 1ull) * replay->stream_count,
+                         sizeof *ports->flows, &memory, reterr));
+    ports->flows = memory;
     STATUS_TRY(
         arena_try(arena, ports->queue_capacity + 1ull, sizeof *ports->kept, &memory, reterr));
     ports->kept = memory;

@@ -112,7 +112,7 @@ struct port_queue {
     uint8_t count;    /* Streams with work left, in the order of their turns. */
     uint8_t current;  /* Stream whose turn ends at turn_ps; or PORT_NO_STREAM. */
     uint8_t turn[PROGRAM_STREAMS_MAX];
-    struct port_flow flow[PROGRAM_STREAMS_MAX];
+    struct port_flow *flow; /* [stream] */
 };
 
 /* A promise that is not kept: an event that is passed over when it comes. */
@@ -131,6 +131,8 @@ struct ports {
     uint8_t urgency[PROGRAM_STREAMS_MAX]; /* 0 goes first; all 0 where all are alike. */
     int64_t *segment_ps;                  /* [link kind] */
     struct port_queue *queues;            /* From 1, made when a link needs one. */
+    struct port_flow *flows;              /* [queue][stream] */
+    uint32_t stream_count;
     /* [queue]: entries while one stream is alone, all promised. Every message looks here, so they
      * lie close together. */
     struct port_list *kept;
@@ -208,7 +210,9 @@ static inline uint32_t port_queue_of(struct ports *ports, struct link_state *lin
     if (link->queue == 0) {
         SIM_ASSERT(ports->queue_count < ports->queue_capacity);
         link->queue = ++ports->queue_count;
-        ports->queues[link->queue].current = PORT_NO_STREAM;
+        struct port_queue *queue = &ports->queues[link->queue];
+        queue->current = PORT_NO_STREAM;
+        queue->flow = &ports->flows[(uint64_t)link->queue * ports->stream_count];
     }
     return link->queue;
 }

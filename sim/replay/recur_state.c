@@ -117,8 +117,8 @@ HAS_BYTES(phase_span, 16);
 static const struct recur_field class_fields[] = {
     FIELD(SUM, class_total, count),      FIELD(SUM, class_total, busy_ps),
     FIELD(SUM, class_total, exposed_ps), FIELD(SUM, class_total, idle_ps),
-    FIELD(INSTANT, class_total, end_ps), {0}};
-HAS_BYTES(class_total, 40);
+    {0}};
+HAS_BYTES(class_total, 32);
 
 static const struct recur_field tally_fields[] = {
     FIELD(SUM, tally, transfers),  FIELD(SUM, tally, bound_checks),
@@ -159,6 +159,7 @@ static const struct recur_field sum_32[] = {{RECUR_SUM, 0, 4, 1}, {0}};
 static const struct recur_field same_16[] = {{RECUR_SAME, 0, 2, 1}, {0}};
 static const struct recur_field same_32[] = {{RECUR_SAME, 0, 4, 1}, {0}};
 static const struct recur_field same_64[] = {{RECUR_SAME, 0, 8, 1}, {0}};
+static const struct recur_field instant_64[] = {{RECUR_INSTANT, 0, 8, 1}, {0}};
 static const struct recur_field sum_64[] = {{RECUR_SUM, 0, 8, 1}, {0}};
 
 static void list_add(struct recur_state *state, void *items, uint64_t count, uint32_t item_bytes,
@@ -213,6 +214,8 @@ static void arrays_list(struct replay *replay, struct recur_state *state)
         list_add(state, flights->of_chip, chips, sizeof *flights->of_chip, same_32);
     }
 #undef ADD
+    list_add(state, replay->accounts.class_end_ps, replay->program->class_count, sizeof(int64_t),
+             instant_64);
     list_add(state, &replay->tally, 1, sizeof replay->tally, tally_fields);
     for (uint32_t index = 0; index < replay->routes->level_count; index++)
         for (uint32_t t = 0; t < replay->machine->level[index].tier_count; t++) {

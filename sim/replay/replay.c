@@ -55,6 +55,9 @@ static enum status state_build(struct arena *arena, struct replay *replay, struc
     replay->array = memory;
     REPLAY_STATE_TABLE(X)
 #undef X
+    STATUS_TRY(arena_try(arena, program->class_count, sizeof *replay->accounts.class_end_ps,
+                         &memory, reterr));
+    replay->accounts.class_end_ps = memory;
     memset(replay->lanes.running, 0xff, stream_rows * sizeof *replay->lanes.running);
     if (!replay->options->count_waits) replay->grid.waits = NULL;
     for (uint32_t chip = 0; chip < replay->chip_count; chip++) {

@@ -129,8 +129,7 @@ static enum status class_results(struct arena *arena, const struct replay *repla
         class->busy_ps = totals[chip].busy_ps;
         class->exposed_ps = totals[chip].exposed_ps;
         class->idle_ps = totals[chip].idle_ps;
-        for (uint32_t other = 0; other < replay->chip_count; other++)
-            if (totals[other].end_ps > class->end_ps) class->end_ps = totals[other].end_ps;
+        class->end_ps = replay->accounts.class_end_ps[kind];
     }
     return STATUS_OK;
 }

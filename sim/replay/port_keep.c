@@ -135,6 +135,17 @@ bool promise_void_take(struct replay *replay, uint64_t key, uint32_t chip, int64
     return true;
 }
 
+void promise_void_rename(struct ports *ports, uint32_t index, uint64_t key, int64_t stamp)
+{
+    struct port_void *at = &ports->voids[index];
+    hashed_remove(&ports->void_named, digest_record(at->stamp, at->key, at->chip), index);
+    *port_void_slot(ports, at->key, at->stamp) -= at->count;
+    at->key = key;
+    at->stamp = stamp;
+    *port_void_slot(ports, at->key, at->stamp) += at->count;
+    hashed_add(&ports->void_named, digest_record(at->stamp, at->key, at->chip), index);
+}
+
 /* When the last message leaves that a list has of a lane on a chip. */
 static int64_t list_leaves_ps(const struct ports *ports, const struct port_list *list,
                               const struct port_entry *of)

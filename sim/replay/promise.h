@@ -72,6 +72,9 @@ void promise_port(struct replay *replay, uint64_t key, const uint32_t *chips, ui
 void promise_append(struct replay *replay, struct port_list *list, const struct port_entry *entry);
 void promise_void_add(struct replay *replay, uint64_t key, uint32_t chip, int64_t stamp);
 
+/* A void event has another order and stamp. */
+void promise_void_rename(struct ports *ports, uint32_t index, uint64_t key, int64_t stamp);
+
 /* promise_record.c: the record of the last message of a lane of one link, if that ends when the
  * entry does; 0: there is none. */
 uint32_t promise_record_find(const struct replay *replay, const struct port_ticket *place,

@@ -5,7 +5,6 @@
 #include "sim/base/arena.h"
 #include "sim/replay/flight.h"
 #include "sim/replay/p2p.h"
-#include "sim/replay/port.h"
 #include "sim/replay/recur_search.h"
 #include "sim/replay/routed.h"
 #include "sim/replay/state.h"
@@ -60,26 +59,6 @@ void recur_build(struct arena *arena, struct replay *replay)
     if (all_is_named(replay)) (void)search_build(arena, replay, &error);
 }
 
-/* Whether messages take turns at a link, or the last of them leaves now. */
-static bool is_shared(const struct link_state *link, int64_t now_ps)
-{
-    return link->free_ps >= now_ps && link->stream == PORT_SHARED;
-}
-
-static bool some_link_is_shared(const struct replay *replay)
-{
-    int64_t const now_ps = engine_now_ps(replay->engine);
-    for (uint32_t i = 0; i < replay->grid.port_count * replay->chip_count; i++)
-        if (is_shared(&replay->grid.links[i], now_ps)) return true;
-    for (uint32_t index = 0; index < replay->routes->level_count; index++)
-        for (uint32_t t = 0; t < replay->machine->level[index].tier_count; t++) {
-            const struct tier_links *tier = &replay->routes->level[index].tier[t];
-            for (uint32_t i = 0; i < 2 * tier->unit_count * tier->cable_count; i++)
-                if (is_shared(&tier->links[i % 2][i / 2], now_ps)) return true;
-        }
-    return false;
-}
-
 /* Whether nothing has come to a lane before its collective began, or out of order. */
 static bool inbox_is_empty(const struct replay *replay, const struct lane_table *lane)
 {
@@ -114,21 +93,27 @@ static bool none_flies(const struct replay *replay)
     return true;
 }
 
-/* Whether all that is known of the future lies where a comparison looks. Finds what waits. Events
- * of this instant that are still to come may ask which messages of flights have been before. */
-static bool all_is_known(struct replay *replay)
+/* Whether all that is known of the future lies where a comparison looks. */
+static bool all_is_known(const struct replay *replay)
+{
+    return all_are_in_one_step(replay) &&
+           (!replay->recurrence.search->routed || inboxes_are_empty(replay));
+}
+
+/* Finds what waits. Events of this instant that are still to come may ask which messages of flights
+ * have been before: then it is not known. */
+static bool pending_find(struct replay *replay)
 {
     struct recur *recur = replay->recurrence.search;
-    if (replay->ports != NULL && replay->ports->void_left > 0) return false;
-    if (some_link_is_shared(replay) || !all_are_in_one_step(replay)) return false;
-    if (recur->routed && !inboxes_are_empty(replay)) return false;
     recur->pending = recur_pending_find(replay);
     return recur->pending.earliest_ps > engine_now_ps(replay->engine) || none_flies(replay);
 }
 
 /* Whether the same waits as when the image was taken. */
-static bool pending_again(const struct recur *recur)
+static bool pending_again(struct replay *replay)
 {
+    const struct recur *recur = replay->recurrence.search;
+    if (!pending_find(replay)) return false;
     const struct recur_pending *then = &recur->image_pending, *now = &recur->pending;
     return now->count == then->count && now->sums[0] == then->sums[0] &&
            now->sums[1] == then->sums[1];
@@ -175,32 +160,48 @@ static void role_find(struct replay *replay, uint32_t chip, struct recur_role *r
     }
 }
 
-static bool came_again(struct replay *replay, uint32_t stream, uint32_t chip)
+static bool chip_again(struct replay *replay, uint32_t chip)
 {
-    uint64_t const at = (uint64_t)stream * replay->chip_count + chip;
-    if (replay->p2p == NULL) return true;
-    const uint32_t *then = recur_image_of(&replay->recurrence.search->state, replay->p2p->came, at);
-    return replay->p2p->came[at] - *then == recur_role_of(replay, chip)->came[stream];
+    struct recur *recur = replay->recurrence.search;
+    const struct recur_role *role = recur_role_of(replay, chip);
+    const struct stream_state *now = replay->streams.states;
+    for (uint32_t stream = 0; stream < replay->stream_count; stream++) {
+        uint64_t const at = (uint64_t)stream * replay->chip_count + chip;
+        if (!stream_again(role, stream, recur_image_of(&recur->state, now, at), &now[at]))
+            return false;
+        if (replay->p2p == NULL) continue;
+        const uint32_t *then = recur_image_of(&recur->state, replay->p2p->came, at);
+        if (replay->p2p->came[at] - *then != role->came[stream]) return false;
+    }
+    return true;
+}
+
+/* Whether the first chip's streams are where they were, which mostly tells states apart. */
+static bool first_again(const struct replay *replay)
+{
+    const struct recur *recur = replay->recurrence.search;
+    const struct stream_state *then = recur->first_streams, *now = replay->streams.states;
+    uint32_t const slots = now->slot - then->slot;
+    for (uint32_t stream = 0; stream < replay->stream_count; stream++) {
+        const struct stream_state *other = &now[(uint64_t)stream * replay->chip_count];
+        bool const waits = memcmp(&then[stream], other, sizeof *other) == 0;
+        if (!waits &&
+            (other->slot - then[stream].slot != slots || other->position != then[stream].position ||
+             other->phase != then[stream].phase || other->part != then[stream].part))
+            return false;
+    }
+    return slots > 0;
 }
 
 static bool streams_again(struct replay *replay)
 {
     struct recur *recur = replay->recurrence.search;
-    const struct stream_state *now = replay->streams.states, *then;
     for (uint32_t r = 0; r < replay->program->role_count; r++) recur->roles[r].found = false;
     for (uint32_t chip = 0; chip < replay->chip_count; chip++) {
         struct recur_role *role = &recur->roles[replay->chips[chip].role];
         if (!role->found) role_find(replay, chip, role);
-        if (chip == 0 && role->slots == 0) return false;
+        if (!chip_again(replay, chip)) return false;
     }
-    for (uint32_t stream = 0; stream < replay->stream_count; stream++)
-        for (uint32_t chip = 0; chip < replay->chip_count; chip++) {
-            uint64_t const at = (uint64_t)stream * replay->chip_count + chip;
-            then = recur_image_of(&recur->state, now, at);
-            if (!stream_again(recur_role_of(replay, chip), stream, then, &now[at]) ||
-                !came_again(replay, stream, chip))
-                return false;
-        }
     return true;
 }
 
@@ -276,7 +277,7 @@ static bool is_again(struct replay *replay)
     if (!recur->has_image) return false;
     then = recur_image_of(&recur->state, now, 0);
     if (then->position != now->position) return false;
-    return pending_again(recur) && streams_again(replay) && memories_again(replay, period_ps) &&
+    return pending_again(replay) && streams_again(replay) && memories_again(replay, period_ps) &&
            recur_state_again(&recur->state, recur->image_ps, period_ps) &&
            servers_again(replay, replay->servers.hbm) && servers_again(replay, replay->servers.vpu);
 }
@@ -326,6 +327,8 @@ static void image_take(struct replay *replay)
     recur->has_image = true;
     recur->image_pending = recur->pending;
     recur->image_waiting = engine_pending_count(replay->engine);
+    for (uint32_t stream = 0; stream < replay->stream_count; stream++)
+        recur->first_streams[stream] = *stream_at(replay, stream, 0);
     recur->image_ps = engine_now_ps(replay->engine);
     recur->image_events = engine_event_count(replay->engine);
     recur->image_handled = handled_count(replay);
@@ -344,7 +347,9 @@ static void search(struct replay *replay)
     struct recur *recur = replay->recurrence.search;
     recur->period_ps = 0;
     replay->recurrence.keeps = false;
-    recur->first = recur->next = replay->streams.states->slot;
+    recur->first = recur->next = recur->rests_until = replay->streams.states->slot;
+    recur->has_image = pending_find(replay);
+    if (!recur->has_image) return;
     image_take(replay);
     image_next(recur, recur->first);
 }
@@ -353,9 +358,9 @@ static void search(struct replay *replay)
 static bool image_is_due(const struct replay *replay)
 {
     const struct recur *recur = replay->recurrence.search;
-    uint64_t const handled = handled_count(replay) - recur->image_handled;
-    return replay->streams.states->slot >= recur->next &&
-           (!recur->has_image || handled / 2 >= recur->state.item_count);
+    if (replay->streams.states->slot < recur->next) return false;
+    return !recur->has_image ||
+           (handled_count(replay) - recur->image_handled) / 2 >= recur->state.item_count;
 }
 
 /* What is known without a look at the whole state: the period that is kept is not over, or this is
@@ -368,9 +373,8 @@ static bool is_of_no_use(struct replay *replay)
         return engine_now_ps(replay->engine) - recur->image_ps < recur->period_ps &&
                !recur->kept.failed;
     if (image_is_due(replay)) return false;
-    if (!recur->has_image) return true;
-    const struct stream_state *then = recur_image_of(&recur->state, now, 0);
-    return now->position != then->position;
+    return !recur->has_image || now->slot < recur->rests_until ||
+           now->position != recur->first_streams->position;
 }
 
 /* A period has been found. Whether it is worth keeping: so much follows behind the next one that
@@ -401,24 +405,25 @@ static void look(struct replay *replay)
     }
     if (recur->has_image && now_ps > recur->image_ps && is_again(replay)) {
         if (period_begin(replay)) return;
-        /* The slots ahead are others: no place near this one is better. Where that is so again and
-         * again, as where a pipeline changes often, less and less is looked at. */
-        recur->has_image = false;
-        recur->next = slot + (recur_role_of(replay, 0)->slots << recur->barren);
+        /* The slots ahead are others: no place near this one is better, but the image may come
+         * again later, as that of a microbatch whose layers are few. Where nothing is worth keeping
+         * again and again, as where a pipeline changes often, less and less is looked at. */
+        recur->rests_until = slot + (recur_role_of(replay, 0)->slots << recur->barren);
         if (recur->barren < BARREN_MAX) recur->barren++;
         return;
     }
-    if (!image_is_due(replay)) return;
+    if (!image_is_due(replay) || !pending_find(replay)) return;
     image_take(replay);
     image_next(recur, slot);
 }
 
-/* As many events wait as when the image was taken; or something is to be done in any case. */
-static bool may_be_again(const struct replay *replay)
+/* What is known without a look at all chips: whether something is to be done in any case, or the
+ * state may be that of the image. */
+static bool is_of_use(const struct replay *replay)
 {
     const struct recur *recur = replay->recurrence.search;
     return recur->period_ps != 0 || image_is_due(replay) ||
-           engine_pending_count(replay->engine) == recur->image_waiting;
+           (engine_pending_count(replay->engine) == recur->image_waiting && first_again(replay));
 }
 
 /* A further step has begun. */
@@ -433,7 +438,7 @@ static void search_restart(struct replay *replay)
     recur->has_image = false;
     recur->period_ps = 0;
     replay->recurrence.keeps = false;
-    recur->first = recur->next = replay->streams.states->slot;
+    recur->first = recur->next = recur->rests_until = replay->streams.states->slot;
 }
 
 void recur_ask(struct replay *replay, const uint32_t *chips, uint32_t count)
@@ -450,6 +455,6 @@ bool recur_rest(struct replay *replay)
     if (!replay->recurrence.asked || replay->refusal.status != STATUS_OK) return false;
     replay->recurrence.asked = false;
     if (steps_on(replay)) search_restart(replay);
-    if (!is_of_no_use(replay) && may_be_again(replay) && all_is_known(replay)) look(replay);
+    if (!is_of_no_use(replay) && is_of_use(replay) && all_is_known(replay)) look(replay);
     return true;
 }

@@ -3,15 +3,16 @@
  *
  * When. Each time the first chip begins an op, the run stops for a moment. It compares its state
  * with that of an earlier such instant, the image. The state is what recur_state.h names, what
- * waits in the engine, and what links keep of messages that leave. If the state is the same but for
+ * waits in the engine, what links keep of messages that leave or take turns, and which events are
+ * void. If the state is the same but for
  * the clock, and each stream is as many slots further as the others of its role, the time since the
  * image is a period. One more period is simulated, of which each event in the digest is kept. If
  * the state is then the same once more, the run goes on from where all further periods would have
  * led it, as long as the slots ahead have the same templates.
  *
- * Where the state is looked at. Some state is in no comparison: messages that wait for turns at a
- * link, events that are void, messages that came before their collective began, chips that are in
- * different steps. Where there is any, the run goes on to the next op.
+ * Where the state is looked at. Some state is in no comparison: messages that came before their
+ * collective began, and chips that are in different steps. Where there is any, the run goes on to
+ * the next op.
  *
  * Why that is exact. No handler asks for the clock as such, but how much later one instant is than
  * another; instants of the past that do not move are found to be past, now and later. Ops ask for
@@ -27,7 +28,8 @@
  *     first would change with the number of the period, and nothing is left out;
  *   - the digest names instants and epochs: it takes each kept event once for each period;
  *   - messages between ranks and passes are numbered: their instants are written for each period.
- * What waits is compared by two sums of mixed events, of 128 bits in all.
+ * What waits, in the engine and at links, is compared by two sums of mixed numbers, of 128 bits in
+ * all.
  *
  * Everything is simulated where the queue is `reference`, where a timeline, curves or waits are
  * asked for, and where there are weights that come early, copies to hosts, switches that add,

@@ -4,7 +4,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/replay/p2p.h"
-#include "sim/replay/port.h"
+#include "sim/replay/promise.h"
 #include "sim/replay/recur_search.h"
 #include "sim/replay/routed.h"
 #include "sim/replay/state.h"
@@ -62,15 +62,100 @@ static void entry_add(struct pending_walk *walk, const struct port_entry *entry,
     walk->sum.count++;
 }
 
-/* Messages that links keep, in their order. No link is shared, so turns have nothing more. */
-static void entries_add(struct pending_walk *walk)
+/* How far ahead of what is done a place in a stream's work lies, if it is fixed. */
+static int64_t work_ahead_ps(int64_t at_ps, int64_t served_ps)
+{
+    return at_ps < 0 ? 0 : at_ps - served_ps;
+}
+
+/* A message that takes turns: what else decides when it begins and ends. */
+static void turns_add(struct pending_walk *walk, const struct port_flow *flow,
+                      const struct port_entry *entry, uint64_t place)
+{
+    const struct port_lane *lanes = walk->replay->ports->lanes;
+    bool const by_turns = entry->done_ps == PORT_BY_TURNS;
+    int64_t const lane_ps = by_turns ? entry->lane_ps - lanes[entry->turns].served_ps : 0;
+    uint64_t const flags = (uint64_t)(entry->done_ps < 0 ? -entry->done_ps : 0) |
+                           (uint64_t)(entry->begun_ps < 0 ? -entry->begun_ps : 0) << 2 |
+                           (uint64_t)entry->withheld << 4 | (uint64_t)entry->head_withheld << 5;
+    mix(&walk->sum, work_ahead_ps(entry->done_ps, flow->served_ps), flags, place);
+    mix(&walk->sum, work_ahead_ps(entry->begun_ps, flow->served_ps), (uint64_t)lane_ps, place);
+}
+
+/* A stream at a link where streams take turns: its work, its lanes and its messages, which its
+ * lanes have in the same order. */
+static void flow_add(struct pending_walk *walk, const struct port_flow *flow, uint64_t place)
 {
     const struct ports *ports = walk->replay->ports;
-    for (uint32_t queue = 1; ports != NULL && queue <= ports->queue_count; queue++) {
-        uint64_t place = (uint64_t)queue << 32;
-        for (uint32_t e = ports->kept[queue].first; e != 0; e = ports->entries[e].next)
-            if (ports->entries[e].end_ps > walk->now_ps)
-                entry_add(walk, &ports->entries[e], place++);
+    uint64_t const turns = (uint64_t)(flow->turn_ps - flow->served_ps);
+    mix(&walk->sum, flow->asked_ps - flow->served_ps, turns, place);
+    mix(&walk->sum, flow->lane_current, flow->promised, place);
+    for (uint32_t i = flow->lane_first; i != 0; i = ports->lanes[i].next) {
+        const struct port_lane *lane = &ports->lanes[i];
+        uint64_t const name = (uint64_t)lane->phase << 16 | lane->number;
+        mix(&walk->sum, lane->asked_ps - lane->served_ps, name, place++);
+    }
+    for (uint32_t e = flow->list.first; e != 0; e = ports->entries[e].next) {
+        entry_add(walk, &ports->entries[e], place);
+        turns_add(walk, flow, &ports->entries[e], place++);
+    }
+}
+
+/* Whether messages take turns at a link, or the last of them leaves now. */
+static bool is_shared(const struct link_state *link, int64_t now_ps)
+{
+    return link->free_ps >= now_ps && link->stream == PORT_SHARED;
+}
+
+/* Messages that a link keeps, in their order, and whose turn it is. */
+static void link_add(void *owner, const struct link_state *link)
+{
+    struct pending_walk *walk = owner;
+    const struct ports *ports = walk->replay->ports;
+    const struct port_queue *queue = &ports->queues[link->queue];
+    uint64_t place = (uint64_t)link->queue << 32;
+    for (uint32_t e = ports->kept[link->queue].first; e != 0; e = ports->entries[e].next)
+        if (ports->entries[e].end_ps > walk->now_ps) entry_add(walk, &ports->entries[e], place++);
+    if (!is_shared(link, walk->now_ps)) return;
+    mix(&walk->sum, queue->turn_ps - walk->now_ps, (uint64_t)queue->whole_ps, place);
+    mix(&walk->sum, queue->count, queue->current, place++);
+    for (uint32_t i = 0; i < queue->count; i++) mix(&walk->sum, queue->turn[i], i, place);
+    for (uint32_t s = 0; s < walk->replay->stream_count; s++)
+        flow_add(walk, &queue->flow[s], place + ((uint64_t)(s + 1) << 24));
+}
+
+/* The links that have a queue. */
+static void links_each(const struct replay *replay, void *owner,
+                       void (*visit)(void *owner, const struct link_state *link))
+{
+    if (replay->ports == NULL) return;
+    for (uint32_t i = 0; i < replay->grid.port_count * replay->chip_count; i++)
+        if (replay->grid.links[i].queue != 0) visit(owner, &replay->grid.links[i]);
+    for (uint32_t index = 0; index < replay->routes->level_count; index++)
+        for (uint32_t t = 0; t < replay->machine->level[index].tier_count; t++) {
+            const struct tier_links *tier = &replay->routes->level[index].tier[t];
+            for (uint32_t i = 0; i < 2 * tier->unit_count * tier->cable_count; i++)
+                if (tier->links[i % 2][i / 2].queue != 0) visit(owner, &tier->links[i % 2][i / 2]);
+        }
+}
+
+/* An instant by which an event is known, or 0. */
+static int64_t stamp_later(int64_t stamp, int64_t later_ps)
+{
+    return stamp == 0 ? 0 : stamp + later_ps;
+}
+
+static void voids_add(struct pending_walk *walk)
+{
+    const struct ports *ports = walk->replay->ports;
+    if (ports == NULL || ports->void_left == 0) return;
+    for (uint32_t v = 1; v <= ports->voids_used; v++) {
+        const struct port_void *at = &ports->voids[v];
+        if (at->count == 0) continue;
+        mix(&walk->sum, stamp_later(at->stamp, -walk->now_ps),
+            key_relative(walk->replay, at->key, at->chip), UINT64_MAX - at->chip);
+        mix(&walk->sum, at->count, at->key & ~epoch_bits, UINT64_MAX - at->chip);
+        walk->sum.count++;
     }
 }
 
@@ -80,24 +165,64 @@ struct recur_pending recur_pending_find(struct replay *replay)
                                 .sum = {.earliest_ps = INT64_MAX},
                                 .now_ps = engine_now_ps(replay->engine)};
     engine_pending_each(replay->engine, pending_add, &walk);
-    entries_add(&walk);
+    links_each(replay, &walk, link_add);
+    voids_add(&walk);
     return walk.sum;
 }
 
 /* --- Periods later --- */
 
-static void entries_repeat(struct replay *replay, int64_t later_ps, uint64_t times)
+struct later {
+    struct replay *replay;
+    int64_t now_ps; /* Later too, as the arrays are. */
+    int64_t later_ps;
+    uint64_t times;
+};
+
+/* An order as it is periods later. */
+static uint64_t key_then(const struct later *later, uint64_t key, uint32_t sender)
 {
-    struct ports *ports = replay->ports;
-    for (uint32_t queue = 1; ports != NULL && queue <= ports->queue_count; queue++)
-        for (uint32_t e = ports->kept[queue].first; e != 0; e = ports->entries[e].next) {
+    if (!event_key_names_epoch(key)) return key;
+    const struct recur_role *role = recur_role_of(later->replay, sender);
+    return key_later(key, (uint32_t)later->times * role->epochs[event_key_stream(key)]);
+}
+
+static void entry_repeat(const struct later *later, struct port_entry *entry)
+{
+    entry->end_ps += later->later_ps;
+    entry->tail_ps += later->later_ps;
+    entry->key = key_then(later, entry->key, entry->chip);
+}
+
+/* Places in the work of a stream or a lane do not move: nothing of it is done meanwhile. */
+static void link_repeat(void *owner, const struct link_state *link)
+{
+    const struct later *later = owner;
+    struct ports *ports = later->replay->ports;
+    struct port_queue *queue = &ports->queues[link->queue];
+    for (uint32_t e = ports->kept[link->queue].first; e != 0; e = ports->entries[e].next)
+        entry_repeat(later, &ports->entries[e]);
+    if (!is_shared(link, later->now_ps)) return;
+    queue->turn_ps += later->later_ps;
+    for (uint32_t s = 0; s < later->replay->stream_count; s++)
+        for (uint32_t e = queue->flow[s].list.first; e != 0; e = ports->entries[e].next) {
             struct port_entry *entry = &ports->entries[e];
-            entry->end_ps += later_ps;
-            entry->tail_ps += later_ps;
-            if (!event_key_names_epoch(entry->key)) continue;
-            const struct recur_role *role = recur_role_of(replay, entry->chip);
-            entry->key = key_later(entry->key, (uint32_t)times * role->epochs[entry->lane->stream]);
+            hashed_remove(&ports->named, port_name(entry->key, entry->chip), e);
+            entry_repeat(later, entry);
+            port_name_add(ports, e);
         }
+}
+
+static void voids_repeat(const struct later *later)
+{
+    struct ports *ports = later->replay->ports;
+    if (ports == NULL || ports->void_left == 0) return;
+    for (uint32_t v = 1; v <= ports->voids_used; v++) {
+        struct port_void *at = &ports->voids[v];
+        if (at->count == 0) continue;
+        promise_void_rename(ports, v, key_then(later, at->key, at->chip),
+                            stamp_later(at->stamp, later->later_ps));
+    }
 }
 
 /* When messages of further periods were ready to leave. */
@@ -148,9 +273,9 @@ static void event_take(void *owner, int64_t at_ps, uint64_t key, const uint32_t 
 }
 
 /* Events that name epochs have other orders later, and are posted anew. */
-static void events_repeat(struct replay *replay, int64_t later_ps, uint64_t times,
-                          uint64_t event_count)
+static void events_repeat(const struct later *later, uint64_t event_count)
 {
+    struct replay *replay = later->replay;
     struct recur *recur = replay->recurrence.search;
     recur->event_count = 0;
     if (recur->routed) {
@@ -158,16 +283,12 @@ static void events_repeat(struct replay *replay, int64_t later_ps, uint64_t time
         engine_pending_each(replay->engine, event_take, recur);
         engine_forget(replay->engine);
     }
-    engine_jump(replay->engine, later_ps, event_count);
+    engine_jump(replay->engine, later->later_ps, event_count);
     for (uint64_t i = 0; i < recur->event_count; i++) {
         const struct recur_event *event = &recur->events[i];
-        uint64_t key = event->key;
-        if (event_key_names_epoch(key)) {
-            const struct recur_role *role = recur_role_of(replay, event->chip);
-            key = key_later(key, (uint32_t)times * role->epochs[event_key_stream(key)]);
-        }
-        engine_post(replay->engine, event->at_ps + later_ps, key, channel_of_key(replay, key),
-                    event->chip);
+        uint64_t const key = key_then(later, event->key, event->chip);
+        engine_post(replay->engine, event->at_ps + later->later_ps, key,
+                    channel_of_key(replay, key), event->chip);
     }
 }
 
@@ -189,8 +310,13 @@ void recur_others_repeat(struct replay *replay, int64_t period_ps, uint64_t time
                          uint64_t event_count)
 {
     int64_t const later_ps = (int64_t)times * period_ps;
-    events_repeat(replay, later_ps, times, event_count);
-    entries_repeat(replay, later_ps, times);
+    struct later later = {.replay = replay,
+                          .now_ps = engine_now_ps(replay->engine) + later_ps,
+                          .later_ps = later_ps,
+                          .times = times};
+    links_each(replay, &later, link_repeat);
+    voids_repeat(&later);
+    events_repeat(&later, event_count);
     departures_repeat(replay, period_ps, times);
     inboxes_clear(replay);
     recur_passes_repeat(replay, period_ps, times);

@@ -34,12 +34,14 @@ struct recur {
     bool routed; /* Messages name their receivers, and epochs. */
     bool has_image;
     struct recur_pending pending, image_pending;
-    uint64_t image_waiting; /* Events in the engine then. */
+    uint64_t image_waiting;                                 /* Events in the engine then. */
+    struct stream_state first_streams[PROGRAM_STREAMS_MAX]; /* [stream] of the first chip, then. */
     int64_t image_ps;
     uint64_t image_events;
     uint64_t image_handled; /* Of these, one by one. */
     uint32_t first;         /* Slot of the first chip when the search began. */
     uint32_t next;          /* Slot from which on the next image is taken. */
+    uint32_t rests_until;   /* Slot from which on states are compared. */
     uint32_t barren;        /* Periods in turn that were not worth keeping. */
     int64_t period_ps;      /* While a period is kept; else 0. */
     struct recur_kept kept;

@@ -6,6 +6,7 @@
 #include "sim/base/arena.h"
 #include "sim/replay/flight.h"
 #include "sim/replay/p2p.h"
+#include "sim/replay/port.h"
 #include "sim/replay/route.h"
 
 #define FIELD(kind, type, member)                                                                  \
@@ -114,10 +115,11 @@ static const struct recur_field span_fields[] = {
     FIELD(SAME, phase_span, begin_ps), FIELD(INSTANT, phase_span, end_ps), {0}};
 HAS_BYTES(phase_span, 16);
 
-static const struct recur_field class_fields[] = {
-    FIELD(SUM, class_total, count),      FIELD(SUM, class_total, busy_ps),
-    FIELD(SUM, class_total, exposed_ps), FIELD(SUM, class_total, idle_ps),
-    {0}};
+static const struct recur_field class_fields[] = {FIELD(SUM, class_total, count),
+                                                  FIELD(SUM, class_total, busy_ps),
+                                                  FIELD(SUM, class_total, exposed_ps),
+                                                  FIELD(SUM, class_total, idle_ps),
+                                                  {0}};
 HAS_BYTES(class_total, 32);
 
 static const struct recur_field tally_fields[] = {
@@ -297,7 +299,8 @@ static int64_t instant_at(const char *at)
 static bool instant_again(const char *then, const char *now, int64_t image_ps, int64_t period_ps)
 {
     int64_t const then_ps = instant_at(then), now_ps = instant_at(now);
-    return now_ps == then_ps ? then_ps <= image_ps : now_ps - then_ps == period_ps;
+    if (now_ps == then_ps) return then_ps <= image_ps || then_ps == lane_held_ps;
+    return now_ps - then_ps == period_ps;
 }
 
 static bool array_again(struct recur_array *array, int64_t image_ps, int64_t period_ps)

@@ -98,7 +98,12 @@ static const struct {
      "{\"fsdp\": [\"x\", \"y\"], \"tp\": [\"z\"]}"},
     {"\"chip\": \"tpu-v5e\", \"shape\": \"2x4\", \"slices\": 2",
      "{\"dp\": [\"slice\"], \"fsdp\": [\"x\", \"y\"]}"},
+    {"\"chip\": \"tpu-v5p\", \"shape\": \"2x2x8\", \"links\": [{\"from\": [1, 1, 3], \"to\": "
+     "[1, 1, 4], \"rate\": \"60GB/s\"}]",
+     "{\"fsdp\": [\"x\", \"y\", \"z:2\"], \"tp\": [\"z:4\"]}"},
     {"\"chip\": \"h100-sxm\", \"nodes\": 2", "{\"fsdp\": [\"node\", \"gpu\"]}"},
+    {"\"chip\": \"h100-sxm\", \"nodes\": 2",
+     "{\"fsdp\": [\"node\", \"gpu:2\"], \"tp\": [\"gpu:4\"]}"},
     {"\"chip\": \"h100-sxm\", \"gpus\": 8", "{\"fsdp\": [\"gpu\"]}"},
 };
 

@@ -19,6 +19,8 @@ enum {
     VECTOR_ROPE = 3,                /* x·cos + y·sin */
     VECTOR_SOFTMAX = 5,             /* scale, max, subtract, exp, sum; per score */
     VECTOR_SOFTMAX_BACKWARD = 5,    /* scale, subtract, exp again; dP - row sum, · P; per score */
+    VECTOR_CAP = 3,                 /* divide, tanh, product; per score or logit */
+    VECTOR_CAP_BACKWARD = 4,        /* square of the result, scale, difference, · its gradient */
     VECTOR_ROW_DOT = 2,             /* dO·O, the row sum that flash attention's backward needs */
     VECTOR_DROPOUT = 3,             /* a number drawn, compare, scale; per score, each way */
     VECTOR_ROUTE = 5,               /* max, subtract, exp, sum, divide; per expert, and a comparison

@@ -148,6 +148,10 @@ struct graph_quantise {
     enum recipe_array array; /* What is cast. */
 };
 
+struct graph_logits {
+    bool capped; /* c·tanh(l/c) of each logit comes first, in the same kernel. */
+};
+
 struct graph_sort {
     bool sums; /* Rows are added up. Else each is copied to where it is wanted. */
 };
@@ -180,6 +184,7 @@ struct graph_op {
         struct graph_spread spread;
         struct graph_sort sort;
         struct graph_quantise quantise;
+        struct graph_logits logits;
     } as;
 
     struct graph_gradients gradients;

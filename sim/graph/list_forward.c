@@ -33,6 +33,8 @@ static void result_add(struct graph_list *list, const struct graph_step *step, u
         graph_phrase_join(&remark, "", "%s", notation->remark_split);
     if (window != 0)
         graph_phrase_join(&remark, "; ", "%llu keys at most", (unsigned long long)window);
+    if ((op->kind->shares_sequence || op->kind->attends) && graph->terms->sequence.capped)
+        graph_phrase_join(&remark, "; ", "scores are capped");
     if (notation->casts && out.format != graph->tensor[op->in[0]].format)
         graph_phrase_join(&remark, "", "in %s", format_name(out.format));
     again_add(list, step, &remark);

@@ -77,6 +77,7 @@ struct graph_sequence {
     uint32_t parts;   /* Ranks that each attend with a part of a sequence, or 1. */
     bool rings;       /* These ranks pass keys and values round. Else each rank gathers all. */
     bool causal;
+    bool capped;           /* Scores are capped, c·tanh(s/c), before their softmax. */
     uint64_t pairs;        /* Causal: keys of the first and the last query of a rank together. */
     uint64_t window;       /* The most keys of a query. 0: all. */
     uint64_t tile_columns; /* The edge of tiles that a kernel multiplies. */

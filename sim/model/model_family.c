@@ -115,6 +115,27 @@ static enum status read_glm4(struct json *document, struct model *model, struct 
     return biased ? read_qwen2(document, model, reterr) : STATUS_OK;
 }
 
+/* Whether values pass through cap·tanh(value / cap). A key that is there and says nothing switches
+ * the cap off; without the key transformers caps. */
+static enum status take_cap(struct json *document, const char *key, bool *ret_capped,
+                            struct error *reterr)
+{
+    static const double cap_max = 1 << 20;
+    double cap = 0;
+    struct json *value = json_take(document, key);
+    *ret_capped = value == NULL || !model_is_off(value);
+    return value == NULL || !*ret_capped ? STATUS_OK
+                                         : json_as_real(value, 0, cap_max, &cap, reterr);
+}
+
+/* Norms before and behind each; scores and logits are capped. */
+static enum status read_gemma2(struct json *document, struct model *model, struct error *reterr)
+{
+    model->norms.behind = true;
+    STATUS_TRY(take_cap(document, "attn_logit_softcapping", &model->attends.capped, reterr));
+    return take_cap(document, "final_logit_softcapping", &model->capped, reterr);
+}
+
 /* --- Attention and MLP side by side --- */
 
 /* One norm for both; command-r-plus norms Q and K, with weights of each head. */
@@ -226,6 +247,15 @@ const struct model_family model_families[] = {
     {.type = "gemma",
      .architectures = NAMES("GemmaForCausalLM", "GemmaModel"),
      .tied = true,
+     .head_width = 256},
+    {.type = "gemma2",
+     .architectures = NAMES("Gemma2ForCausalLM", "Gemma2Model"),
+     .tied = true,
+     .keys = NAMES("attn_logit_softcapping", "final_logit_softcapping"),
+     .ignored = NAMES("query_pre_attn_scalar", "sliding_window_size"), /* sliding_window counts. */
+     .read = read_gemma2,
+     .windows = MODEL_WINDOWS_TURNS,
+     .window = 4096,
      .head_width = 256},
     {.type = "qwen3",
      .architectures = NAMES("Qwen3ForCausalLM", "Qwen3Model"),
@@ -385,7 +415,6 @@ struct refused_type {
 
 static const char unturned[] = "attention without positions in some layers, by turns,";
 static const char behind[] = "attention and an MLP with a norm after and none before";
-static const char capped[] = "attention with capped logits";
 static const char sixth[] = "attention within windows in all but each sixth layer";
 static const char altup[] = "a stream in several copies (AltUp)";
 static const char chunked[] = "attention within chunks of a sequence";
@@ -394,7 +423,6 @@ static const char state_space[] = "a state space layer";
 
 static const struct refused_type refused[] = {
     {"cohere2", NULL, unturned, true},
-    {"gemma2", "attn_logit_softcapping", capped, true},
     {"gemma3_text", NULL, sixth, true},
     {"gemma3", NULL, sixth, true},
     {"gemma3n_text", "altup_num_inputs", altup, true},

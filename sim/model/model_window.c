@@ -32,7 +32,7 @@ static enum status read_window(struct json *document, const struct model_family 
         return error_set(reterr, STATUS_UNSUPPORTED, json_where(value),
                          "sliding-window attention is not modelled in models of type %s; it is in "
                          "those of mistral, mixtral, qwen2, qwen3, qwen3_moe, phi3, "
-                         "starcoder2 and gpt_oss",
+                         "starcoder2, gpt_oss and gemma2",
                          family->type);
     return STATUS_OK;
 }
@@ -64,7 +64,7 @@ static enum status read_type(struct json *value, const struct model_family *fami
     if (!listed && slides != (*windowed && window != 0))
         return error_set(reterr, STATUS_UNSUPPORTED, json_where(value),
                          "attention that differs by layer is not modelled in models of type %s; "
-                         "it is in those of qwen2, qwen3 and gpt_oss",
+                         "it is in those of qwen2, qwen3, gpt_oss and gemma2",
                          family->type);
     if (slides && window == 0)
         return error_set(reterr, STATUS_INVALID, json_where(value),

@@ -146,13 +146,14 @@ static inline void traffics_near(const char *name, const struct workload_case *m
 }
 
 /* Of attention and MLP side by side, of norms behind blocks and of Q and K, of latent attention
- * without a latent for Q, and of gates of shared experts, the oracle, which is frozen, knows
- * nothing. */
+ * without a latent for Q, of gates of shared experts, and of capped scores and logits, the oracle,
+ * which is frozen, knows nothing. */
 static inline bool oracle_knows(const struct model *model)
 {
     bool const direct = model_has_mla(model) && model->latent.query_rank == 0;
     bool const norms = model->norms.behind || model->norms.qk != MODEL_QK_NORMS_NONE;
-    return !model->parallel && !norms && !direct && !model->experts.shared_gated;
+    bool const capped = model->attends.capped || model->capped;
+    return !model->parallel && !norms && !direct && !model->experts.shared_gated && !capped;
 }
 
 /* Of the same step. */

@@ -86,18 +86,30 @@ static tensor dropped_write(struct graph *g, tensor p)
     return dropped;
 }
 
+/* Scores that a kernel of its own caps: c·tanh(s/c) (Gemma 2, arXiv 2408.00118, 2). Its gradient
+ * reads the result. */
+static tensor capped_write(struct graph *g, tensor s)
+{
+    if (!g->terms->sequence.capped) return s;
+    graph_op(g, &op_kind_map, "Cap", 1, &s)->as.map = (struct graph_map){
+        .flop = VECTOR_CAP, .flop_backward = VECTOR_CAP_BACKWARD, .reads_result = true};
+    tensor const capped = graph_result(g, "Capped[B_ZX, N_Y, T]");
+    graph_set_kept(g, capped, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
+    return capped;
+}
+
 /* Kernels of its own; what the softmax gives lies in HBM until the backward pass. */
 static tensor scores_write(struct graph *g, const struct attention_heads *heads)
 {
     struct graph_op *scores = graph_op(g, &op_kind_dot, "S", 2, (tensor[]){heads->q, heads->k});
     scores->as.rotated = heads->rotated;
     scores->formula = "% *_H %";
-    tensor const s = graph_result(g, "S[B_ZX, N_Y, T]");
+    tensor const s = capped_write(g, graph_result(g, "S[B_ZX, N_Y, T]"));
     struct graph_op *softmax = graph_op(g, &op_kind_map, "P", 1, &s);
     softmax->formula = "Softmax(%)";
     softmax->as.map = (struct graph_map){
         .flop = VECTOR_SOFTMAX, .flop_backward = VECTOR_SOFTMAX_BACKWARD, .reads_result = true};
-    graph_set_names(g, "dS", NULL);
+    graph_set_names(g, g->terms->sequence.capped ? "dCapped" : "dS", NULL);
     tensor const p = graph_result(g, "P[B_ZX, N_Y, T]");
     graph_set_kept(g, p, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
     tensor const weights = g->terms->policy.drops ? dropped_write(g, p) : p;

@@ -2,7 +2,9 @@
  * The final norm, the head, and the loss; in inference the next tokens. The head's matrix lies as
  * the embedding's does, so that tied ones are the same array: a rank of tp has the logits of its
  * part of the vocabulary. Nothing of it is repeated, as its backward pass follows at once: what
- * comes to the product is kept as it was gathered.
+ * comes to the product is kept as it was gathered. Logits may be capped before loss or sampling
+ * (Gemma 2, arXiv 2408.00118, 2), which the kernel of the loss, or of the sampling, does on the
+ * way.
  */
 #include "sim/graph/block.h"
 #include "sim/graph/op.h"
@@ -41,7 +43,7 @@ static void next_write(struct graph *g, const struct model *model, tensor in)
     }
     tensor const logits =
         logits_write(g, model, in, all ? "Logits[B_ZX, Vocab_Y]" : "Logits[Bh_ZX, Vocab_Y]");
-    graph_op(g, &op_kind_sample, "Sample", 1, &logits);
+    graph_op(g, &op_kind_sample, "Sample", 1, &logits)->as.logits.capped = model->capped;
     graph_block_output(g, graph_statistic(g, all ? "Next[B_ZX, Pick]" : "Next[Bh_ZX, Pick]"));
 }
 
@@ -56,7 +58,7 @@ static void write(struct graph *g, const struct model *model)
         return;
     }
     tensor const logits = logits_write(g, model, in, "Logits[B_ZX, Vocab_Y]");
-    graph_op(g, &op_kind_loss, "Loss", 1, &logits);
+    graph_op(g, &op_kind_loss, "Loss", 1, &logits)->as.logits.capped = model->capped;
     tensor const gradient = graph_result(g, "dLogits[B_ZX, Vocab_Y]");
     graph_set_kept(g, gradient, GRAPH_REMAT_LAYER, GRAPH_REMAT_LAYER);
     graph_block_output(g, gradient);

@@ -128,6 +128,13 @@ uint64_t attention_served_flop(const struct graph *graph, units_wide scores, uin
     return (uint64_t)(2 * scores * heads * columns / graph->terms->ranks);
 }
 
+uint64_t attention_score_flop(const struct graph *graph, bool backward)
+{
+    uint64_t const capped = graph->terms->sequence.capped ? 1 : 0;
+    return backward ? VECTOR_SOFTMAX_BACKWARD + capped * (VECTOR_CAP + VECTOR_CAP_BACKWARD)
+                    : VECTOR_SOFTMAX + capped * VECTOR_CAP;
+}
+
 /* FLOP of the two forward products, of the rank that has most; of the mean one; of heads that are
  * no padding; and of these, without rows that not every rank has. */
 struct forward_flop {
@@ -164,8 +171,9 @@ static struct work forward(const struct graph *graph, const struct graph_op *op,
     return (struct work){
         .matmul = {score, weighted(score, heads->value_width)},
         .matmul_count = 2,
-        .vector_flop = op_rotated_flop(graph, op) + widening_flop(graph, op) +
-                       VECTOR_SOFTMAX * score.rows * score.columns * score.count,
+        .vector_flop =
+            op_rotated_flop(graph, op) + widening_flop(graph, op) +
+            attention_score_flop(graph, false) * score.rows * score.columns * score.count,
         .hbm_read_bytes =
             format_bytes(format, elements(graph, op->in[0])) + attention_key_bytes(graph, op),
         .hbm_write_bytes = format_bytes(format, elements(graph, op->out[0])) +
@@ -187,7 +195,7 @@ static struct work backward(const struct graph *graph, const struct graph_op *op
         .matmul = {score, scored(score, heads->value_width), weight, value, weight},
         .matmul_count = 5,
         .vector_flop = op_rotated_flop(graph, op) + VECTOR_ROW_DOT * elements(graph, op->out[0]) +
-                       VECTOR_SOFTMAX_BACKWARD * score.rows * score.columns * score.count,
+                       attention_score_flop(graph, true) * score.rows * score.columns * score.count,
         .hbm_read_bytes =
             query + 2 * output + keys + format_bytes(FORMAT_FP32, elements(graph, op->out[1])),
         .hbm_write_bytes = query + keys,

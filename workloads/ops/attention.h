@@ -15,6 +15,10 @@ uint64_t attention_key_bytes(const struct graph *graph, const struct graph_op *o
  * together. */
 uint64_t attention_served_flop(const struct graph *graph, units_wide scores, uint64_t columns);
 
+/* FLOP of the vector unit for a score: its softmax, and where scores are capped the cap before it.
+ * Backward the scores are capped again. */
+uint64_t attention_score_flop(const struct graph *graph, bool backward);
+
 /* As members of op_kind. */
 void attention_work(const struct graph_sharded *sharded, const struct graph_op *op,
                     enum op_pass pass, struct work *ret_work);

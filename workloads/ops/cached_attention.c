@@ -107,8 +107,8 @@ static struct heads heads_of(const struct graph *graph, const struct graph_op *o
 }
 
 /* Scores, and what they weigh. */
-static void products_add(const struct graph_served *served, const struct heads *heads,
-                         struct work *work)
+static void products_add(const struct graph *graph, const struct graph_served *served,
+                         const struct heads *heads, struct work *work)
 {
     uint64_t const rows = served->rows * heads->queries;
     if (served->columns == 0) return;
@@ -116,7 +116,8 @@ static void products_add(const struct graph_served *served, const struct heads *
         (struct work_matmul){rows, heads->key_width, served->columns, heads->shared};
     work->matmul[work->matmul_count++] =
         (struct work_matmul){rows, served->columns, heads->value_width, heads->shared};
-    work->vector_flop += VECTOR_SOFTMAX * rows * served->columns * heads->shared;
+    work->vector_flop +=
+        attention_score_flop(graph, false) * rows * served->columns * heads->shared;
 }
 
 /* Sequences of a kind and heads of keys as cores take them, each with up to a tile of rows of
@@ -322,8 +323,8 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
     uint64_t const rows = queries_of(graph, op) * heads.shared * heads.queries;
     struct work work = {.math_format = formats->activations};
     (void)pass;
-    products_add(decodes_of(graph, op), &heads, &work);
-    products_add(prompts_of(graph, op), &heads, &work);
+    products_add(graph, decodes_of(graph, op), &heads, &work);
+    products_add(graph, prompts_of(graph, op), &heads, &work);
     attended_set(graph, op, &heads, &work);
     work.useful_flop = useful_flop(graph, op, &heads);
     work.vector_flop += op_rotated_flop(graph, op);

@@ -11,7 +11,8 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
                  struct work *ret_work)
 {
     struct op_bytes const none = {{0}};
-    uint64_t const flop = VECTOR_SAMPLE * op_in_elements(sharded, op, 0);
+    uint64_t const cap = op->as.logits.capped ? VECTOR_CAP : 0;
+    uint64_t const flop = (VECTOR_SAMPLE + cap) * op_in_elements(sharded, op, 0);
     *ret_work = op_streamed(sharded, op, pass, none, flop);
 }
 

@@ -1,0 +1,195 @@
+/* Capped scores and logits: formulas and programs agree for every combination of mesh, remat,
+ * gather, ZeRO stage, accumulation, order and formats, whatever the blocks are; the vector unit
+ * caps each score and each logit, backward once more with its gradient; and where scores lie in
+ * HBM, a kernel of its own caps them. */
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/vector.h"
+#include "sim/graph/parameters.h"
+#include "sim/model/model_read.h"
+#include "tests/support/case.h"
+#include "tests/support/counts.h"
+#include "tests/unit/blocks_case.h"
+
+/* Of a layer. */
+enum blocks { SERIAL, PARALLEL, EXPERTS, BLOCKS };
+
+static void capped_set(struct model *model, uint32_t kind)
+{
+    model->attends.capped = model->capped = true;
+    if (kind == EXPERTS)
+        model->experts = (struct model_experts){.count = 8, .top_k = 2, .width = 4096};
+    model->parallel = kind == PARALLEL;
+}
+
+static void formulas_and_programs_agree(void **state)
+{
+    (void)state;
+    blocks_agree(capped_set, BLOCKS);
+}
+
+struct sums {
+    uint64_t flop, vector_flop, hbm_bytes;
+    uint32_t computes, collectives;
+};
+
+static struct sums sums_of(const struct blocks_layer *layer, bool backward)
+{
+    struct graph_steps steps;
+    struct sums sums = {0};
+    blocks_steps(layer, backward, &steps);
+    for (uint32_t i = 0; i < steps.count; i++) {
+        const struct graph_step *step = &steps.step[i];
+        sums.flop += work_matmul_flop(&step->work);
+        sums.vector_flop += step->work.vector_flop;
+        sums.hbm_bytes += step->work.hbm_read_bytes + step->work.hbm_write_bytes;
+        sums.computes += step->is_compute;
+        sums.collectives += !step->is_compute;
+    }
+    return sums;
+}
+
+/* LLaMA-3-70B on 4 x 4 x 4: each of 4 ranks of tp has 16 heads of 1/16 of the tokens. */
+static uint64_t const scores = (UINT64_C(1) << 20) / 16 * 8192 * 16;
+
+/* What a layer has more with caps than without. */
+static struct sums more_of(enum workload_kernel kernel, enum graph_remat remat, bool backward)
+{
+    struct workload_case made;
+    struct blocks_layer layer;
+    blocks_build(&made, 1, capped_set, SERIAL);
+    made.plan.remat = remat;
+    made.plan.attention.kernel = kernel;
+    made.plan.attention.mask = WORKLOAD_ATTENTION_FULL;
+    blocks_derive(&made, &layer);
+    struct sums const capped = sums_of(&layer, backward);
+    made.plan.model.attends.capped = false;
+    blocks_derive(&made, &layer);
+    struct sums const plain = sums_of(&layer, backward);
+    case_free(&made);
+    return (struct sums){capped.flop - plain.flop, capped.vector_flop - plain.vector_flop,
+                         capped.hbm_bytes - plain.hbm_bytes, capped.computes - plain.computes,
+                         capped.collectives - plain.collectives};
+}
+
+/* A flash kernel caps scores as it computes them. In HBM they are read and written once more, in
+ * two bytes; backward their gradient is read and written, and the capped scores are read. */
+static void each_score_is_capped(void **state)
+{
+    (void)state;
+    enum { FORWARD = VECTOR_CAP, BACKWARD = VECTOR_CAP_BACKWARD, ALL = FORWARD + BACKWARD };
+    static const struct {
+        enum workload_kernel kernel;
+        enum graph_remat remat;
+        bool backward;
+        uint64_t flop, bytes, computes; /* Of a score; of a layer. */
+    } rows[] = {
+        {WORKLOAD_KERNEL_FLASH, GRAPH_REMAT_NONE, false, FORWARD, 0, 0},
+        {WORKLOAD_KERNEL_FLASH, GRAPH_REMAT_NONE, true, ALL, 0, 0},
+        {WORKLOAD_KERNEL_FLASH, GRAPH_REMAT_BLOCK, true, FORWARD + ALL, 0, 0},
+        {WORKLOAD_KERNEL_UNFUSED, GRAPH_REMAT_NONE, false, FORWARD, 4, 1},
+        {WORKLOAD_KERNEL_UNFUSED, GRAPH_REMAT_NONE, true, BACKWARD, 6, 1},
+        {WORKLOAD_KERNEL_UNFUSED, GRAPH_REMAT_BLOCK, true, ALL, 10, 2},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct sums const more = more_of(rows[i].kernel, rows[i].remat, rows[i].backward);
+        assert_int_equal(more.flop, 0);
+        assert_int_equal(more.collectives, 0);
+        assert_int_equal(more.vector_flop, rows[i].flop * scores);
+        assert_int_equal(more.hbm_bytes, rows[i].bytes * scores);
+        assert_int_equal(more.computes, rows[i].computes);
+    }
+}
+
+/* The kernel of the loss gives the gradient too. */
+static void each_logit_is_capped(void **state)
+{
+    (void)state;
+    struct workload_case made;
+    struct workload_counts capped, plain;
+    blocks_build(&made, 1, capped_set, SERIAL);
+    counts_make(&made.plan, &made.machine, &made.mesh, &capped);
+    made.plan.model.capped = false;
+    counts_make(&made.plan, &made.machine, &made.mesh, &plain);
+    double const logits =
+        (double)made.plan.batch_tokens / 16 * (double)made.plan.model.vocabulary / 4;
+    case_near(capped.vector_flop - plain.vector_flop, (VECTOR_CAP + VECTOR_CAP_BACKWARD) * logits,
+              1e-6);
+    case_near(capped.hbm_bytes, plain.hbm_bytes, 1e-12);
+    case_free(&made);
+}
+
+/* A decode of 64 sequences of 1,024 tokens: each of 16 data ranks has 4 of them, each rank of tp 16
+ * of the heads, and a quarter of the vocabulary. */
+static void new_tokens_are_capped_too(void **state)
+{
+    static const uint64_t context[] = {1024};
+    (void)state;
+    for (uint32_t part = 0; part < 2; part++) {
+        bool const head = part == 1;
+        uint64_t flop[2] = {0, 0};
+        for (uint32_t capped = 0; capped < 2; capped++) {
+            struct workload_case made;
+            static struct ranks ranks;
+            static struct graph_cases cases;
+            blocks_build(&made, 1, capped_set, SERIAL);
+            made.plan.model.attends.capped = made.plan.model.capped = capped == 1;
+            made.plan.kind = WORKLOAD_DECODE;
+            made.plan.attention.mask = WORKLOAD_ATTENTION_CAUSAL;
+            made.plan.attention.context = WORKLOAD_CONTEXT_ALL_GATHER;
+            made.plan.inference =
+                (struct inference_plan){.decodes = {64, lengths_given(context, 1), 1}};
+            graph_ranks(&made.plan, &made.machine, &made.mesh, &ranks);
+            graph_cases_build(&ranks, &cases);
+            for (uint32_t i = 0; i < cases.count; i++) {
+                const struct graph_case *of = &cases.part[i];
+                if (of->which.part != (head ? BLOCK_HEAD : BLOCK_LAYER)) continue;
+                for (uint8_t k = 0; k < of->graph.op_count; k++)
+                    flop[capped] += op_work(&of->sharded, &of->graph.op[k], OP_FORWARD).vector_flop;
+            }
+            case_free(&made);
+        }
+        uint64_t const values = head ? 4 * 128256 / 4 : 4 * 1024 * 16;
+        assert_int_equal(flop[1] - flop[0], VECTOR_CAP * values);
+    }
+}
+
+/* Published: the sums of the tensors of the checkpoints of Gemma 2 on Hugging Face, of 2, 9 and 27
+ * billion parameters. A cap has none. */
+static void gemma_2_has_the_published_counts(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t width, layers, heads, kv_heads, head_width, mlp_width, parameters;
+    } published[] = {
+        {2304, 26, 8, 4, 256, 9216, 2614341888},
+        {3584, 42, 16, 8, 256, 14336, 9241705984},
+        {4608, 46, 32, 16, 128, 36864, 27227128320},
+    };
+    for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
+        struct model model;
+        case_ok(model_read_name_or_path(case_arena, "gemma-2-9b", NULL, "", &model, &case_error));
+        assert_true(model.attends.capped && model.capped);
+        model.width = published[i].width;
+        model.layers = published[i].layers;
+        model.heads = published[i].heads;
+        model.kv_heads = published[i].kv_heads;
+        model.head_width = published[i].head_width;
+        model.mlp_width = published[i].mlp_width;
+        model.attends.windowed = NULL;
+        assert_int_equal(model_count(&model).total, published[i].parameters);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(formulas_and_programs_agree),
+        cmocka_unit_test(each_score_is_capped),
+        cmocka_unit_test(each_logit_is_capped),
+        cmocka_unit_test(new_tokens_are_capped_too),
+        cmocka_unit_test(gemma_2_has_the_published_counts),
+    };
+    return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
+}

@@ -17,7 +17,9 @@
 
 #include <stdint.h>
 
-enum { SPLITS_MAX = 128, SPLITS_TILE_ROWS = 64, SPLITS_TILE_KEYS = 128, SPLITS_WAYS = 3 };
+enum { SPLITS_MAX = 128, SPLITS_TILE_KEYS = 128, SPLITS_WAYS = 3 };
+/* Rows of a tile of queries. */
+enum { SPLITS_TILE_ROWS = 64, SPLITS_WIDE_TILE_ROWS = 128 };
 
 struct splits_request {
     uint64_t units;

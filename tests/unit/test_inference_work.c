@@ -63,7 +63,7 @@ static void positions_are_looked_up_row_by_row(void **state)
 
 /* On one of 8 GPUs with 8 heads of keys, and without splits, a sequence has 8 of 132 cores; a
  * prompt of one token is no more than a decode, and of 131,072 keys the others' are none. A prompt
- * of 1,056 tokens has 66 tiles of 64 rows for each of 8 heads. */
+ * of 2,112 tokens has 66 tiles of 128 rows for each of 8 heads. */
 static void prompts_fill_cores_if_they_are_long(void **state)
 {
     static const struct {
@@ -77,8 +77,8 @@ static void prompts_fill_cores_if_they_are_long(void **state)
         {"\"kind\": \"mixed\", \"batch\": 8, \"context\": 131072, \"prompts\": 8, "
          "\"cached\": 131071, \"prompt\": 1",
          16},
-        {"\"kind\": \"prefill\", \"batch\": 8, \"prompt\": 1056", 132},
-        {"\"kind\": \"mixed\", \"batch\": 8, \"context\": 131072, \"prompts\": 8, \"prompt\": 1056",
+        {"\"kind\": \"prefill\", \"batch\": 8, \"prompt\": 2112", 132},
+        {"\"kind\": \"mixed\", \"batch\": 8, \"context\": 2112, \"prompts\": 8, \"prompt\": 2112",
          132},
     };
     (void)state;

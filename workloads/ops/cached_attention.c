@@ -17,7 +17,8 @@ struct heads {
     uint64_t shared;  /* Heads of keys on this chip. */
     uint64_t queries; /* Heads of Q for each. */
     uint64_t key_width, value_width;
-    bool are_latent; /* One array is keys and values of all heads. */
+    bool are_latent;     /* One array is keys and values of all heads. */
+    uint64_t tiles_most; /* Of a sequence and a head of keys, that a work has. */
 };
 
 /* Elements of a row, without its first dimension. */
@@ -75,19 +76,33 @@ static uint64_t queries_of(const struct graph *graph, const struct graph_op *op)
     return decodes->count * decodes->rows + prompt_tokens(prompts_of(graph, op));
 }
 
-/* Keys and values: bytes of HBM, and FLOP to widen what the cache has in a narrower format. Rows
+/* Keys or values: bytes of HBM, and FLOP to widen what the cache has in a narrower format. Rows
  * that were gathered from it have its scales. */
-static void rows_read(const struct graph *graph, const struct graph_op *op, struct work *work)
+static void array_read(const struct graph *graph, tensor in, uint64_t rows, struct work *work)
 {
-    for (uint8_t i = 1; i < op->in_count; i++) {
-        const struct graph_tensor *of = &graph->tensor[op->in[i]];
-        uint64_t const rows = rows_of(graph, op, op->in[i]);
-        uint64_t const elements = rows * row_elements(graph, op->in[i]);
-        bool const widened = format_bits(of->format) < format_bits(work->math_format);
-        enum graph_role const role = graph_is_of_cache(graph, op->in[i]) ? GRAPH_CACHE : of->role;
-        work->hbm_read_bytes += graph_bytes(role, of->format, elements);
-        if (widened) work->vector_flop += elements;
-    }
+    const struct graph_tensor *of = &graph->tensor[in];
+    uint64_t const elements = rows * row_elements(graph, in);
+    bool const widened = format_bits(of->format) < format_bits(work->math_format);
+    enum graph_role const role = graph_is_of_cache(graph, in) ? GRAPH_CACHE : of->role;
+    work->hbm_read_bytes += graph_bytes(role, of->format, elements);
+    if (widened) work->vector_flop += elements;
+}
+
+static void keys_read(const struct graph *graph, const struct graph_op *op, struct work *work)
+{
+    for (uint8_t i = 1; i < op->in_count; i++)
+        array_read(graph, op->in[i], rows_of(graph, op, op->in[i]), work);
+}
+
+/* Rows that L2 has once more, for further tiles of heads: keys that the cache has in a narrower
+ * format are widened again. */
+static void tiles_read(const struct graph *graph, const struct graph_op *op, uint64_t rows,
+                       struct work *work)
+{
+    struct work again = {.math_format = work->math_format};
+    for (uint8_t i = 1; i < op->in_count; i++) array_read(graph, op->in[i], rows, &again);
+    work->vmem_read_bytes += again.hbm_read_bytes;
+    work->vector_flop += again.vector_flop;
 }
 
 static struct heads heads_of(const struct graph *graph, const struct graph_op *op)
@@ -98,6 +113,7 @@ static struct heads heads_of(const struct graph *graph, const struct graph_op *o
     bool const alone = k->dimension_count == 2; /* No head is said. */
     struct heads of = {
         .are_latent = alone,
+        .tiles_most = UINT64_MAX,
         .shared = alone ? 1 : sharding_local_size(&graph->terms->mesh, &k->dimension[1]),
         .key_width = q->dimension[2].size,
         .value_width = a->dimension[2].size,
@@ -106,11 +122,10 @@ static struct heads heads_of(const struct graph *graph, const struct graph_op *o
     return of;
 }
 
-/* Scores, and what they weigh. */
+/* Scores of rows of queries, and what they weigh. */
 static void products_add(const struct graph *graph, const struct graph_served *served,
-                         const struct heads *heads, struct work *work)
+                         const struct heads *heads, uint64_t rows, struct work *work)
 {
-    uint64_t const rows = served->rows * heads->queries;
     if (served->columns == 0) return;
     work->matmul[work->matmul_count++] =
         (struct work_matmul){rows, heads->key_width, served->columns, heads->shared};
@@ -120,20 +135,47 @@ static void products_add(const struct graph *graph, const struct graph_served *s
         attention_score_flop(graph, false) * rows * served->columns * heads->shared;
 }
 
+/* The rows of queries of a sequence and a head of keys as kernels take them: in tiles of FlashMLA
+ * (block M), or of flash-attention 3 (hopper/tile_size.h), whose clusters of two read keys once. */
+struct tiles {
+    uint64_t count;
+    uint64_t half_reads; /* Twice: of the keys, by all tiles but the first one. */
+    uint64_t rows;       /* Of queries. */
+    uint64_t full_rows;  /* With the rows that fill the last of several tiles. */
+};
+
+static struct tiles tiles_of(const struct heads *heads, uint64_t rows)
+{
+    bool const narrow = heads->are_latent || rows <= SPLITS_TILE_ROWS;
+    uint64_t const edge = narrow ? SPLITS_TILE_ROWS : SPLITS_WIDE_TILE_ROWS;
+    uint64_t const all = units_ceil_divide(rows, edge);
+    uint64_t const count = all < heads->tiles_most ? all : heads->tiles_most;
+    return (struct tiles){
+        .count = count,
+        .half_reads = narrow ? 2 * (count - 1) : units_larger(count, 2) - 2,
+        .rows = count < all ? count * edge : rows,
+        .full_rows = count == 1 && all == 1 ? rows : count * edge,
+    };
+}
+
 /* Sequences of a kind and heads of keys as cores take them, each with up to a tile of rows of
  * queries. */
 struct units {
-    uint64_t rows; /* Of all. */
+    uint64_t rows;      /* Of all. */
+    uint64_t full_rows; /* With the rows that fill the last of several tiles. */
+    uint64_t again;     /* Keys that further tiles of a head read, of a head for all sequences. */
     uint64_t count, keys, longest;
 };
 
 static struct units decodes_units(const struct graph_served *served, const struct heads *heads)
 {
-    uint64_t const rows = served->rows * heads->queries;
-    uint64_t const each = heads->shared * units_ceil_divide(rows, SPLITS_TILE_ROWS);
     if (served->columns == 0) return (struct units){0};
+    struct tiles const tiles = tiles_of(heads, served->rows * heads->queries);
+    uint64_t const each = heads->shared * tiles.count;
     return (struct units){
-        .rows = served->count * rows * heads->shared,
+        .rows = served->count * tiles.rows * heads->shared,
+        .full_rows = served->count * tiles.full_rows * heads->shared,
+        .again = units_ceil_divide(served->columns * tiles.half_reads, 2),
         .count = served->count * each,
         .keys = served->columns * each,
         .longest = served->longest,
@@ -143,15 +185,20 @@ static struct units decodes_units(const struct graph_served *served, const struc
 /* All prompts have as many queries as the mean one, and these as many keys as the mean query. */
 static struct units prompts_units(const struct graph_served *served, const struct heads *heads)
 {
-    uint64_t const two = served->paired ? 2 : 1;
-    uint64_t const rows = two * served->rows * heads->queries;
     if (served->columns == 0) return (struct units){0};
-    uint64_t const each =
-        units_ceil_divide(units_ceil_divide(rows, served->count), SPLITS_TILE_ROWS);
-    uint64_t const count = heads->shared * served->count * each;
+    uint64_t const two = served->paired ? 2 : 1;
+    uint64_t const rows = served->rows * heads->queries;
+    struct tiles const tiles = tiles_of(heads, units_ceil_divide(two * rows, served->count));
+    uint64_t const count = heads->shared * served->count * tiles.count;
     uint64_t const keys = units_ceil_divide(served->columns, two);
+    uint64_t const some =
+        tiles.rows * served->count; /* Of unlike prompts the mean is rounded up. */
+    uint64_t const taken = some < two * rows ? some : two * rows;
+    bool const are_full = tiles.full_rows == tiles.rows;
     return (struct units){
-        .rows = rows * heads->shared,
+        .rows = heads->shared * taken,
+        .full_rows = heads->shared * (are_full ? taken : tiles.full_rows * served->count),
+        .again = units_ceil_divide(keys * served->count * tiles.half_reads, 2),
         .count = count,
         .keys = count * keys,
         .longest = served->longest > keys ? served->longest : keys,
@@ -166,6 +213,8 @@ static struct units kinds_units(const struct graph *graph, const struct graph_op
                        other = prompts_units(prompts_of(graph, op), heads);
     return (struct units){
         .rows = one.rows + other.rows,
+        .full_rows = one.full_rows + other.full_rows,
+        .again = one.again + other.again,
         .count = one.count + other.count,
         .keys = one.keys + other.keys,
         .longest = one.longest > other.longest ? one.longest : other.longest,
@@ -245,24 +294,110 @@ static struct splits_request request_of(const struct graph_cache *cache, const s
     };
 }
 
-/* Cores share the sequences of a pass in the way that takes least time. The tiles of prompts fill
- * the cores, unless there are fewer: then they are shared as decodes are. */
+/* Cores share a work in the way that takes least time. The tiles of prompts fill the cores, unless
+ * there are fewer: then they are shared as decodes are. */
+static struct work best_work(const struct graph *graph, const struct graph_op *op,
+                             const struct heads *heads, uint64_t besides_bytes,
+                             const struct work *work, struct splits_shares *ret_shares)
+{
+    const struct graph_cache *cache = &graph->terms->cache;
+    struct units const units = kinds_units(graph, op, heads);
+    struct splits_shares shares[SPLITS_WAYS] = {{0}};
+    uint32_t ways = 1, best = 0;
+    if (prompts_units(prompts_of(graph, op), heads).count < cache->cores) {
+        struct splits_request const of = request_of(cache, heads, &units, besides_bytes, work);
+        ways = splits_ways(&of, shares);
+    }
+    struct work least = shared_work(work, &units, heads, shares[0]);
+    for (uint32_t i = 1; i < ways; i++) {
+        struct work const other = shared_work(work, &units, heads, shares[i]);
+        if (!takes_longer(&cache->units, &least, &other)) continue;
+        least = other;
+        best = i;
+    }
+    *ret_shares = shares[best];
+    return least;
+}
+
+/* Products as kernels do them, which multiply whole tiles where a head has several. */
+static void full_products_add(const struct graph *graph, const struct graph_op *op,
+                              const struct heads *heads, struct work *work)
+{
+    const struct graph_served *decodes = decodes_of(graph, op), *prompts = prompts_of(graph, op);
+    uint64_t const some = decodes_units(decodes, heads).full_rows / heads->shared,
+                   others = prompts_units(prompts, heads).full_rows / heads->shared;
+    if (decodes->count != 0) products_add(graph, decodes, heads, some / decodes->count, work);
+    products_add(graph, prompts, heads, units_ceil_divide(others, prompts->paired ? 2 : 1), work);
+}
+
+static void own_products_add(const struct graph *graph, const struct graph_op *op,
+                             const struct heads *heads, struct work *work)
+{
+    const struct graph_served *decodes = decodes_of(graph, op), *prompts = prompts_of(graph, op);
+    products_add(graph, decodes, heads, decodes->rows * heads->queries, work);
+    products_add(graph, prompts, heads, prompts->rows * heads->queries, work);
+}
+
+/* A work with whole tiles in place of the queries' rows. */
+static struct work full_work(const struct graph *graph, const struct graph_op *op,
+                             const struct heads *heads, const struct units *units,
+                             uint64_t besides_bytes, const struct work *work)
+{
+    struct work own = {.matmul_count = 0}, full = *work;
+    own_products_add(graph, op, heads, &own);
+    full.matmul_count = 0;
+    full.vector_flop -= own.vector_flop;
+    full_products_add(graph, op, heads, &full);
+    uint64_t const filling = units->full_rows - units->rows;
+    full.hbm_write_bytes += (uint64_t)((units_wide)besides_bytes * filling / units->rows);
+    return full;
+}
+
+/* The work of the first tile of each sequence and head of keys. */
+static struct work first_work(const struct graph *graph, const struct graph_op *op,
+                              const struct heads *first, uint64_t besides_bytes,
+                              enum format math_format)
+{
+    struct work work = {.math_format = math_format, .hbm_write_bytes = besides_bytes};
+    full_products_add(graph, op, first, &work);
+    keys_read(graph, op, &work);
+    return work;
+}
+
+/* The share of the cores with which a work takes as long as another one, in millionths. */
+static uint64_t busy_like_ppm(const struct graph_units *units, const struct work *work,
+                              const struct work *other)
+{
+    units_wide const own = cores_take(units, work, moved_bytes(work)),
+                     others = cores_take(units, other, moved_bytes(other));
+    return (uint64_t)(own * (PPM_ONE - other->idle_core_ppm) / others);
+}
+
+/* Cores share the tiles of a pass. They multiply whole tiles, and are idle by as much. The pass
+ * takes no less time than its first tiles alone. */
 static void cores_share(const struct graph *graph, const struct graph_op *op,
                         const struct heads *heads, uint64_t besides_bytes, struct work *work)
 {
     const struct graph_cache *cache = &graph->terms->cache;
     struct units const units = kinds_units(graph, op, heads);
+    struct heads one = *heads;
+    struct splits_shares shares, firsts_shares;
     if (cache->cores == 1 || units.count == 0) return;
-    if (prompts_units(prompts_of(graph, op), heads).count >= cache->cores) return;
-    struct splits_request const request = request_of(cache, heads, &units, besides_bytes, work);
-    struct splits_shares shares[SPLITS_WAYS];
-    uint32_t const ways = splits_ways(&request, shares);
-    struct work best = shared_work(work, &units, heads, shares[0]);
-    for (uint32_t i = 1; i < ways; i++) {
-        struct work const other = shared_work(work, &units, heads, shares[i]);
-        if (takes_longer(&cache->units, &best, &other)) best = other;
+    tiles_read(graph, op, units.again, work);
+    struct work const full = full_work(graph, op, heads, &units, besides_bytes, work),
+                      best = best_work(graph, op, heads, besides_bytes, &full, &shares);
+    *work = shared_work(work, &units, heads, shares);
+    uint64_t busy_ppm = busy_like_ppm(&cache->units, work, &best);
+    one.tiles_most = 1;
+    struct units const firsts = kinds_units(graph, op, &one);
+    if (firsts.count < units.count) {
+        uint64_t const bytes = (uint64_t)((units_wide)besides_bytes * firsts.rows / units.rows);
+        struct work const first = first_work(graph, op, &one, bytes, work->math_format),
+                          least = best_work(graph, op, &one, bytes, &first, &firsts_shares);
+        uint64_t const most_ppm = busy_like_ppm(&cache->units, work, &least);
+        busy_ppm = busy_ppm < most_ppm ? busy_ppm : most_ppm;
     }
-    *work = best;
+    work->idle_core_ppm = PPM_ONE - busy_ppm;
 }
 
 static uint64_t useful_flop(const struct graph *graph, const struct graph_op *op,
@@ -323,15 +458,14 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
     uint64_t const rows = queries_of(graph, op) * heads.shared * heads.queries;
     struct work work = {.math_format = formats->activations};
     (void)pass;
-    products_add(graph, decodes_of(graph, op), &heads, &work);
-    products_add(graph, prompts_of(graph, op), &heads, &work);
+    own_products_add(graph, op, &heads, &work);
     attended_set(graph, op, &heads, &work);
     work.useful_flop = useful_flop(graph, op, &heads);
     work.vector_flop += op_rotated_flop(graph, op);
     work.hbm_read_bytes = format_bytes(formats->activations, rows * heads.key_width);
     work.hbm_write_bytes = format_bytes(formats->activations, rows * heads.value_width);
     uint64_t const besides_bytes = work.hbm_read_bytes + work.hbm_write_bytes;
-    rows_read(graph, op, &work);
+    keys_read(graph, op, &work);
     cores_share(graph, op, &heads, besides_bytes, &work);
     *ret_work = work;
 }

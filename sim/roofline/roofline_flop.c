@@ -8,8 +8,10 @@ void roofline_flop(const struct workload_plan *plan, const struct machine *machi
      * embedding or a norm, has parameters and no matmul. */
     roofline->flop.useful = counts->matmul_useful * chips - counts->useful_attention_flop;
     roofline->flop.useful_attention = counts->useful_attention_flop;
-    roofline->flop.executed = counts->matmul_flop * chips;
-    roofline->flop.padded = counts->padded_flop * chips;
+    /* All ranks wait for the one that attends longest, but compute their own scores. */
+    double const attended = counts->spare.attended * chips;
+    roofline->flop.executed = counts->matmul_flop * chips - attended;
+    roofline->flop.padded = counts->padded_flop * chips - attended;
     roofline->flop.duplicated = counts->spare.copies * chips;
     roofline->flop.flash = counts->spare.flash * chips;
     double const again = (counts->matmul_flop - counts->matmul_useful) * chips;

@@ -36,6 +36,8 @@ static void compute_add(const struct part *part, const struct graph_compute_sum 
     counts->spare.copies += times * (double)sum->spare.copies;
     counts->spare.padding += times * (double)sum->spare.padding;
     *rows += times * (double)sum->spare.rows;
+    if (waits && !sum->kind->weights_apart)
+        counts->spare.attended += times * (double)sum->spare.rows;
     counts->spare.flash += times * (double)sum->spare.again;
     counts->spare.waiting += times * (double)sum->spare.waiting;
     /* Products without weights are attention's. */
@@ -318,6 +320,7 @@ static void stages_divide(struct workload_counts *counts, uint32_t rank_count)
         &counts->matmul_useful,
         &spare->flash,
         &spare->waiting,
+        &spare->attended,
         &spare->padding,
         &spare->copies,
         &spare->uneven,

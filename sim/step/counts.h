@@ -82,12 +82,14 @@ struct workload_spare {
     double flash; /* Scores that flash attention's backward pass computes again, with any remat. */
     double waiting; /* What the rank that has most has above the mean, while the others wait for it:
                        of cp with causal attention, of data ranks with sequences of inference. */
-    double padding; /* Heads, columns of MLPs and of the vocabulary that only make the shares of tp
-                       equal; what is recomputed once. */
-    double copies;  /* What several ranks of tp compute alike, each time. */
-    double uneven;  /* Rows of experts that not every rank has. Every rank is charged the rows of
-                       the most loaded rank, or of the capacity. With even routing the rows of each
-                       expert are rounded up. */
+    double attended; /* Of `waiting`: attention's, below 0 where the rank that attends longest has
+                        fewer scores than the mean. */
+    double padding;  /* Heads, columns of MLPs and of the vocabulary that only make the shares of tp
+                        equal; what is recomputed once. */
+    double copies;   /* What several ranks of tp compute alike, each time. */
+    double uneven;   /* Rows of experts that not every rank has. Every rank is charged the rows of
+                        the most loaded rank, or of the capacity. With even routing the rows of each
+                        expert are rounded up. */
 };
 
 /* Attention heads of all ranks of tp together. */

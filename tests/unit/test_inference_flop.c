@@ -8,7 +8,7 @@
 #include "tests/support/case.h"
 #include "tests/support/play.h"
 
-enum { TEXT_BYTES = 1024 };
+enum { TEXT_BYTES = 2048 };
 
 /* Sizes as their config.json says them. Without experts, `experts` and `top_k` are 1. */
 struct sizes {
@@ -56,6 +56,7 @@ static void made_check(const char *model, const char *place, const char *sequenc
     const struct workload_spare *spare = &counts->spare;
     case_near(play.roofline.flop.useful, of_products, 1e-9);
     case_near(play.roofline.flop.useful_attention, of_attention, 1e-9);
+    assert_true(play.roofline.flop.executed * (1 + 1e-12) >= of_products + of_attention);
     case_near(counts->matmul_useful + spare->copies + spare->padding + spare->waiting,
               counts->matmul_flop, 1e-9);
     play_close(&play);
@@ -74,6 +75,8 @@ static const char tp_8[] = ON_8 "{\"tp\": [\"gpu\"]}";
 static const char tp_16[] = ON_16 "{\"tp\": [\"node\", \"gpu\"]}";
 static const char tp_8_tp_d_2[] = ON_16 "{\"tp\": [\"gpu\"], \"tp_d\": [\"node\"]}";
 static const char cp_2_ep_4[] = ON_8 "{\"cp\": [\"gpu:2\"], \"ep\": [\"gpu:4\"]}";
+static const char dp_2[] =
+    "\"machine\": {\"chip\": \"h100-sxm\", \"gpus\": 2}, \"mesh\": {\"dp\": [\"gpu\"]}";
 static const char dp_2_tp_8[] = ON_16 "{\"dp\": [\"node\"], \"tp\": [\"gpu\"]}";
 
 /* Eight ranks with a sequence, or with two of which most have one or none. */
@@ -172,9 +175,29 @@ static void prompts_that_begin_have_heads(void **state)
     }
 }
 
+/* On one of two ranks 64 decodes of 10 tokens and a prompt of 64 behind 90,000; on the other, 64 of
+ * 2,000 and a prompt of one. The second reads longer and has a fiftieth of the scores. */
+static void the_rank_that_attends_longest_may_have_few_scores(void **state)
+{
+    struct pass const pass = {128 + 65, 128 + 2,
+                              64 * 10 + 64 * 2000 + 64. * 90000 + 64 * 65 / 2 + 90001};
+    char sequences[1024], contexts[512] = "";
+    size_t used = 0;
+    (void)state;
+    for (uint32_t i = 0; i < 128; i++)
+        used += (size_t)snprintf(contexts + used, sizeof contexts - used, "%s%d", i == 0 ? "" : ",",
+                                 i < 64 ? 10 : 2000);
+    case_text(sequences, sizeof sequences,
+              "\"kind\": \"mixed\", \"batch\": 128, \"context\": [%s], \"prompts\": 2, "
+              "\"prompt\": [64, 1], \"cached\": 90000",
+              contexts);
+    flop_check(&llama_8b, dp_2, sequences, pass);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_rank_that_attends_longest_may_have_few_scores),
         cmocka_unit_test(ranks_without_a_sequence_do_nothing_useful),
         cmocka_unit_test(lengths_count_as_they_are),
         cmocka_unit_test(prompts_that_begin_have_heads),

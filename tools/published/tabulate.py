@@ -4,16 +4,19 @@
     tools/published/tabulate.py FOLDER
 
 FOLDER holds measured-public.json, whose rows are judged, and measured-steps.json and
-measured-inference.json, whose rows podsim may learn from: facts that others published, a row for each measurement. The script writes a file for
-each group, with the facts that `podsim validate --published` makes a scenario of: chip, machine,
-sizes of the model, ranks, batch, precision, what the framework was told, and the measured time. It
-decides no rate. Where a publication leaves something out, the row says what was assumed
-("assumed"), or that it cannot be run ("lacks"). Only maintainers run it.
+measured-inference.json, whose rows podsim may learn from: facts that others published, a row for
+each measurement. The script writes a file for each group, with the facts that `podsim validate
+--published` makes a scenario of: chip, machine, sizes of the model, ranks, batch, precision, what
+the framework was told (framework.py), and the measured time. It decides no rate. Where a
+publication leaves something out, the row says what was assumed ("assumed"), or that it cannot be
+run ("lacks"). Only maintainers run it.
 """
 import json
 import os
 import re
 import sys
+
+import framework
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
 OUTPUT = os.path.join(ROOT, "workloads/published")
@@ -45,7 +48,6 @@ NETWORKS = [
 ]
 RANKS = {"ici_fsdp": "fsdp", "ici_fsdp_transpose": "fsdp", "dcn_fsdp": "fsdp", "ici_tensor": "tp",
          "ici_expert": "ep", "dcn_data": "dp", "context": "cp", "zero3": "fsdp"}
-SCHEDULES = {"ZB-2p": "zb-h2", "ZB-1p": "zb-h1", "1F1B": "1f1b", "1F1B-I": "interleaved"}
 
 
 # What is judged, and by how much the mean absolute error may be off, in percent.
@@ -198,129 +200,6 @@ def batch_of(row, ranks):
     return facts
 
 
-# --- What the framework was told ---
-
-def preset_of(row):
-    group, notes = row["group"], row["notes"]
-    if group in ("dgxc-h100", "dgxc-gb200", "nemo-24.07", "megatron-bridge"):
-        if "MaxText" in notes:
-            return "maxtext"
-        return "maxtext" if "Paxml" in notes else "nemo"
-    return {
-        "maxtext-v5e": "maxtext", "maxtext-v5p": "maxtext", "maxtext-v4": "maxtext",
-        "maxtext-v6e": "maxtext", "maxtext-v5p-recipes": "maxtext", "maxtext-ironwood": "maxtext",
-        "maxtext-gpu": "maxtext", "gpu-recipes": "maxtext", "jax-toolbox": "maxtext",
-        "megatron-h100": "megatron", "simumax-b200": "megatron", "llama3-paper": "megatron",
-        "megascale": "megatron", "megatron-sc21": "megatron-2021", "korthikanti": "megatron-2021",
-        "mt-nlg": "megatron-2021", "vtrain-single": "megatron-2021",
-        "megatron-sc21-zero3": "deepspeed",
-        "bigscience": "megatron-deepspeed", "zero-bubble": "zero-bubble",
-        "torchtitan": "torchtitan", "llm-foundry": "llm-foundry", "fms-fsdp": "fsdp",
-    }[group]
-
-
-def recompute_of(row, assumed):
-    notes, group = row["notes"], row["group"]
-    if group == "llm-foundry":
-        return "full" if "checkpointing=True" in notes else "none"
-    if "offloaded" in notes and "experts" in row["model"]:  # podsim offloads nothing beside them.
-        assumed.append("the layer's input stays on the chip")
-        return "full"
-    if "offloaded" in notes:
-        return "offloaded"
-    if "selective" in notes:
-        if group == "fms-fsdp":
-            assumed.append("every layer is checkpointed")
-            return "full"
-        return "selective"
-    if "minimal_flash" in notes:
-        return "minimal_flash"
-    if "remat_policy=minimal" in notes:
-        return "minimal"
-    if "no full recompute" in notes or re.search(r"no (activation )?recompute", notes):
-        return "none"
-    if re.search(r"full (remat|recompute|activation)|remat_policy=full", notes):
-        return "full"
-    if "layer input kept on device" in notes or "layer input, context" in notes:
-        assumed.append("all but the layer's input is repeated")
-        return "full"
-    if "remat policy set by the launch script" in notes:
-        assumed.append("full remat, without which the step does not fit")
-        return "full"
-    if group in ("dgxc-gb200", "megatron-bridge", "megatron-h100", "llama3-paper", "megascale",
-                 "dgxc-h100"):
-        assumed.append("no recomputation")
-        return "none"
-    return None
-
-
-def stages_of(row, ranks, facts, assumed):
-    if "pp" not in ranks:
-        return
-    layers, parallelism = row["model"]["layers"], row["parallelism"]
-    chunks = parallelism.get("vpp", 1)
-    schedule = parallelism.get("schedule")
-    if schedule:
-        each = parallelism["layers_per_stage"]
-        facts["schedule"] = SCHEDULES[schedule]
-        facts["layout"] = "E{0}|({1}|)*{2}{0}L".format("t" * (each - 1), "t" * each, ranks["pp"] - 2)
-        if schedule == "1F1B-I":
-            facts["schedule"] += ":%d" % each
-            facts["layout"] = "E|(t|)*%dL" % layers
-        return
-    if row["group"] == "llama3-paper":
-        assumed.append("a layer in each chunk of a stage")
-        facts["schedule"], facts["layout"] = "interleaved:8", "E|(t|)*126L"
-        return
-    if row["group"] == "megatron-sc21":
-        assumed.append("chunks of examples/sc21")
-        chunks = 3 if layers == 105 else 1
-    if row["group"] == "megatron-sc21-zero3":
-        chunks = 3
-        assumed.append("3 chunks, as in table 1 of the same paper")
-    facts["schedule"] = "1f1b" if chunks == 1 else "interleaved:%d" % chunks
-
-
-def framework_of(row, ranks, facts, assumed):
-    notes, precision = row["notes"], row["precision"].lower()
-    facts["preset"] = preset_of(row)
-    recompute = recompute_of(row, assumed)
-    if recompute is None:
-        facts["lacks"] = "what is recomputed"
-    else:
-        facts["recompute"] = recompute
-    facts["precision"] = "fp8" if "fp8" in precision or "float8" in precision else "bf16"
-    if re.search(r"(?i)mxfp8", precision):
-        facts["recipe"] = "mxfp8"
-    elif re.search("tensorwise|rowwise|-cs$", precision):
-        facts["recipe"] = precision.split("-")[1]
-    if "PURE" in row["precision"]:
-        facts["gradients"] = "bf16"
-    if "fp32 gradient" in precision:
-        facts["gradients"] = "fp32"
-    if row["parallelism"].get("strategy") == "SHARD_GRAD_OP":
-        facts["zero"] = 2
-    if row["group"] == "llama3-paper":
-        facts["zero"], ranks["dp"] = 2, ranks.pop("fsdp")
-    if facts["preset"] in ("nemo", "megatron", "torchtitan") and "tp" in ranks:
-        if re.search(r"TP comm overlap|async TP|TP/DP/PP (communication )?overlap|"
-                     r"communication overlap$", notes):
-            facts["tp_overlap"] = True
-        elif "vanilla TP" in notes or notes.startswith("NeMo 24.12"):  # Which lists what it does.
-            facts["tp_overlap"] = False
-    if "all-to-all context" in notes:
-        facts["context"] = "ulysses"
-    elif "cp" in ranks and facts["preset"] == "maxtext":
-        facts["context"] = "all_gather"
-    if row["model"]["name"].startswith("DeepSeek-V3") and row["group"] != "megatron-bridge":
-        facts["mtp"] = False
-    if "all TP/PP/DP overlap switched off" in notes:
-        facts["overlap"] = False
-    match = re.search(r"capacity (?:factor )?([\d.]+)", notes)
-    if match:
-        facts["capacity_factor"] = float(match.group(1))
-
-
 # --- Rows ---
 
 def step_row(row):
@@ -342,8 +221,8 @@ def step_row(row):
     if facts["microbatch"] is None:
         facts["microbatch"] = 1
         assumed.append("microbatches of one sequence")
-    framework_of(row, ranks, facts, assumed)
-    stages_of(row, ranks, facts, assumed)
+    framework.framework_of(row, ranks, facts, assumed)
+    framework.stages_of(row, ranks, facts, assumed)
     if model.get("alibi"):
         assumed.append("learned positions in place of ALiBi")
     if row["group"] == "megascale":

@@ -138,10 +138,4 @@ static const struct {
 } expert_formats[] = {{"bf16", 2, 0}, {"int8", 1, 0}, {"fp8", 1, 0}, {"int4", 0.5, 2}};
 enum { FORMATS = sizeof expert_formats / sizeof *expert_formats };
 
-/* Less than `count`, by chance. */
-static inline uint32_t below(uint64_t *state, uint32_t count)
-{
-    return (uint32_t)(case_random(state) % count);
-}
-
 #endif

@@ -37,11 +37,6 @@ static struct {
 } passes[PASSES_MAX];
 static uint32_t pass_count, head_count;
 
-static uint32_t below(uint64_t *state, uint32_t count)
-{
-    return (uint32_t)(case_random(state) % count);
-}
-
 /* Passes of prompts that come in chunks. */
 static void prompts_add(struct alike of, uint64_t chunk)
 {
@@ -57,7 +52,7 @@ static void prompts_add(struct alike of, uint64_t chunk)
 /* Rings need an axis that closes, heads as many as ranks or a divisor of these. */
 static uint32_t context_draw(uint64_t *state)
 {
-    uint32_t const drawn = below(state, 3);
+    uint32_t const drawn = case_draw(state, 3);
     bool const switched = strstr(inference_places[place].machine, "h100") != NULL;
     bool const turns = inference_heads_turn(place, model);
     bool const holds = inference_places[place].tp > inference_models[model].kv_heads;
@@ -72,14 +67,15 @@ static void sequences_draw(uint64_t *state, char text[KEYS_BYTES])
     enum { DECODE, PREFILL, MIXED, GENERATE, KINDS };
     static const char *const names[] = {"decode", "prefill", "mixed", "generate"};
     uint32_t const stages = inference_places[place].pp;
-    uint32_t const kind = below(state, KINDS), most = inference_models[model].context_most;
-    uint32_t const before = below(state, 2) * below(state, 1024), fresh = 1 + below(state, 3);
-    uint32_t const length = fresh + below(state, most - 3);
-    uint32_t const prompt = 1 + below(state, 2048), cached = before;
-    uint32_t const answers = stages + below(state, 96), asking = 1 + below(state, 3);
-    uint32_t const count = kind == GENERATE ? stages + below(state, 48) : asking;
-    uint32_t const chunk = below(state, 2) == 0 ? 0 : 1 + prompt / (1 + below(state, 4));
-    uint32_t const output = 1 + below(state, 1000), page = 1 + below(state, 100);
+    uint32_t const kind = case_draw(state, KINDS), most = inference_models[model].context_most;
+    uint32_t const before = case_draw(state, 2) * case_draw(state, 1024),
+                   fresh = 1 + case_draw(state, 3);
+    uint32_t const length = fresh + case_draw(state, most - 3);
+    uint32_t const prompt = 1 + case_draw(state, 2048), cached = before;
+    uint32_t const answers = stages + case_draw(state, 96), asking = 1 + case_draw(state, 3);
+    uint32_t const count = kind == GENERATE ? stages + case_draw(state, 48) : asking;
+    uint32_t const chunk = case_draw(state, 2) == 0 ? 0 : 1 + prompt / (1 + case_draw(state, 4));
+    uint32_t const output = 1 + case_draw(state, 1000), page = 1 + case_draw(state, 100);
     int used = snprintf(text, KEYS_BYTES, "\"%s\"", names[kind]);
     memset(passes, 0, sizeof passes);
     pass_count = head_count = 0;
@@ -133,10 +129,10 @@ static void sharding_draw(uint64_t *state, char text[SHARDING_BYTES])
     uint32_t const tp = inference_places[place].tp;
     uint32_t const kv_heads = (uint32_t)inference_models[model].kv_heads;
     uint32_t const heads = tp < kv_heads ? tp : kv_heads, ways = tp / heads;
-    bool const given = below(state, 4) == 0 && !counts && inference_places[place].tp_d == 1 &&
+    bool const given = case_draw(state, 4) == 0 && !counts && inference_places[place].tp_d == 1 &&
                        context == CONTEXT_GATHER;
-    bool const parts = below(state, 2) == 0 || inference_places[place].cp > 1;
-    whole_cache = below(state, 4) == 0 && !given;
+    bool const parts = case_draw(state, 2) == 0 || inference_places[place].cp > 1;
+    whole_cache = case_draw(state, 4) == 0 && !given;
     if (given)
         (void)snprintf(text, SHARDING_BYTES, "{\"heads\": %u, \"batch\": %u, \"sequence\": %u}",
                        heads, parts ? 1 : ways, parts ? ways : 1);
@@ -147,22 +143,22 @@ static void sharding_draw(uint64_t *state, char text[SHARDING_BYTES])
 static void draw(uint64_t *state, char text[TEXT_BYTES])
 {
     char keys[KEYS_BYTES], sharding[SHARDING_BYTES];
-    place = below(state, PLACES);
-    model = below(state, MODELS);
-    weights_format = below(state, FORMATS);
-    cache_format = below(state, FORMATS);
-    replicated = below(state, 3) == 0 && has_axis("\"tp\"");
-    gathers = below(state, 2) == 0 && has_axis("\"dp\"") && inference_places[place].cp == 1;
-    uneven = below(state, 2) == 0 && !counts;
-    ragged = below(state, 2) == 0 && !counts;
-    windows = below(state, 2) == 0 && !counts && model == 0;
+    place = case_draw(state, PLACES);
+    model = case_draw(state, MODELS);
+    weights_format = case_draw(state, FORMATS);
+    cache_format = case_draw(state, FORMATS);
+    replicated = case_draw(state, 3) == 0 && has_axis("\"tp\"");
+    gathers = case_draw(state, 2) == 0 && has_axis("\"dp\"") && inference_places[place].cp == 1;
+    uneven = case_draw(state, 2) == 0 && !counts;
+    ragged = case_draw(state, 2) == 0 && !counts;
+    windows = case_draw(state, 2) == 0 && !counts && model == 0;
     sequences_draw(state, keys);
     sharding_draw(state, sharding);
     /* No host launches the ops of a TPU. */
     bool const of_tpu = strstr(inference_places[place].machine, "tpu") != NULL;
-    const char *const launch = launches[below(state, of_tpu ? 2 : 3)];
-    prefetches = of_tpu && below(state, 2) == 0;
-    measured = strstr(inference_places[place].machine, "h100") != NULL && below(state, 3) == 0;
+    const char *const launch = launches[case_draw(state, of_tpu ? 2 : 3)];
+    prefetches = of_tpu && case_draw(state, 2) == 0;
+    measured = strstr(inference_places[place].machine, "h100") != NULL && case_draw(state, 3) == 0;
     int const length = snprintf(
         text, TEXT_BYTES,
         "{\"podsim\": 1, \"machine\": {%s, %s}, \"mesh\": %s, \"workload\": {\"kind\": %s, "
@@ -175,7 +171,7 @@ static void draw(uint64_t *state, char text[TEXT_BYTES])
         windows ? "tests/property/windows-decode.json" : inference_models[model].name,
         replicated ? "replicated" : "model", gathers ? "gathered" : "stationary", sharding,
         inference_formats[weights_format].name, inference_formats[cache_format].name, launch,
-        below(state, 2) == 0 || of_tpu ? "true" : "false", prefetches ? "vmem" : "none");
+        case_draw(state, 2) == 0 || of_tpu ? "true" : "false", prefetches ? "vmem" : "none");
     assert_true(length > 0 && length < TEXT_BYTES);
 }
 

@@ -31,11 +31,6 @@ static const struct {
 };
 enum { PLACES = sizeof places / sizeof *places };
 
-static unsigned below(uint64_t *state, unsigned count)
-{
-    return (unsigned)(case_random(state) % count);
-}
-
 /* Appends to a list of overrides. */
 static void add(char keys[KEYS_BYTES], const char *text)
 {
@@ -47,7 +42,7 @@ static void add(char keys[KEYS_BYTES], const char *text)
 static void chip_draw(uint64_t *state, unsigned place, unsigned moved, unsigned at[AXES_MAX])
 {
     for (unsigned axis = 0; axis < places[place].axes; axis++)
-        at[axis] = below(state, places[place].sizes[axis] - (axis == moved));
+        at[axis] = case_draw(state, places[place].sizes[axis] - (axis == moved));
 }
 
 static void at_write(char *text, size_t bytes, unsigned place, const unsigned at[AXES_MAX])
@@ -61,14 +56,14 @@ static void at_write(char *text, size_t bytes, unsigned place, const unsigned at
 static void chips_draw(uint64_t *state, unsigned place, char keys[KEYS_BYTES])
 {
     unsigned at[AXES_MAX];
-    unsigned const count = below(state, 2) == 0 ? 0 : 1 + below(state, 4);
+    unsigned const count = case_draw(state, 2) == 0 ? 0 : 1 + case_draw(state, 4);
     for (unsigned i = 0; i < count; i++) {
         char where[32], text[96];
         chip_draw(state, place, AXES_MAX, at);
         at_write(where, sizeof where, place, at);
         const char *what = CASE_PICK(state, "math", "math", "hbm");
         case_text(text, sizeof text, "{\"at\": %s, \"%s\": 0.%u}", where, what,
-                  30 + below(state, 70));
+                  30 + case_draw(state, 70));
         add(keys, text);
     }
 }
@@ -77,17 +72,17 @@ static void chips_draw(uint64_t *state, unsigned place, char keys[KEYS_BYTES])
 static void links_draw(uint64_t *state, unsigned place, char keys[KEYS_BYTES])
 {
     unsigned from[AXES_MAX], to[AXES_MAX];
-    unsigned const count = below(state, 3) > 0 ? 0 : 1 + below(state, 2);
+    unsigned const count = case_draw(state, 3) > 0 ? 0 : 1 + case_draw(state, 2);
     for (unsigned i = 0; i < count; i++) {
         char ends[2][32], text[128];
-        unsigned const axis = below(state, places[place].axes);
+        unsigned const axis = case_draw(state, places[place].axes);
         chip_draw(state, place, axis, from);
         memcpy(to, from, sizeof to);
         to[axis]++;
         at_write(ends[0], sizeof ends[0], place, from);
         at_write(ends[1], sizeof ends[1], place, to);
         case_text(text, sizeof text, "{\"from\": %s, \"to\": %s, \"rate\": \"%uGB/s\"}", ends[0],
-                  ends[1], 10 + below(state, 20));
+                  ends[1], 10 + case_draw(state, 20));
         add(keys, text);
     }
 }
@@ -98,10 +93,10 @@ static void workload_draw(uint64_t *state, char keys[KEYS_BYTES])
                                          "\"tests/property/small.json\""};
     const char *remat = CASE_PICK(state, "none", "block", "layer");
     const char *gather = CASE_PICK(state, "block", "tensor", "layer");
-    unsigned const tokens = 16384u << below(state, 5), layers = 1 + below(state, 3);
-    unsigned const width = 512u << below(state, 4);
+    unsigned const tokens = 16384u << case_draw(state, 5), layers = 1 + case_draw(state, 3);
+    unsigned const width = 512u << case_draw(state, 4);
     char model[160];
-    if (below(state, 4) == 0)
+    if (case_draw(state, 4) == 0)
         case_text(model, sizeof model, "%s, \"sequence_length\": 1024",
                   case_pick(state, models, 2));
     else
@@ -111,13 +106,13 @@ static void workload_draw(uint64_t *state, char keys[KEYS_BYTES])
     case_text(keys, KEYS_BYTES,
               "\"kind\": \"train_step\", \"model\": %s, \"batch_tokens\": %u, \"remat\": \"%s\", "
               "\"gather\": \"%s\", \"accumulate\": %u, \"allow_oversubscription\": true",
-              model, tokens, remat, gather, 1 + below(state, 2));
+              model, tokens, remat, gather, 1 + case_draw(state, 2));
 }
 
 static void draw(uint64_t *state, char text[2 * TEXT_BYTES])
 {
     char chips[KEYS_BYTES] = "", links[KEYS_BYTES] = "", keys[KEYS_BYTES], third[16] = "";
-    unsigned const place = below(state, PLACES);
+    unsigned const place = case_draw(state, PLACES);
     const unsigned *sizes = places[place].sizes;
     chips_draw(state, place, chips);
     links_draw(state, place, links);

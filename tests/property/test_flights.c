@@ -2,10 +2,10 @@
  * Collectives that fly (sim/replay/flight.h): whatever is drawn, digest, counts, links and the
  * bytes of the result are those of a run that simulates every message.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "sim/base/strbuf.h"
+#include "tests/property/step_drawn.h"
 #include "tests/support/case.h"
 #include "tests/support/play.h"
 #include "tests/support/sampling.h"
@@ -31,54 +31,33 @@ static const struct {
 };
 enum { PLACES = sizeof places / sizeof *places };
 
-static uint32_t below(uint64_t *state, uint32_t count)
-{
-    return (uint32_t)(case_random(state) % count);
-}
-
 static void draw(uint64_t *state, char text[TEXT_BYTES])
 {
-    uint32_t const place = below(state, PLACES);
+    uint32_t const place = case_draw(state, PLACES);
     const char *mesh = places[place].mesh;
-    bool const staged = strstr(mesh, "\"pp\"") != NULL;
-    const char *model = strstr(mesh, "\"ep\"") != NULL ? "tests/property/experts.json"
-                                                       : "tests/property/dense.json";
     const char *gpus = strstr(mesh, "gpu:4") != NULL ? "8" : CASE_PICK(state, "2", "4", "8");
-    const char *network =
-        CASE_PICK(state, "", "", ", \"network\": {\"leaf\": {\"oversubscription\": 4}}",
-                  ", \"network\": {\"leaf\": {\"policy\": \"hash\"}}",
-                  ", \"network\": {\"cable_latency\": \"1ps\", \"nvlink\": {\"latency\": \"1ps\"}}",
-                  ", \"network\": {\"nic_rate\": \"2GB/s\"}", ", \"network\": {\"node_nics\": 1}");
     const char *chips =
         CASE_PICK(state, "", "", "", "", "",
                   ", \"chips\": [{\"at\": [1, \"*\"], \"math\": 0.5, \"hbm\": 0.3}]",
                   ", \"chips\": [{\"at\": [\"*\", 1], \"hbm\": 0.6}]");
-    const char *profile = CASE_PICK(state, "ideal", "measured", "measured\", \"stack\": \"te");
-    const char *arbitration = CASE_PICK(state, "fair", "fair", "priority", "fifo");
-    const char *schedule = CASE_PICK(state, "1f1b", "gpipe", "interleaved:2", "zb-h1", "dualpipev");
-    uint32_t const skew = strstr(mesh, "\"ep\"") != NULL ? below(state, 3) : 0;
+    uint32_t const skew = strstr(mesh, "\"ep\"") != NULL ? case_draw(state, 3) : 0;
     const char *asked = CASE_PICK(state, "auto", "auto", "direct", "bruck");
-    const char *algorithm = skew > 1 ? "auto" : asked; /* What is ragged goes directly. */
-    uint32_t const microbatches = 4u << below(state, 3);
-    uint32_t const tokens = 1024u << below(state, 3);
-    const char *remat = CASE_PICK(state, "none", "block", "layer");
-    char stages[160] = "";
-    if (staged)
-        case_text(stages, sizeof stages, ", \"accumulate\": %u, \"schedule\": \"%s\"",
-                  (unsigned)microbatches, schedule);
-    size_t const used = strlen(stages);
-    if (skew > 0)
-        case_text(stages + used, sizeof stages - used, ", \"routing_skew\": %u",
-                  (unsigned)skew - 1);
-    case_text(text, TEXT_BYTES,
-              "{\"podsim\": 1, \"machine\": {\"chip\": \"h100-sxm\", \"nodes\": %s, \"gpus\": %s, "
-              "\"profile\": \"%s\"%s%s}, \"mesh\": %s, \"workload\": {\"kind\": \"train_step\", "
-              "\"model\": \"%s\", \"batch_tokens\": %u, \"sequence_length\": 1024, \"remat\": "
-              "\"%s\", \"allow_oversubscription\": true%s}, \"run\": {\"arbitration\": \"%s\", "
-              "\"algorithm\": \"%s\"}}",
-              places[place].nodes, gpus, profile, network, chips, mesh, model,
-              (unsigned)(tokens * 8 * 8 * (staged ? microbatches : 1)), remat, stages, arbitration,
-              algorithm);
+    uint32_t const microbatches = 4u << case_draw(state, 3);
+    uint32_t const tokens = 1024u << case_draw(state, 3);
+    char machine[64], routing[32] = "", algorithm[32];
+    case_text(machine, sizeof machine, "\"chip\": \"h100-sxm\", \"nodes\": %s, \"gpus\": %s",
+              places[place].nodes, gpus);
+    if (skew > 0) case_text(routing, sizeof routing, ", \"routing_skew\": %u", (unsigned)skew - 1);
+    case_text(algorithm, sizeof algorithm, ", \"algorithm\": \"%s\"",
+              skew > 1 ? "auto" : asked); /* What is ragged goes directly. */
+    struct step_drawn const step = {.machine = machine,
+                                    .overrides = chips,
+                                    .mesh = mesh,
+                                    .workload = routing,
+                                    .run = algorithm,
+                                    .batch_tokens = tokens * 8 * 8,
+                                    .microbatches = microbatches};
+    step_draw(state, &step, text);
 }
 
 static void links_same(const struct trace *some, const struct trace *all, const char *text)
@@ -95,9 +74,9 @@ static void each_result_is_that_of_every_message(void **state)
         uint64_t random = walk_draw(n);
         char text[TEXT_BYTES];
         draw(&random, text);
-        bool const full = below(&random, 6) == 0;
-        bool const count_waits = below(&random, 2) == 0;
-        bool const is_single = below(&random, 2) == 0;
+        bool const full = case_draw(&random, 6) == 0;
+        bool const count_waits = case_draw(&random, 2) == 0;
+        bool const is_single = case_draw(&random, 2) == 0;
         /* test_recurring_stages.c has both. */
         struct play_options options = {.full = full,
                                        .every_layer = true,

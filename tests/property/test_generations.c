@@ -12,11 +12,6 @@
 
 enum { TEXT_BYTES = WALK_TEXT_BYTES };
 
-static uint32_t below(uint64_t *state, uint32_t count)
-{
-    return (uint32_t)(case_random(state) % count);
-}
-
 /* Whole text of one step of a generation: the same workload as a step of its own. */
 static struct trace played(const char *text, enum inference_played part, uint64_t step)
 {
@@ -51,12 +46,12 @@ static void steps_of_a_generation_are_decodes(void **state)
     (void)state;
     for (uint32_t n = 0; n < CASES; n++) {
         uint64_t random = n + 1;
-        uint32_t const more = below(&random, 40), prompt = 1 + below(&random, 2000);
-        uint32_t const cached = below(&random, 500), output = 1 + below(&random, 1000);
-        uint32_t const chunk = below(&random, 2) * (300 + below(&random, 1000));
-        uint32_t const step = 1 + below(&random, output);
+        uint32_t const more = case_draw(&random, 40), prompt = 1 + case_draw(&random, 2000);
+        uint32_t const cached = case_draw(&random, 500), output = 1 + case_draw(&random, 1000);
+        uint32_t const chunk = case_draw(&random, 2) * (300 + case_draw(&random, 1000));
+        uint32_t const step = 1 + case_draw(&random, output);
         char begin[TEXT_BYTES], whole[TEXT_BYTES], alone[TEXT_BYTES];
-        uint32_t const place = below(&random, PLACES), model = below(&random, MODELS);
+        uint32_t const place = case_draw(&random, PLACES), model = case_draw(&random, MODELS);
         uint32_t const batch = more + inference_places[place].pp;
         bool const holds = inference_places[place].tp > inference_models[model].kv_heads;
         if (sampling_skips(&walked)) continue;

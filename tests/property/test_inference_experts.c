@@ -115,17 +115,17 @@ static uint64_t head_rows_of(const struct lying *of)
 static void sequences_draw(uint64_t *state)
 {
     enum { DECODE, PREFILL, MIXED, KINDS };
-    uint32_t const kind = below(state, KINDS);
+    uint32_t const kind = case_draw(state, KINDS);
     answers = asking = prompt = cached = context = fresh = 0;
     if (kind != PREFILL) {
-        answers = 1 + below(state, 600);
-        fresh = 1 + below(state, 3);
-        context = fresh + below(state, 4000);
+        answers = 1 + case_draw(state, 600);
+        fresh = 1 + case_draw(state, 3);
+        context = fresh + case_draw(state, 4000);
     }
     if (kind != DECODE) {
-        asking = 1 + below(state, 40);
-        prompt = 1 + below(state, 1000);
-        cached = below(state, 2) * below(state, 1000);
+        asking = 1 + case_draw(state, 40);
+        prompt = 1 + case_draw(state, 1000);
+        cached = case_draw(state, 2) * case_draw(state, 1000);
     }
 }
 
@@ -142,20 +142,20 @@ static int keys_write(char *text, size_t room)
 
 static void draw_of(uint64_t *state, uint32_t model_count, char text[TEXT_BYTES])
 {
-    place = below(state, PLACES);
-    do model = below(state, model_count);
+    place = case_draw(state, PLACES);
+    do model = case_draw(state, model_count);
     while (expert_models[model].experts % expert_places[place].ep != 0);
     bool const of_gpu = strstr(expert_places[place].machine, "tpu") == NULL;
-    weights_format = below(state, FORMATS);
-    cache_format = below(state, FORMATS);
-    whole_cache = below(state, 4) == 0;
+    weights_format = case_draw(state, FORMATS);
+    cache_format = case_draw(state, FORMATS);
+    whole_cache = case_draw(state, 4) == 0;
     sequences_draw(state);
     struct lying const of = lying_of();
-    by_tokens = below(state, 2) == 0 && expert_places[place].tp > 1 &&
+    by_tokens = case_draw(state, 2) == 0 && expert_places[place].tp > 1 &&
                 tokens_of(&of) % expert_places[place].tp == 0;
-    each_expert = below(state, 2) == 0 && of_gpu && expert_places[place].ep > 1;
-    narrow = below(state, 2) == 0 && expert_places[place].ep > 1;
-    replicated = below(state, 2) == 0 && !by_tokens && expert_places[place].ep == 1;
+    each_expert = case_draw(state, 2) == 0 && of_gpu && expert_places[place].ep > 1;
+    narrow = case_draw(state, 2) == 0 && expert_places[place].ep > 1;
+    replicated = case_draw(state, 2) == 0 && !by_tokens && expert_places[place].ep == 1;
     char keys[TEXT_BYTES / 2];
     int length = keys_write(keys, sizeof keys);
     if (answers > 0 && asking > 0)

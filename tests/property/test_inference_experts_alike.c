@@ -38,18 +38,14 @@ static const char *const alike_models[] = {"tests/property/experts.json",
                                            "tests/property/latent.json"};
 static const char *const shardings[] = {"auto", "auto", "replicated"};
 
-static uint32_t below(uint64_t *state, uint32_t count)
-{
-    return (uint32_t)(case_random(state) % count);
-}
-
 static void sequences_write(uint64_t *state, char *text, size_t room)
 {
     enum { DECODE, PREFILL, MIXED, GENERATE, KINDS };
-    uint32_t const kind = below(state, KINDS), answers = 3 + below(state, 200);
-    uint32_t const asking = 3 + below(state, 12), prompt = 1 + below(state, 600);
-    uint32_t const cached = below(state, 2) * below(state, 300), context = 1 + below(state, 3000);
-    uint32_t const chunk = below(state, 2) * (1 + prompt / (1 + below(state, 3)));
+    uint32_t const kind = case_draw(state, KINDS), answers = 3 + case_draw(state, 200);
+    uint32_t const asking = 3 + case_draw(state, 12), prompt = 1 + case_draw(state, 600);
+    uint32_t const cached = case_draw(state, 2) * case_draw(state, 300),
+                   context = 1 + case_draw(state, 3000);
+    uint32_t const chunk = case_draw(state, 2) * (1 + prompt / (1 + case_draw(state, 3)));
     if (kind == DECODE)
         case_text(text, room, "\"decode\", \"batch\": %u, \"context\": %u", answers, context);
     else if (kind == MIXED)
@@ -66,12 +62,12 @@ static void sequences_write(uint64_t *state, char *text, size_t room)
 
 static void draw(uint64_t *state, char text[TEXT_BYTES])
 {
-    uint32_t const place = below(state, PLACES), model = below(state, 2);
-    bool const skews = model == 0 && below(state, 3) == 0;
+    uint32_t const place = case_draw(state, PLACES), model = case_draw(state, 2);
+    bool const skews = model == 0 && case_draw(state, 3) == 0;
     bool const copies = alike_places[place].of_gpu && alike_places[place].exchanges && !skews;
-    const char *const sharding = shardings[below(state, 3)];
-    bool const each = below(state, 2) == 0 && copies;
-    uint32_t const seed = below(state, 100);
+    const char *const sharding = shardings[case_draw(state, 3)];
+    bool const each = case_draw(state, 2) == 0 && copies;
+    uint32_t const seed = case_draw(state, 100);
     char keys[TEXT_BYTES / 2];
     sequences_write(state, keys, sizeof keys);
     case_text(text, TEXT_BYTES,

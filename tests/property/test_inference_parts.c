@@ -36,18 +36,18 @@ enum { DENSE = 3 };
 static void draw(uint64_t *state, char text[TEXT_BYTES])
 {
     enum { DECODE, PREFILL, KINDS };
-    uint32_t const place = below(state, PLACES + FURTHER), other = place - PLACES;
+    uint32_t const place = case_draw(state, PLACES + FURTHER), other = place - PLACES;
     bool const further = place >= PLACES;
     bool const exchanges = further ? other == 2 : expert_places[place].ep > 1;
     bool const many = !further && expert_places[place].ep > 16; /* Of the first model's. */
     bool const stages = further && (other == 2 || other == 3);
     uint32_t const first = many ? 1 : 0, end = exchanges ? DENSE : DENSE + 1;
-    uint32_t const model = first + below(state, end - first);
-    uint32_t const kind = below(state, KINDS), batch = 1 + below(state, 12);
-    uint32_t const tokens = 1 + below(state, 400);
-    bool const matmul = below(state, 3) == 0;
+    uint32_t const model = first + case_draw(state, end - first);
+    uint32_t const kind = case_draw(state, KINDS), batch = 1 + case_draw(state, 12);
+    uint32_t const tokens = 1 + case_draw(state, 400);
+    bool const matmul = case_draw(state, 3) == 0;
     const char *const mesh = further ? further_places[other].mesh : expert_places[place].mesh;
-    bool const whole = !exchanges && below(state, 2) == 0 && strstr(mesh, "\"tp\"") != NULL;
+    bool const whole = !exchanges && case_draw(state, 2) == 0 && strstr(mesh, "\"tp\"") != NULL;
     char keys[TEXT_BYTES / 4];
     case_text(keys, sizeof keys,
               kind == DECODE ? "\"decode\", \"batch\": %u, \"context\": %u"

@@ -75,11 +75,6 @@ struct sums {
     bool attends_by_bytes;
 };
 
-static uint32_t below(uint64_t *state, uint32_t count)
-{
-    return (uint32_t)(case_random(state) % count);
-}
-
 static void op_add(const struct drawn *drawn, double times, double bytes, double flop,
                    struct sums *sums)
 {
@@ -215,17 +210,18 @@ static void text_write(const struct drawn *drawn, uint64_t hbm, uint64_t math, c
 /* Queries of a head of keys, and tokens of a pass, are a multiple of what an MXU takes at once. */
 static struct drawn draw(uint64_t *state, char *text)
 {
-    struct drawn drawn = {.model = below(state, MODELS)};
-    drawn.place = below(state, PLACES);
-    uint64_t const hbm = hbm_gbytes_per_s[below(state, RATES)];
-    uint64_t const math = math_tflop_per_s[below(state, RATES)];
+    struct drawn drawn = {.model = case_draw(state, MODELS)};
+    drawn.place = case_draw(state, PLACES);
+    uint64_t const hbm = hbm_gbytes_per_s[case_draw(state, RATES)];
+    uint64_t const math = math_tflop_per_s[case_draw(state, RATES)];
     uint64_t const group = models[drawn.model].heads / models[drawn.model].kv_heads;
     drawn.fresh = group >= ROWS ? 1 : ROWS / group;
-    drawn.batch = ROWS * (1 + below(state, 128));
+    drawn.batch = ROWS * (1 + case_draw(state, 128));
     /* A little above the critical batch, where activations decide which side a product is on. */
-    uint64_t const critical = math * 1000 * (100 + below(state, 40)) / 100 / hbm / drawn.fresh;
-    if (below(state, 2) == 0 && critical <= BATCH_MOST) drawn.batch = ROWS * (1 + critical / ROWS);
-    drawn.context = drawn.fresh + below(state, 4000);
+    uint64_t const critical = math * 1000 * (100 + case_draw(state, 40)) / 100 / hbm / drawn.fresh;
+    if (case_draw(state, 2) == 0 && critical <= BATCH_MOST)
+        drawn.batch = ROWS * (1 + critical / ROWS);
+    drawn.context = drawn.fresh + case_draw(state, 4000);
     drawn.bytes_per_ps = (double)hbm * 1e-3;
     drawn.flop_per_ps = (double)math;
     text_write(&drawn, hbm, math, text);

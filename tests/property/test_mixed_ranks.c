@@ -15,11 +15,6 @@ static const char *const models[] = {"tests/property/latent.json", "tests/proper
                                      "llama-3-8b", "deepseek-v2-lite"};
 enum { MODELS = sizeof models / sizeof *models };
 
-static uint32_t below(uint64_t *state, uint32_t count)
-{
-    return (uint32_t)(case_random(state) % count);
-}
-
 /* Queries are rotated of the rank that has most of them. */
 static const double SLACK = 1.005, SLACK_S = 2e-7;
 static const struct play_options lowered = {.lower_only = true};
@@ -46,10 +41,10 @@ static struct {
 /* Most are short. */
 static struct sequences sequences_draw(uint64_t *state, uint32_t most)
 {
-    struct sequences of = {.count = 1 + below(state, drawn.ranks * EACH_MAX)};
+    struct sequences of = {.count = 1 + case_draw(state, drawn.ranks * EACH_MAX)};
     of.each = (of.count + drawn.ranks - 1) / drawn.ranks;
     for (uint32_t i = 0; i < of.count; i++)
-        of.tokens[i] = 1 + (below(state, most) >> below(state, 12));
+        of.tokens[i] = 1 + (case_draw(state, most) >> case_draw(state, 12));
     return of;
 }
 
@@ -106,14 +101,14 @@ static bool step_write(uint32_t first, uint32_t ranks, bool decodes, bool prompt
 
 static void draw(uint64_t *state, char text[TEXT_BYTES])
 {
-    drawn.model = below(state, MODELS);
-    drawn.inner = below(state, INNERS);
-    drawn.ranks = 2 + below(state, RANKS_MAX - 1);
-    drawn.cached = below(state, 2) * (1 + below(state, 300));
-    drawn.splits = below(state, 4) != 0;
+    drawn.model = case_draw(state, MODELS);
+    drawn.inner = case_draw(state, INNERS);
+    drawn.ranks = 2 + case_draw(state, RANKS_MAX - 1);
+    drawn.cached = case_draw(state, 2) * (1 + case_draw(state, 300));
+    drawn.splits = case_draw(state, 4) != 0;
     drawn.decodes = sequences_draw(state, 30000);
     drawn.prompts = sequences_draw(state, 2000);
-    uint32_t const kinds = below(state, 8);
+    uint32_t const kinds = case_draw(state, 8);
     if (!step_write(0, drawn.ranks, kinds != 0, kinds != 1, text)) fail_msg("nothing drawn");
     if (kinds == 0) drawn.decodes.count = 0;
     if (kinds == 1) drawn.prompts.count = 0;

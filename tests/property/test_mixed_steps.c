@@ -62,15 +62,15 @@ static void step_write(enum kind kind, char text[TEXT_BYTES])
  * each, and the steps' caches lie in different ways. */
 static void draw(uint64_t *state, char text[TEXT_BYTES])
 {
-    place = below(state, PLACES);
-    model = below(state, MIXED_MODELS);
+    place = case_draw(state, PLACES);
+    model = case_draw(state, MIXED_MODELS);
     if (model == 1 && expert_places[place].ep > 16) model = 0; /* It has 16 experts. */
     uint32_t const wide = expert_places[place].tp_d;
     uint32_t const least = wide > 1 ? wide * expert_places[place].data : 1;
-    answers = least + below(state, 400);
-    context = 1 + below(state, 4000);
-    asking = least + below(state, 24);
-    prompt = 1 + below(state, 2000);
+    answers = least + case_draw(state, 400);
+    context = 1 + case_draw(state, 4000);
+    asking = least + case_draw(state, 24);
+    prompt = 1 + case_draw(state, 2000);
     step_write(MIXED, text);
 }
 
@@ -141,15 +141,15 @@ static void uneven_write(bool alike, char text[TEXT_BYTES])
 /* Some ranks have short decodes and a prompt, and others long ones and none. */
 static void uneven_draw(uint64_t *state, char text[TEXT_BYTES])
 {
-    place = below(state, PLACES);
-    model = below(state, MIXED_MODELS);
+    place = case_draw(state, PLACES);
+    model = case_draw(state, MIXED_MODELS);
     if (model == 1 && expert_places[place].ep > 16) model = 0; /* It has 16 experts. */
-    answers = 2 + below(state, UNEVEN_MAX - 1);
-    asking = 1 + below(state, 3);
-    prompt = 1 + below(state, 1000);
+    answers = 2 + case_draw(state, UNEVEN_MAX - 1);
+    asking = 1 + case_draw(state, 3);
+    prompt = 1 + case_draw(state, 1000);
     context = 0;
     for (uint32_t i = 0; i < answers; i++) {
-        contexts[i] = 1 + (below(state, 4000) >> below(state, 12));
+        contexts[i] = 1 + (case_draw(state, 4000) >> case_draw(state, 12));
         context = contexts[i] > context ? contexts[i] : context;
     }
     uneven_write(/* alike= */ false, text);

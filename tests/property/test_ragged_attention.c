@@ -34,25 +34,20 @@ struct drawn {
     uint64_t keys; /* Of all sequences. */
 };
 
-static uint32_t below(uint64_t *state, uint32_t count)
-{
-    return (uint32_t)(case_random(state) % count);
-}
-
 /* Most are short, and a few many times as long: what is drawn is an octave, then a length in it. */
 static uint64_t length_draw(uint64_t *state)
 {
-    uint32_t const octave = UINT32_C(64) << below(state, 8);
-    return octave + below(state, octave);
+    uint32_t const octave = UINT32_C(64) << case_draw(state, 8);
+    return octave + case_draw(state, octave);
 }
 
 static struct drawn draw(uint64_t *state, char *text)
 {
-    struct drawn drawn = {.model = below(state, MODELS)};
+    struct drawn drawn = {.model = case_draw(state, MODELS)};
     char lengths[BATCH_MOST * 8] = "";
     size_t used = 0;
-    drawn.chip = below(state, CHIPS);
-    drawn.batch = 2 + below(state, BATCH_MOST - 2);
+    drawn.chip = case_draw(state, CHIPS);
+    drawn.batch = 2 + case_draw(state, BATCH_MOST - 2);
     for (uint32_t i = 0; i < drawn.batch; i++) {
         uint64_t const keys = length_draw(state);
         drawn.keys += keys;
@@ -131,19 +126,19 @@ struct batch {
 
 static struct batch batch_draw(uint64_t *state)
 {
-    struct batch batch = {.model = below(state, MODELS)};
-    batch.chip = below(state, CHIPS);
-    batch.count = 2 + below(state, BATCH_MOST - 2);
-    uint32_t const octaves = 1 + below(state, 12);
-    uint32_t const most = 1 + below(state, 4);
+    struct batch batch = {.model = case_draw(state, MODELS)};
+    batch.chip = case_draw(state, CHIPS);
+    batch.count = 2 + case_draw(state, BATCH_MOST - 2);
+    uint32_t const octaves = 1 + case_draw(state, 12);
+    uint32_t const most = 1 + case_draw(state, 4);
     for (uint32_t i = 0; i < batch.count; i++) {
-        bool const is_long = below(state, most) == 0;
-        uint32_t const octave = UINT32_C(1) << below(state, is_long ? octaves : 2);
-        batch.tokens[i] = octave + below(state, octave);
+        bool const is_long = case_draw(state, most) == 0;
+        uint32_t const octave = UINT32_C(1) << case_draw(state, is_long ? octaves : 2);
+        batch.tokens[i] = octave + case_draw(state, octave);
     }
-    bool const is_mixed = below(state, 2) == 1;
-    if (is_mixed) batch.prompt = 1 + below(state, 32);
-    batch.splits = below(state, 4) != 0;
+    bool const is_mixed = case_draw(state, 2) == 1;
+    if (is_mixed) batch.prompt = 1 + case_draw(state, 32);
+    batch.splits = case_draw(state, 4) != 0;
     return batch;
 }
 

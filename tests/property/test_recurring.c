@@ -30,17 +30,12 @@ static const struct {
 };
 enum { PLACES = sizeof places / sizeof *places };
 
-static uint32_t below(uint64_t *state, uint32_t count)
-{
-    return (uint32_t)(case_random(state) % count);
-}
-
 static void inference_draw(uint64_t *state, char *text, uint32_t bytes)
 {
     const char *model = CASE_PICK(state, "llama-3-8b", "llama-2-13b", "llama-3-70b");
     const char *kind = CASE_PICK(state, "decode", "decode", "prefill");
     const char *activations = CASE_PICK(state, "model", "replicated");
-    uint32_t const batch = 1u << below(state, 7), tokens = 1 + below(state, 2000);
+    uint32_t const batch = 1u << case_draw(state, 7), tokens = 1 + case_draw(state, 2000);
     case_text(text, bytes,
               "\"kind\": \"%s\", \"model\": \"%s\", \"batch\": %u, \"%s\": %u, \"activations\": "
               "\"%s\", \"formats\": {\"weights\": \"int8\"}",
@@ -50,9 +45,9 @@ static void inference_draw(uint64_t *state, char *text, uint32_t bytes)
 
 static void training_draw(uint64_t *state, char *text, uint32_t bytes)
 {
-    uint32_t const layers = 12 + below(state, 30), width = 512u << below(state, 3);
+    uint32_t const layers = 12 + case_draw(state, 30), width = 512u << case_draw(state, 3);
     const char *remat = CASE_PICK(state, "none", "block", "layer");
-    uint32_t const rows = 4096u << below(state, 4);
+    uint32_t const rows = 4096u << case_draw(state, 4);
     case_text(text, bytes,
               "\"kind\": \"train_step\", \"model\": {\"kind\": \"mlp\", \"D\": %u, \"F\": %u, "
               "\"layers\": %u, \"matrices\": 3}, \"batch_tokens\": %u, \"remat\": \"%s\"",
@@ -62,15 +57,15 @@ static void training_draw(uint64_t *state, char *text, uint32_t bytes)
 static void draw(uint64_t *state, char text[TEXT_BYTES])
 {
     char keys[TEXT_BYTES / 2];
-    uint32_t const place = below(state, PLACES);
-    if (below(state, 4) == 0)
+    uint32_t const place = case_draw(state, PLACES);
+    if (case_draw(state, 4) == 0)
         training_draw(state, keys, sizeof keys);
     else
         inference_draw(state, keys, sizeof keys);
     const char *arbitration = CASE_PICK(state, "fair", "priority", "fifo");
     bool const gpu = strstr(places[place].machine, "h100") != NULL;
     const char *profile = CASE_PICK(state, "ideal", "measured");
-    if (gpu && below(state, 2) == 0) profile = "measured\", \"stack\": \"te";
+    if (gpu && case_draw(state, 2) == 0) profile = "measured\", \"stack\": \"te";
     case_text(text, TEXT_BYTES,
               "{\"podsim\": 1, \"machine\": {%s, \"profile\": \"%s\"}, \"mesh\": %s, \"workload\": "
               "{%s, \"allow_oversubscription\": true}, \"run\": {\"arbitration\": \"%s\"}}",
@@ -109,10 +104,10 @@ static const struct {
 
 static void slice_draw(uint64_t *state, char text[TEXT_BYTES])
 {
-    uint32_t const place = below(state, sizeof slices / sizeof *slices);
-    uint32_t const layers = 10 + below(state, 30), width = 1024u << below(state, 2);
-    uint32_t const length = 512u << below(state, 3), tokens = 131072u << below(state, 3);
-    uint32_t const prefetch = 1 + below(state, 2);
+    uint32_t const place = case_draw(state, sizeof slices / sizeof *slices);
+    uint32_t const layers = 10 + case_draw(state, 30), width = 1024u << case_draw(state, 2);
+    uint32_t const length = 512u << case_draw(state, 3), tokens = 131072u << case_draw(state, 3);
+    uint32_t const prefetch = 1 + case_draw(state, 2);
     const char *remat = CASE_PICK(state, "none", "block", "layer", "big_matmuls");
     const char *gather = CASE_PICK(state, "block", "tensor", "layer");
     const char *arbitration = CASE_PICK(state, "fair", "fair", "priority", "fifo");
@@ -143,7 +138,7 @@ static void each_is_that_of_every_layer(uint32_t count,
         uint64_t random = walk_draw(n);
         char text[TEXT_BYTES];
         draw_one(&random, text);
-        bool const full = below(&random, 3) == 0;
+        bool const full = case_draw(&random, 3) == 0;
         if (sampling_skips(&walked)) continue;
         recurring_check(text, (struct play_options){.full = full}, &counts);
     }

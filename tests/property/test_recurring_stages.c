@@ -3,10 +3,8 @@
  * pipeline is drawn, digest, counts, period and the bytes of the result are those of a run that
  * simulates each.
  */
-#include <stdio.h>
-#include <string.h>
-
 #include "tests/property/recurring.h"
+#include "tests/property/step_drawn.h"
 #include "tests/support/case.h"
 #include "tests/support/play.h"
 #include "tests/support/sampling.h"
@@ -36,37 +34,19 @@ static const struct {
 };
 enum { PLACES = sizeof places / sizeof *places };
 
-static uint32_t below(uint64_t *state, uint32_t count)
-{
-    return (uint32_t)(case_random(state) % count);
-}
-
 static void draw(uint64_t *state, char text[TEXT_BYTES])
 {
-    uint32_t const place = below(state, PLACES);
-    const char *mesh = places[place].mesh;
-    const char *model = strstr(mesh, "\"ep\"") != NULL ? "tests/property/experts.json"
-                                                       : "tests/property/dense.json";
-    bool const gpu = strstr(places[place].machine, "h100") != NULL;
-    const char *network =
-        CASE_PICK(state, "", "", ", \"network\": {\"leaf\": {\"oversubscription\": 4}}",
-                  ", \"network\": {\"leaf\": {\"policy\": \"hash\"}}",
-                  ", \"network\": {\"nic_rate\": \"2GB/s\"}", ", \"network\": {\"node_nics\": 1}");
-    if (!gpu) network = "";
-    const char *profile = CASE_PICK(state, "ideal", "measured");
-    const char *arbitration = CASE_PICK(state, "fair", "fair", "priority", "fifo");
-    const char *schedule = CASE_PICK(state, "1f1b", "gpipe", "interleaved:2", "zb-h1", "dualpipev");
-    uint32_t const microbatches = 16u << below(state, 3);
-    uint32_t const tokens = 1024u << below(state, 2);
-    const char *remat = CASE_PICK(state, "none", "block", "layer");
-    case_text(
-        text, TEXT_BYTES,
-        "{\"podsim\": 1, \"machine\": {%s, \"profile\": \"%s\"%s}, \"mesh\": %s, \"workload\": "
-        "{\"kind\": \"train_step\", \"model\": \"%s\", \"batch_tokens\": %u, "
-        "\"sequence_length\": 1024, \"remat\": \"%s\", \"allow_oversubscription\": true, "
-        "\"accumulate\": %u, \"schedule\": \"%s\"}, \"run\": {\"arbitration\": \"%s\"}}",
-        places[place].machine, profile, network, mesh, model, (unsigned)(tokens * 8 * microbatches),
-        remat, (unsigned)microbatches, schedule, arbitration);
+    uint32_t const place = case_draw(state, PLACES);
+    uint32_t const microbatches = 16u << case_draw(state, 3);
+    uint32_t const tokens = 1024u << case_draw(state, 2);
+    struct step_drawn const step = {.machine = places[place].machine,
+                                    .overrides = "",
+                                    .mesh = places[place].mesh,
+                                    .workload = "",
+                                    .run = "",
+                                    .batch_tokens = tokens * 8,
+                                    .microbatches = microbatches};
+    step_draw(state, &step, text);
 }
 
 static void each_result_is_that_of_every_microbatch(void **state)
@@ -78,7 +58,7 @@ static void each_result_is_that_of_every_microbatch(void **state)
         uint64_t random = walk_draw(n);
         char text[TEXT_BYTES];
         draw(&random, text);
-        bool const full = below(&random, 8) == 0, is_single = below(&random, 2) == 0;
+        bool const full = case_draw(&random, 8) == 0, is_single = case_draw(&random, 2) == 0;
         if (sampling_skips(&walked)) continue;
         recurring_check(text, (struct play_options){.full = full, .steps_max = is_single ? 0 : 4},
                         &counts);

@@ -19,11 +19,6 @@ static const double DECODE_SLACK = 1.02;
 /* Keys of decodes and of prompts count alike, though tiles of prompts have more rows. */
 static const double MIXED_SLACK = 1.2;
 
-static uint32_t below(uint64_t *state, uint32_t count)
-{
-    return (uint32_t)(case_random(state) % count);
-}
-
 static const struct {
     const char *name;
     uint32_t tp;
@@ -48,11 +43,12 @@ static struct sequences contexts, prompts;
 /* Of one length, or most of them short. */
 static struct sequences sequences_draw(uint64_t *state, uint32_t most)
 {
-    struct sequences of = {.count = 1 + (below(state, MOST) >> below(state, 3))};
-    uint32_t const octaves = below(state, 2) * 12;
-    uint32_t const first = 1 + (below(state, most) >> below(state, 10));
+    struct sequences of = {.count = 1 + (case_draw(state, MOST) >> case_draw(state, 3))};
+    uint32_t const octaves = case_draw(state, 2) * 12;
+    uint32_t const first = 1 + (case_draw(state, most) >> case_draw(state, 10));
     for (uint32_t i = 0; i < of.count; i++)
-        of.tokens[i] = octaves == 0 ? first : 1 + (below(state, most) >> below(state, octaves));
+        of.tokens[i] =
+            octaves == 0 ? first : 1 + (case_draw(state, most) >> case_draw(state, octaves));
     return of;
 }
 
@@ -96,10 +92,10 @@ static void step_write(const struct sequences *answers, const struct sequences *
 
 static void draw(uint64_t *state, char text[TEXT_BYTES])
 {
-    uint32_t const kinds = below(state, 4);
-    model = below(state, MODELS);
-    chip = below(state, CHIPS);
-    cached = below(state, 2) * (1 + below(state, 9000));
+    uint32_t const kinds = case_draw(state, 4);
+    model = case_draw(state, MODELS);
+    chip = case_draw(state, CHIPS);
+    cached = case_draw(state, 2) * (1 + case_draw(state, 9000));
     contexts = sequences_draw(state, 20000);
     prompts = sequences_draw(state, 1000);
     if (kinds == 0) contexts.count = 0;
@@ -173,14 +169,15 @@ static void pass_draw(uint64_t *state, char text[TEXT_BYTES])
 {
     static const uint32_t queries[MODELS] = {4, 4, 8, 16, 4, 8};
     static const uint32_t edges[] = {64, 128, 192, 256, 384};
-    model = below(state, MODELS);
-    chip = below(state, CHIPS);
-    pass.splits = below(state, 2) == 0;
-    pass.kind = below(state, pass.splits ? 2 : 3);
+    model = case_draw(state, MODELS);
+    chip = case_draw(state, CHIPS);
+    pass.splits = case_draw(state, 2) == 0;
+    pass.kind = case_draw(state, pass.splits ? 2 : 3);
     /* Of many prompts the tiles fill all cores, and decodes' in the pass none. */
-    pass.count = pass.kind == 2 ? 1 + below(state, 3) : 1 + (below(state, 200) >> below(state, 8));
-    uint32_t const blocks = 1 + (below(state, 150) >> below(state, 7));
-    pass.tokens = edges[below(state, sizeof edges / sizeof *edges)] / queries[model] - 1;
+    pass.count = pass.kind == 2 ? 1 + case_draw(state, 3)
+                                : 1 + (case_draw(state, 200) >> case_draw(state, 8));
+    uint32_t const blocks = 1 + (case_draw(state, 150) >> case_draw(state, 7));
+    pass.tokens = edges[case_draw(state, sizeof edges / sizeof *edges)] / queries[model] - 1;
     pass.context = blocks * 128 + 64;
     if (pass.kind == 0) pass.context += pass.tokens / 2;
     if (pass.kind != 0) pass.context -= pass.tokens / 2;

@@ -151,6 +151,11 @@ uint64_t case_random(uint64_t *state)
     return mixed ^ (mixed >> 31);
 }
 
+uint32_t case_draw(uint64_t *state, uint32_t count)
+{
+    return (uint32_t)(case_random(state) % count);
+}
+
 const char *case_pick(uint64_t *state, const char *const *texts, size_t count)
 {
     return texts[case_random(state) % count];

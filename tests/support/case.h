@@ -57,6 +57,8 @@ const char *case_chip_json(const char *name);
 
 /* The next number of a sequence that its first state gives. */
 uint64_t case_random(uint64_t *state);
+/* Of the same sequence, a number less than `count`. */
+uint32_t case_draw(uint64_t *state, uint32_t count);
 
 /* Less than `count`, or one of so many values, of a sequence of 32 bits; it begins with 1, unless a
  * test says otherwise. */

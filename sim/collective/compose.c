@@ -83,18 +83,18 @@ static uint64_t unit_bytes(const struct build *build, uint64_t size_bytes, uint3
 static void portions_set(const struct build *build, const struct chain *chain, uint32_t level,
                          struct plan_item *item)
 {
-    const struct portions *portions = &build->portions;
+    const struct level_overlap *overlap = &build->overlap;
     bool const gathers = item->primitive->kind == COLLECTIVE_ALL_GATHER;
-    if (portions->count == 0) return;
+    if (overlap->count == 0) return;
     if (level == 0) {
-        if (!gathers) item->wait = portions->reduce_wait;
+        if (!gathers) item->wait = overlap->reduce_wait;
         return;
     }
-    item->portion_count = portions->count;
-    item->portion_end = gathers ? portions->gather_end : portions->reduce_end;
+    item->portion_count = overlap->count;
+    item->portion_end = gathers ? overlap->gather_end : overlap->reduce_end;
     item->portion_dimension = chain->dimension[0];
-    item->unit_bytes /= portions->nodes;
-    if (gathers) item->wait = portions->gather_wait;
+    item->unit_bytes /= overlap->nodes;
+    if (gathers) item->wait = overlap->gather_wait;
 }
 
 enum status item_add(const struct build *build, const struct primitive *primitive, uint32_t order,

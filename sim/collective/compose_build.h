@@ -9,9 +9,9 @@
 
 #include "sim/base/status.h"
 #include "sim/collective/choice.h"
+#include "sim/collective/level_overlap.h"
 #include "sim/collective/pieces.h"
 #include "sim/collective/plan.h"
-#include "sim/collective/portions.h"
 #include "sim/collective/shares.h"
 
 /* Messages of one rank of a rooted kind, in an order: around a root little is folded. */
@@ -27,7 +27,7 @@ struct build {
     struct error *reterr;
     struct shares shares; /* Over the axes of the grid; one share where there is none. */
     struct pieces pieces;
-    struct portions portions; /* Portions of pieces, between two levels. */
+    struct level_overlap overlap; /* Portions of pieces, between two levels. */
 };
 
 /* The dimensions of an order, as an AllGather comes to them: from the outermost level in, where

@@ -150,11 +150,11 @@ enum status cuts_set(struct build *build)
         choice->flat || choice->levels.outer_count == 0 ? 0 : levels_fill(build, cost, each);
     uint32_t const overlapping = shares_set(build, &grid, cost, each, level_count);
     chunks_set(build, &grid, cost, overlapping);
-    if (!portions_apply(request, choice)) return STATUS_OK;
+    if (!level_overlap_applies(request, choice)) return STATUS_OK;
     uint32_t const nodes = build->plan->group.dimension[choice->levels.outer[0]].size;
     bool const is_given = request->piece_count != 0 || build->plan->chunk_count > 0;
-    struct portions_choice const cut =
-        portions_choose(each, nodes, is_given ? build->pieces.count : 0, request->portion_count);
+    struct level_overlap_choice const cut = level_overlap_choose(
+        each, nodes, is_given ? build->pieces.count : 0, request->portion_count);
     build->pieces.count = cut.pieces;
-    return portions_build(build->arena, &cut, nodes, &build->portions, build->reterr);
+    return level_overlap_build(build->arena, &cut, nodes, &build->overlap, build->reterr);
 }

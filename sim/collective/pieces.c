@@ -21,8 +21,9 @@ static const uint64_t hop_share = 4;
  * multiple of their hops; and as there are several, more pieces pay than for one ring. */
 static const uint64_t grid_share = 8, grid_least = 3;
 
-/* What switches copy or add is not cut into portions (portions.h), but no message of it waits for
- * an earlier one's arrival either: pieces are worth their messages down to a quarter of the way. */
+/* What switches copy or add is not cut into portions (level_overlap.h), but no message of it waits
+ * for an earlier one's arrival either: pieces are worth their messages down to a quarter of the
+ * way. */
 static const uint64_t network_share = 4;
 
 /* An AllToAll's wait: the orders share the array evenly whatever the dimensions. */

@@ -66,9 +66,9 @@ struct plan_item {
     uint32_t size; /* Positions of the dimension, or of all dimensions if the item is flat. */
     uint64_t unit_bytes; /* Half a chunk; where pieces are cut, half a node's part of a chunk. */
     uint32_t piece_count;
-    /* Pieces may be cut into portions (portions.h), which follow one another as pieces do; portion
-     * k carries what belongs to nodes portion_end[k-1] to portion_end[k] - 1 of a dimension, and
-     * its messages are as many times as long. NULL: they are not cut. */
+    /* Pieces may be cut into portions (level_overlap.h), which follow one another as pieces do;
+     * portion k carries what belongs to nodes portion_end[k-1] to portion_end[k] - 1 of a
+     * dimension, and its messages are as many times as long. NULL: they are not cut. */
     const uint32_t *portion_end;
     uint32_t portion_count;
     uint8_t portion_dimension;

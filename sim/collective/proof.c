@@ -78,7 +78,7 @@ static bool is_before(const struct plan *plan, uint32_t item, uint32_t other)
     return false;
 }
 
-/* Nodes are counted as the exchange between them goes (portions.h). */
+/* Nodes are counted as the exchange between them goes (level_overlap.h). */
 bool proof_carries(const struct proof *proof, const struct proof_message *message, uint32_t rank)
 {
     const struct plan_item *item = message->item;

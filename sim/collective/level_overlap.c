@@ -1,4 +1,4 @@
-#include "sim/collective/portions.h"
+#include "sim/collective/level_overlap.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static bool is_cut(const struct primitive *outer, uint32_t outer_size,
            inner->network == PRIMITIVE_NETWORK_NONE;
 }
 
-bool portions_apply(const struct plan_request *request, const struct choice *choice)
+bool level_overlap_applies(const struct plan_request *request, const struct choice *choice)
 {
     const struct levels *levels = &choice->levels;
     enum collective_kind const kind = request->kind;
@@ -41,7 +41,7 @@ bool portions_apply(const struct plan_request *request, const struct choice *cho
 /* The ends of portions from the shortest on. The next is as long as the faster level can be with it
  * in the time that the slower one has for this, and in what was left over before. Returns how many
  * there are; one more than PORTIONS_MAX if they are too many. */
-static uint32_t ends_find(const struct portions_choice *choice, uint32_t nodes, uint32_t *end)
+static uint32_t ends_find(const struct level_overlap_choice *choice, uint32_t nodes, uint32_t *end)
 {
     units_wide size = choice->shortest, left_ps = 0;
     uint32_t count = 0, reached = 0;
@@ -56,11 +56,11 @@ static uint32_t ends_find(const struct portions_choice *choice, uint32_t nodes, 
     return count;
 }
 
-struct portions_choice portions_choose(const struct pieces_level levels[2], uint32_t nodes,
-                                       uint32_t pieces, uint32_t portions)
+struct level_overlap_choice level_overlap_choose(const struct pieces_level levels[2],
+                                                 uint32_t nodes, uint32_t pieces, uint32_t portions)
 {
     uint64_t const wanted = pieces_wanted(levels, 2);
-    struct portions_choice choice = {
+    struct level_overlap_choice choice = {
         .pieces = pieces, .portions = 1, .longer_ps = 1, .shorter_ps = 1};
     if (pieces == 0) {
         uint32_t const least =
@@ -93,11 +93,12 @@ struct portions_choice portions_choose(const struct pieces_level levels[2], uint
     return choice;
 }
 
-enum status portions_build(struct arena *arena, const struct portions_choice *choice,
-                           uint32_t nodes, struct portions *ret_portions, struct error *reterr)
+enum status level_overlap_build(struct arena *arena, const struct level_overlap_choice *choice,
+                                uint32_t nodes, struct level_overlap *ret_overlap,
+                                struct error *reterr)
 {
     uint32_t end[PORTIONS_MAX + 1], count = choice->portions;
-    *ret_portions = (struct portions){.count = 0};
+    *ret_overlap = (struct level_overlap){.count = 0};
     if (count < 2) return STATUS_OK;
     SIM_ASSERT(count <= PORTIONS_MAX);
     uint32_t const found = ends_find(choice, nodes, end);
@@ -117,6 +118,6 @@ enum status portions_build(struct arena *arena, const struct portions_choice *ch
         while (m >= reduce[k]) k++;
         message_wait[m] = k + 1;
     }
-    *ret_portions = (struct portions){count, nodes, gather, wait, reduce, message_wait};
+    *ret_overlap = (struct level_overlap){count, nodes, gather, wait, reduce, message_wait};
     return STATUS_OK;
 }

@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "sim/base/arena.h"
+#include "sim/collective/level_overlap.h"
 #include "sim/collective/plan.h"
-#include "sim/collective/portions.h"
 #include "tests/support/refusals.h"
 #include "tests/support/sampling.h"
 
@@ -231,25 +231,25 @@ static void portions_are_as_long_as_the_levels_let_them(void **state)
              .hop_bytes = 1000,
              .messages = 7},
         };
-        struct portions_choice const choice = portions_choose(levels, nodes, 0, 0);
+        struct level_overlap_choice const choice = level_overlap_choose(levels, nodes, 0, 0);
         struct arena *arena = arena_create(0);
-        struct portions portions;
-        assert_int_equal(portions_build(arena, &choice, nodes, &portions, NULL), STATUS_OK);
+        struct level_overlap overlap;
+        assert_int_equal(level_overlap_build(arena, &choice, nodes, &overlap, NULL), STATUS_OK);
         assert_true(choice.portions >= 2 && choice.portions <= PORTIONS_MAX);
         assert_true(choice.pieces * (nodes - 1 + choice.portions * 7) <= PIECES_MESSAGES_MAX);
         bool const grows = 7 * outer_rate > UINT64_C(450000000000);
-        const uint32_t *end = portions.gather_end;
+        const uint32_t *end = overlap.gather_end;
         double const outer = 1e6 / (double)outer_rate, inner = 7e6 / 450e9;
         double come = 0, done = 0, idle = 0;
-        for (uint32_t k = 0; k < portions.count; k++) {
-            uint32_t const mirror = portions.count - 1 - k;
+        for (uint32_t k = 0; k < overlap.count; k++) {
+            uint32_t const mirror = overlap.count - 1 - k;
             assert_true(size_of(end, k) >= 1);
-            assert_int_equal(size_of(end, k), size_of(portions.reduce_end, mirror));
+            assert_int_equal(size_of(end, k), size_of(overlap.reduce_end, mirror));
             come = (end[k] - 1) * outer;
             if (come > done) idle += k > 0 ? come - done : 0;
             done = (come > done ? come : done) + size_of(end, k) * inner;
         }
-        assert_int_equal(end[portions.count - 1], nodes);
+        assert_int_equal(end[overlap.count - 1], nodes);
         if (grows) /* The level inside has always something to do, but for the first shards. */
             assert_true(idle <= 2 * choice.shortest * inner);
         else /* Behind the last message there is but the shortest portion. */

@@ -2,8 +2,8 @@
 
 #include <stddef.h>
 
-enum status cancel_check(const struct cancel *watch, struct error *reterr)
+enum status cancel_check(const struct cancel *cancel, struct error *reterr)
 {
-    if (watch == NULL || !watch->stops(watch->owner)) return STATUS_OK;
+    if (cancel == NULL || !cancel->stops(cancel->owner)) return STATUS_OK;
     return error_set(reterr, STATUS_INTERRUPTED, "", "interrupted");
 }

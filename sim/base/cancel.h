@@ -15,6 +15,6 @@ struct cancel {
 };
 
 /* STATUS_INTERRUPTED if it should; NULL: never. */
-enum status cancel_check(const struct cancel *watch, struct error *reterr);
+enum status cancel_check(const struct cancel *cancel, struct error *reterr);
 
 #endif

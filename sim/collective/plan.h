@@ -208,7 +208,7 @@ struct plan_request {
                                pieces are not cut. */
     struct plan_protocol protocol;
     struct plan_ragged ragged;
-    const struct cancel *watch;        /* While tokens are drawn; NULL: nobody waits. */
+    const struct cancel *cancel;       /* While tokens are drawn; NULL: nobody waits. */
     const struct msccl_script *script; /* Replaces `algorithm`. */
     /* AllToAll only, of tokens that go to several ranks but once to each unit of a level on the
      * way: V of each dimension, as many tokens as cross it. `spreads`: from the outermost in, the

@@ -219,7 +219,7 @@ enum status ragged_build(struct arena *arena, const struct plan_request *request
         uint64_t const own = ragged_tokens_of(&request->ragged, rank, tokens);
         for (uint64_t token = 0; token < own; token++) {
             if ((rank * tokens + token) % RAGGED_WATCH_TOKENS == 0)
-                STATUS_TRY(cancel_check(request->watch, reterr));
+                STATUS_TRY(cancel_check(request->cancel, reterr));
             uint32_t const wanting = ragged_draw_next(&draw, wanted);
             for (uint32_t i = 0; i < count; i++)
                 stage_pass(&stages[i], piece_of(token, tokens, stages[i].piece_count), rank, wanted,

@@ -168,7 +168,7 @@ uint32_t builder_plan_add(struct builder *builder, const struct plan_request *of
     builder->status = plan_build(builder->arena, &request, where,
                                  &program->plans[program->plan_count], builder->error);
     if (builder->status != STATUS_OK) return BUILDER_NONE;
-    request.watch = NULL; /* Which is gone when others read what was asked for. */
+    request.cancel = NULL; /* Which is gone when others read what was asked for. */
     builder->requests[program->plan_count] = request;
     return program->plan_count++;
 }

@@ -228,7 +228,7 @@ enum status schedule_build(struct arena *arena, const struct schedule_form *form
     struct schedule_list *lists = memory;
     for (uint32_t r = 0; r < p; r++) {
         uint32_t const capacity = 3 * m * request.chunk_count;
-        STATUS_TRY(cancel_check(request.watch, reterr));
+        STATUS_TRY(cancel_check(request.cancel, reterr));
         STATUS_TRY(arena_try(arena, capacity, sizeof *lists->pass, &memory, reterr));
         lists[r] = (struct schedule_list){memory, 0, capacity, m};
         if (form->list != NULL) form->list(&request, r, &lists[r]);
@@ -236,7 +236,7 @@ enum status schedule_build(struct arena *arena, const struct schedule_form *form
     if (form->list_all != NULL) STATUS_TRY(form->list_all(arena, &request, lists, reterr));
     for (uint32_t r = 0; r < p; r++)
         schedule.rank[r] = (struct schedule_rank){.pass = lists[r].pass, .count = lists[r].count};
-    STATUS_TRY(schedule_check(&schedule, request.watch, where, reterr));
+    STATUS_TRY(schedule_check(&schedule, request.cancel, where, reterr));
     *ret_schedule = schedule;
     return STATUS_OK;
 }

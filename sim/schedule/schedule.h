@@ -165,7 +165,7 @@ struct schedule_request {
     uint32_t kept_ppm; /* "auto": the share of held activations that an input gradient leaves. */
     const struct schedule_kept *kept_of_rank; /* [rank]: where ranks are unlike; NULL: all have
                                                  that, and it rises to no more. */
-    const struct cancel *watch;
+    const struct cancel *cancel;
 };
 
 static inline uint32_t schedule_kept_ppm(const struct schedule_request *request, uint32_t rank)

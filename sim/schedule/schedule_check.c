@@ -115,7 +115,7 @@ static enum status all_check(const struct schedule *schedule, const uint8_t *don
     return STATUS_OK;
 }
 
-enum status schedule_check(const struct schedule *schedule, const struct cancel *watch,
+enum status schedule_check(const struct schedule *schedule, const struct cancel *cancel,
                            const char *where, struct error *reterr)
 {
     static const struct schedule_times units = {.forward = 1, .input = 1, .weight = 1};
@@ -125,13 +125,13 @@ enum status schedule_check(const struct schedule *schedule, const struct cancel 
     enum status status = arena_try(
         arena, (uint64_t)schedule->stage_count * schedule->microbatch_count, 1, &memory, reterr);
     for (uint32_t r = 0; status == STATUS_OK && r < schedule->rank_count; r++) {
-        status = cancel_check(watch, reterr);
+        status = cancel_check(cancel, reterr);
         if (status == STATUS_OK) status = rank_check(schedule, r, memory, where, reterr);
     }
     if (status == STATUS_OK) status = all_check(schedule, memory, where, reterr);
     struct schedule_played unused;
     if (status == STATUS_OK)
-        status = schedule_play(arena, schedule, &units, watch, where, &unused, reterr);
+        status = schedule_play(arena, schedule, &units, cancel, where, &unused, reterr);
     arena_destroy(arena);
     return status;
 }

@@ -21,7 +21,7 @@ const char *schedule_place_text(const struct schedule *schedule, uint32_t rank, 
  * input and, later, a weight gradient, all on the stage's rank; and no passes wait for each other
  * in a circle. Errors: STATUS_INVALID with rank, place in its list, pass and reason; STATUS_STUCK;
  * STATUS_INTERRUPTED. */
-enum status schedule_check(const struct schedule *schedule, const struct cancel *watch,
+enum status schedule_check(const struct schedule *schedule, const struct cancel *cancel,
                            const char *where, struct error *reterr);
 
 #endif

@@ -218,12 +218,12 @@ static enum status play_open(struct arena *arena, struct play *play, struct erro
 }
 
 /* All lists once, each from where its lane has come to. */
-static enum status step_play(struct play *play, const struct cancel *watch, const char *where,
+static enum status step_play(struct play *play, const struct cancel *cancel, const char *where,
                              struct error *reterr)
 {
     for (uint32_t r = play->schedule->rank_count; r-- > 0;) play->stack[play->stack_count++] = r;
     while (play->stack_count > 0) {
-        STATUS_TRY(cancel_check(watch, reterr));
+        STATUS_TRY(cancel_check(cancel, reterr));
         rank_play(play, play->stack[--play->stack_count]);
     }
     for (uint32_t r = 0; r < play->schedule->rank_count; r++)
@@ -249,7 +249,7 @@ static void step_open(struct play *play)
 }
 
 static enum status steps_play(struct arena *arena, struct play *play, uint32_t steps_max,
-                              const struct cancel *watch, const char *where,
+                              const struct cancel *cancel, const char *where,
                               struct period *ret_period, struct error *reterr)
 {
     uint32_t const ranks = play->schedule->rank_count;
@@ -260,7 +260,7 @@ static enum status steps_play(struct arena *arena, struct play *play, uint32_t s
     STATUS_TRY(play_open(arena, play, reterr));
     for (uint32_t step = 1; step <= steps_max; step++) {
         step_open(play);
-        STATUS_TRY(step_play(play, watch, where, reterr));
+        STATUS_TRY(step_play(play, cancel, where, reterr));
         for (uint32_t r = 0; r < ranks; r++) ends[(uint64_t)step * ranks + r] = play->lane[r].last;
         if (period_find(ends, ranks, step, ret_period)) return STATUS_OK;
     }
@@ -269,7 +269,7 @@ static enum status steps_play(struct arena *arena, struct play *play, uint32_t s
 }
 
 enum status schedule_period(const struct schedule *schedule, const struct schedule_times *times,
-                            const struct cancel *watch, const char *where,
+                            const struct cancel *cancel, const char *where,
                             struct period *ret_period, struct error *reterr)
 {
     struct play play = {.schedule = schedule, .times = times};
@@ -281,20 +281,20 @@ enum status schedule_period(const struct schedule *schedule, const struct schedu
     struct arena *scratch = arena_create(0);
     if (scratch == NULL)
         return error_set(reterr, STATUS_NO_MEMORY, where, "no memory to simulate it");
-    enum status const status = steps_play(scratch, &play, steps, watch, where, ret_period, reterr);
+    enum status const status = steps_play(scratch, &play, steps, cancel, where, ret_period, reterr);
     arena_destroy(scratch);
     return status;
 }
 
 enum status schedule_play(struct arena *arena, const struct schedule *schedule,
-                          const struct schedule_times *times, const struct cancel *watch,
+                          const struct schedule_times *times, const struct cancel *cancel,
                           const char *where, struct schedule_played *ret_played,
                           struct error *reterr)
 {
     struct play play = {.schedule = schedule, .times = times};
     STATUS_TRY(schedule_times_check(times, passes_of(schedule), where, reterr));
     STATUS_TRY(play_open(arena, &play, reterr));
-    STATUS_TRY(step_play(&play, watch, where, reterr));
+    STATUS_TRY(step_play(&play, cancel, where, reterr));
     struct schedule_played played = {.lane = play.lane};
     int64_t least_work = INT64_MAX, most_work = 0;
     for (uint32_t r = 0; r < schedule->rank_count; r++) {

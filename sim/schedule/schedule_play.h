@@ -26,7 +26,7 @@ struct schedule_played {
 /* Errors: STATUS_STUCK names the cycle of passes that wait for each other; STATUS_LIMIT if times
  * add up beyond 2^62; STATUS_INTERRUPTED. */
 enum status schedule_play(struct arena *arena, const struct schedule *schedule,
-                          const struct schedule_times *times, const struct cancel *watch,
+                          const struct schedule_times *times, const struct cancel *cancel,
                           const char *where, struct schedule_played *ret_played,
                           struct error *reterr);
 
@@ -35,7 +35,7 @@ enum status schedule_play(struct arena *arena, const struct schedule *schedule,
  * has ended its own passes of the last. Errors as above. */
 enum { SCHEDULE_STEPS_MAX = 64 };
 enum status schedule_period(const struct schedule *schedule, const struct schedule_times *times,
-                            const struct cancel *watch, const char *where,
+                            const struct cancel *cancel, const char *where,
                             struct period *ret_period, struct error *reterr);
 
 /* Whether any backward pass comes in two halves. */

@@ -143,7 +143,7 @@ static void draw(struct vshape *shape, uint32_t rank, uint32_t from, uint32_t fi
 enum phase { WARM_UP, STEADY, COOL_DOWN };
 
 static enum status draw_together(struct arena *arena, struct vshape *shape,
-                                 const struct cancel *watch, bool with_weights,
+                                 const struct cancel *cancel, bool with_weights,
                                  struct error *reterr)
 {
     void *memory = NULL;
@@ -156,7 +156,7 @@ static enum status draw_together(struct arena *arena, struct vshape *shape,
     bool last_began = false;
     enum phase phase = WARM_UP;
     for (uint32_t s = 0; s < shape->slot_count; s++) {
-        STATUS_TRY(cancel_check(watch, reterr));
+        STATUS_TRY(cancel_check(cancel, reterr));
         for (uint32_t r = 0; r < shape->rank_count; r++) {
             struct cell const cell = *cell_at(shape, r, s);
             if (cell.sort == EMPTY) continue;
@@ -213,10 +213,10 @@ enum status v_schedule_list(struct arena *arena, const struct schedule_request *
     STATUS_TRY(shape_open(arena, request, block, &shape, reterr));
     weights_put(&shape);
     held_count(&shape);
-    STATUS_TRY(draw_together(arena, &shape, request->watch, true, reterr));
+    STATUS_TRY(draw_together(arena, &shape, request->cancel, true, reterr));
     /* Input gradients of the end may have the slots of weight gradients, which can wait. */
     weights_clear(&shape);
-    STATUS_TRY(draw_together(arena, &shape, request->watch, false, reterr));
+    STATUS_TRY(draw_together(arena, &shape, request->cancel, false, reterr));
     weights_put(&shape);
     for (uint32_t r = 0; r < shape.rank_count; r++) rank_list(&shape, r, &lists[r]);
     return STATUS_OK;

@@ -139,7 +139,7 @@ uint32_t lower_plan_bytes(struct lower *lower, const struct plan_request *of, en
     const char *place = "/run/algorithm";
     if (lower->build.status != STATUS_OK) return LOWER_NONE;
     request.element_bits = format_bits(format);
-    request.watch = lower->ranks->plan->watch;
+    request.cancel = lower->ranks->plan->cancel;
     choose(lower, &request, place);
     convey(lower, &request, place);
     if (lower->build.status != STATUS_OK) return LOWER_NONE;

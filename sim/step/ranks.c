@@ -322,7 +322,7 @@ enum status ranks_pass_set(struct ranks *ranks, uint32_t pass, struct error *ret
 {
     bool const makes_heads = ranks->inference.makes_heads;
     if (pass == ranks->pass) return STATUS_OK;
-    STATUS_TRY(cancel_check(ranks->plan->watch, reterr)); /* It may have millions of sequences. */
+    STATUS_TRY(cancel_check(ranks->plan->cancel, reterr)); /* It may have millions of sequences. */
     ranks->pass = pass;
     STATUS_TRY(rows_build(ranks, reterr));
     if (ranks_is_decoder(ranks)) STATUS_TRY(ranks_sequences_build(ranks, reterr));

@@ -206,7 +206,7 @@ static enum status loads_build(struct ranks *ranks, struct error *reterr)
                                             .ragged = &experts->drawn,
                                             .tokens = ranks->rows,
                                             .capacity = capacity,
-                                            .watch = ranks->plan->watch};
+                                            .cancel = ranks->plan->cancel};
     STATUS_TRY(choices_check(ranks, reterr));
     STATUS_TRY(routing_load_draw(&request, ranks->plan->routing.drawn, &load, reterr));
     if (capacity == 0) {

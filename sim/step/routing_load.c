@@ -14,7 +14,7 @@ struct tally {
     struct ragged_draw draw;
     uint64_t *expert; /* Assignments to each. */
     uint64_t *came;   /* [rank] */
-    const struct cancel *watch;
+    const struct cancel *cancel;
     uint32_t ranks;
     bool grid;
     uint64_t sent_on; /* Copies for other ranks. */
@@ -99,7 +99,7 @@ static enum status rank_count(struct tally *tally, uint32_t source, uint64_t tok
     uint64_t sent = 0;
     for (uint64_t token = 0; token < tokens; token++) {
         if (tally->drawn++ % RAGGED_WATCH_TOKENS == 0)
-            STATUS_TRY(cancel_check(tally->watch, reterr));
+            STATUS_TRY(cancel_check(tally->cancel, reterr));
         uint32_t const count = ragged_draw_next(&tally->draw, wanted);
         sent += count;
         for (uint32_t i = 0; i < count; i++) tally->came[wanted[i]]++;
@@ -152,7 +152,7 @@ static enum status load_draw(const struct routing_request *of, struct routing_lo
 {
     const struct group *group = of->group;
     struct tally tally = {
-        .group = group, .watch = of->watch, .ranks = (uint32_t)group_rank_count(group)};
+        .group = group, .cancel = of->cancel, .ranks = (uint32_t)group_rank_count(group)};
     struct plan_request const request = {.kind = COLLECTIVE_ALL_TO_ALL,
                                          .group = *group,
                                          .size_bytes =

@@ -34,7 +34,7 @@ struct routing_request {
     const struct plan_ragged *ragged;
     uint64_t tokens;   /* Tokens of each rank, or of the first ranks (ragged->tokens). */
     uint64_t capacity; /* Rows that an expert computes at most; 0: all. */
-    const struct cancel *watch;
+    const struct cancel *cancel;
 };
 
 /* The last load that was drawn, with its request. Drawing takes long, and several callers ask for

@@ -122,7 +122,7 @@ enum status workload_schedule(struct arena *arena, const struct workload_plan *p
     struct schedule_request request = {.rank_count = mesh->axis[MESH_PP].size,
                                        .microbatch_count = plan->accumulate,
                                        .held_max = plan->stages.held_max,
-                                       .watch = plan->watch};
+                                       .cancel = plan->cancel};
     if (request.rank_count == 1 || workload_serves(plan))
         return straight(arena, plan, request.rank_count, ret_schedule, reterr);
     if (plan->stages.given != NULL) {

@@ -159,7 +159,7 @@ static enum status roles_add(struct pipeline *pipeline, struct error *reterr)
     struct program_role *roles = builder_roles(&lower->build, pipeline->schedule.rank_count, 0);
     if (roles == NULL) return lower->build.status;
     for (uint32_t rank = 0; rank < program->role_count; rank++) {
-        STATUS_TRY(cancel_check(ranks->plan->watch, reterr));
+        STATUS_TRY(cancel_check(ranks->plan->cancel, reterr));
         STATUS_TRY(role_add(pipeline, rank, &roles[rank], reterr));
     }
     const struct group *group = &axis->group;

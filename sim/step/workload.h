@@ -149,8 +149,8 @@ struct workload_plan {
     struct workload_routing routing;
     struct workload_stages stages;
     bool allow_oversubscription;
-    bool without_mtp;           /* Layers that predict further tokens (MTP) are left out. */
-    const struct cancel *watch; /* While it is built and lowered; NULL: nobody waits. */
+    bool without_mtp;            /* Layers that predict further tokens (MTP) are left out. */
+    const struct cancel *cancel; /* While it is built and lowered; NULL: nobody waits. */
 
     enum workload_parameters parameter_gather;
     uint32_t prefetch_layers;

@@ -30,7 +30,7 @@ static bool goes_on(void *owner)
     return false;
 }
 
-static struct cancel const goes_on_watch = {goes_on, NULL};
+static struct cancel const goes_on_cancel = {goes_on, NULL};
 
 /* A tick is a hundredth, divided by the chunks. */
 static struct schedule_request request_of(uint32_t ranks, uint32_t microbatches, uint32_t chunks,
@@ -46,7 +46,7 @@ static struct schedule_request request_of(uint32_t ranks, uint32_t microbatches,
                   .weight = times->weight,
                   .pair = times->pair,
                   .hop = (int64_t)times->hop * chunks},
-        .watch = &goes_on_watch,
+        .cancel = &goes_on_cancel,
     };
 }
 
@@ -422,13 +422,13 @@ static void building_stops_when_asked(void **state)
     for (uint32_t i = 0; i < schedule_form_count; i++) {
         const struct schedule_form *form = schedule_form_table[i];
         struct patience patience = {.most = UINT32_MAX};
-        struct cancel const watch = {is_at_an_end, &patience};
+        struct cancel const cancel = {is_at_an_end, &patience};
         struct arena *arena = arena_create(0);
         struct schedule schedule = {.name = untouched};
         struct error error = {0};
         struct schedule_request request =
             request_of(8, 64, form->chunks == 0 ? 2 : form->chunks, &times);
-        request.watch = &watch;
+        request.cancel = &cancel;
         assert_int_equal(schedule_build(arena, form, &request, "", &schedule, &error), STATUS_OK);
         uint32_t const asked = patience.asked;
         assert_true(asked >= 24);

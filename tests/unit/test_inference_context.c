@@ -98,11 +98,11 @@ static void a_step_may_be_left_between_passes(void **state)
     struct workload_counts counts;
     struct ranks ranks;
     uint32_t asked = 0;
-    struct cancel const watch = {stops_at_once, &asked};
+    struct cancel const cancel = {stops_at_once, &asked};
     (void)state;
     made_of(&made, 4);
     case_ok(ranks_make(&made.plan, &made.machine, &made.mesh, &ranks, &case_error));
-    made.plan.watch = &watch;
+    made.plan.cancel = &cancel;
     case_ok(ranks_pass_set(&ranks, ranks.pass, &case_error)); /* There is nothing to do. */
     assert_int_equal(ranks_pass_set(&ranks, 0, &case_error), STATUS_INTERRUPTED);
     assert_int_equal(workload_count(&made.plan, &made.machine, &made.mesh, &counts, &case_error),

@@ -169,14 +169,14 @@ static void the_same_is_drawn_once(void **state)
         {.expert_count = 32, .top_k = 3, .token_bytes = 1, .skew_ppm = 500000, .seed = 7},
     };
     struct patience patience = {0};
-    struct cancel const watch = {.stops = is_asked, .owner = &patience};
+    struct cancel const cancel = {.stops = is_asked, .owner = &patience};
     struct routing_drawn drawn = {0};
     for (uint32_t turn = 0; turn < 4 * 5 * 2 * 2; turn++) {
         struct routing_request const request = {.group = &groups[turn / 20],
                                                 .ragged = &ragged[turn / 4 % 5],
                                                 .tokens = 100 + turn / 2 % 2,
                                                 .capacity = turn % 2 * 20,
-                                                .watch = &watch};
+                                                .cancel = &cancel};
         struct routing_load alone = {0}, first = {0}, again = {0};
         struct error error;
         assert_int_equal(routing_load_draw(&request, NULL, &alone, &error), STATUS_OK);
@@ -362,13 +362,13 @@ static void drawing_is_interrupted(void **state)
         .chip = "h100-sxm", .nodes = 2, .profile = "ideal", .wrap = {-1, -1, -1}};
     for (uint32_t at = 1; at <= 4; at++) {
         struct patience patience = {.stops_at = at};
-        struct cancel const watch = {.stops = is_asked, .owner = &patience};
+        struct cancel const cancel = {.stops = is_asked, .owner = &patience};
         struct workload_case made;
         assert_int_equal(case_build_on(&made, &small, &machine, over_nodes), STATUS_OK);
         made.plan.batch_tokens = 1 << 15;
         made.plan.sequence_length = 512;
         made.plan.routing.skew_ppm = 1000000;
-        made.plan.watch = &watch;
+        made.plan.cancel = &cancel;
         assert_int_equal(case_lower(&made), STATUS_INTERRUPTED);
         assert_int_equal(patience.asked, at);
         case_free(&made);

@@ -204,24 +204,24 @@ static void test_what_input_gradients_leave_and_rise_to(void **state)
     }
 }
 
-/* The watch that is handed to a step is asked while its schedule is built. */
+/* What may cancel a step is asked while its schedule is built. */
 static bool stop(void *owner)
 {
     (*(uint32_t *)owner)++;
     return true;
 }
 
-static void test_a_watch_stops_it(void **state)
+static void the_step_is_cancelled_while_its_schedule_is_built(void **state)
 {
     (void)state;
     struct workload_case made;
     uint32_t asked = 0;
-    struct cancel const watch = {.stops = stop, .owner = &asked};
+    struct cancel const cancel = {.stops = stop, .owner = &asked};
     const char *const parts[MESH_ROLE_COUNT] = {[MESH_PP] = "x", [MESH_FSDP] = "y z"};
     case_ok(case_build_roles(&made, &case_mlp, "4x4x4", parts));
     made.plan.accumulate = 4;
     made.plan.stages.schedule = "auto";
-    made.plan.watch = &watch;
+    made.plan.cancel = &cancel;
     assert_int_equal(case_lower(&made), STATUS_INTERRUPTED);
     assert_int_equal(made.error.status, STATUS_INTERRUPTED);
     assert_int_equal(asked, 1);
@@ -263,7 +263,7 @@ int main(void)
         cmocka_unit_test(test_uneven_stages_are_offered_numbers_that_the_axis_has),
         cmocka_unit_test(test_a_rail_is_one_cable),
         cmocka_unit_test(test_what_input_gradients_leave_and_rise_to),
-        cmocka_unit_test(test_a_watch_stops_it),
+        cmocka_unit_test(the_step_is_cancelled_while_its_schedule_is_built),
         cmocka_unit_test(test_durations_that_add_up_to_too_much),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

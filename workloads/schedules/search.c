@@ -227,7 +227,7 @@ static enum status greedy_run(struct greedy *greedy, struct length *ret_length,
         else
             begin(greedy, rank, kind);
         if (state->at < never) queue_add(greedy, rank);
-        if (i % DECISIONS_A_LOOK == 0) STATUS_TRY(cancel_check(greedy->request->watch, reterr));
+        if (i % DECISIONS_A_LOOK == 0) STATUS_TRY(cancel_check(greedy->request->cancel, reterr));
     }
     *ret_length = (struct length){0, 0};
     for (uint32_t r = 0; r < p; r++) {
@@ -322,7 +322,7 @@ static enum status order_try(struct search *search, const struct order *order,
         search->schedule.rank[r] =
             (struct schedule_rank){.pass = lists[r].pass, .count = lists[r].count};
     enum status const status = schedule_play(arena, &search->schedule, &request->times,
-                                             request->watch, "auto", &played, reterr);
+                                             request->cancel, "auto", &played, reterr);
     *ret_length = (struct length){0, 0};
     for (uint32_t r = 0; status == STATUS_OK && r < request->rank_count; r++)
         length_take(ret_length, played.lane[r].first, played.lane[r].last);

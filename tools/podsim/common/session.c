@@ -246,7 +246,7 @@ enum status session_build(struct session *session, const struct session_source *
     if (stage < SESSION_PROGRAM) STATUS_TRY(scenario_algorithm_check(scenario, reterr));
     if (source->schedule != NULL) scenario->workload.stages.given = source->schedule;
     scenario->workload.stages.held_max = source->schedule_held_max;
-    scenario->workload.watch = source->watch;
+    scenario->workload.cancel = source->cancel;
     scenario->workload.routing.drawn = source->drawn;
     if (source->drawn == NULL) {
         void *memory = NULL;

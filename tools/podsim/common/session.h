@@ -38,9 +38,9 @@ struct session_source {
     bool is_program; /* The text is a program's (sim/scenario/program_file.h). */
     /* The pipeline's schedule out of a file; NULL: the scenario's. */
     const struct schedule *schedule;
-    uint32_t schedule_held_max; /* Microbatches that ranks of a pipeline hold; see struct
-                                   workload_plan. */
-    const struct cancel *watch; /* Who may cancel while the chain is built; NULL: nobody waits. */
+    uint32_t schedule_held_max;  /* Microbatches that ranks of a pipeline hold; see struct
+                                    workload_plan. */
+    const struct cancel *cancel; /* While a run is made ready; NULL: nobody waits. */
     /* What several chains draw, one after the other; NULL: the chain's own. */
     struct routing_drawn *drawn;
     /* The scenario's machine, built before; NULL: the chain's own. */

@@ -99,7 +99,7 @@ struct pareto {
     struct session base; /* A session up to the scenario. */
     struct chip chip;
     struct routing_drawn drawn;
-    struct cancel watch;
+    struct cancel cancel;
     const uint32_t *batch; /* Rising. */
     uint32_t batch_count;
     struct pareto_values shapes, meshes, lengths;

@@ -95,7 +95,7 @@ static enum status build(struct playing *playing, uint32_t batch, struct error *
 {
     struct pareto_curve *curve = playing->curve;
     playing->source = playing->pareto->source;
-    playing->source.watch = &playing->pareto->watch;
+    playing->source.cancel = &playing->pareto->cancel;
     playing->source.drawn = &playing->pareto->drawn;
     if (curve->whole.arena == NULL) STATUS_TRY(curve_build(playing, batch, reterr));
     return session_batch_build(&curve->whole, batch, true, &playing->session, reterr);
@@ -318,7 +318,7 @@ enum status pareto_play(void *owner, struct worker *worker, struct error *reterr
 {
     struct pareto *pareto = owner;
     pareto->worker = worker;
-    pareto->watch = (struct cancel){.stops = worker_stops, .owner = worker};
+    pareto->cancel = (struct cancel){.stops = worker_stops, .owner = worker};
     STATUS_TRY(machines_build(pareto, reterr));
     for (uint32_t c = 0; c < pareto->curve_count; c++) {
         struct pareto_curve *curve = &pareto->curve[c];

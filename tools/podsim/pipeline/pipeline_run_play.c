@@ -21,7 +21,7 @@ struct playing {
     struct pipeline_run_row *row;
     uint32_t thread; /* Of the pool. */
     struct session session;
-    struct cancel watch; /* While it is built. */
+    struct cancel cancel; /* While it is built. */
     char setting[2][SETTING_BYTES];
     struct trace_chips shown;
 };
@@ -114,7 +114,7 @@ static enum status replay(struct playing *playing, struct error *reterr)
     struct pipeline_run_row *row = playing->row;
     struct session_source source = staged->source;
     source.schedule = row->of->given;
-    source.watch = &playing->watch;
+    source.cancel = &playing->cancel;
     source.drawn = &staged->drawn[playing->thread];
     (void)snprintf(playing->setting[0], SETTING_BYTES, "/workload/accumulate=%u",
                    row->of->microbatch_count);
@@ -186,7 +186,7 @@ static enum status results_take(struct playing *playing, struct error *reterr)
                                              .chunk_count = row->of->schedule.chunk_count,
                                              .times = row->times};
     if (row->of->form != NULL) row->of->formula = row->of->form->formula(&request);
-    return schedule_play(row->of->arena, &row->of->schedule, &row->times, &playing->watch,
+    return schedule_play(row->of->arena, &row->of->schedule, &row->times, &playing->cancel,
                          row->of->name, &row->equal, reterr);
 }
 
@@ -241,7 +241,7 @@ enum status pipeline_run_play(struct comparison *comparison, uint32_t index, uin
         .staged = staged,
         .row = row,
         .thread = thread,
-        .watch = {.stops = worker_stops, .owner = comparison->worker},
+        .cancel = {.stops = worker_stops, .owner = comparison->worker},
     };
     row->of = &comparison->row[index];
     enum status status = replay(&playing, reterr);

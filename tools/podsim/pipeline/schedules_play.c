@@ -91,7 +91,7 @@ enum status schedules_play(struct comparison *comparison, uint32_t index, uint32
     struct schedules *schedules = comparison->owner;
     struct schedules_row *row = &schedules->row[index];
     struct comparison_row *of = &comparison->row[index];
-    struct cancel const watch = {.stops = worker_stops, .owner = comparison->worker};
+    struct cancel const cancel = {.stops = worker_stops, .owner = comparison->worker};
     uint64_t parts = of->chunk_count;
     struct schedule_request request = {.rank_count = of->rank_count,
                                        .microbatch_count = of->microbatch_count,
@@ -99,7 +99,7 @@ enum status schedules_play(struct comparison *comparison, uint32_t index, uint32
                                        .times = times_of(schedules, 1, of->chunk_count),
                                        .held_max = schedules->held_max,
                                        .kept_ppm = schedules->kept_ppm,
-                                       .watch = &watch};
+                                       .cancel = &cancel};
     if (of->given != NULL) STATUS_TRY(times_given(schedules, of, &request.times, &parts, reterr));
     struct schedule_times without = request.times;
     without.hop = 0;
@@ -112,12 +112,12 @@ enum status schedules_play(struct comparison *comparison, uint32_t index, uint32
     } else {
         of->schedule = *of->given;
     }
-    STATUS_TRY(schedule_play(of->arena, &of->schedule, &without, &watch, of->name,
+    STATUS_TRY(schedule_play(of->arena, &of->schedule, &without, &cancel, of->name,
                              &row->without_hops, reterr));
-    STATUS_TRY(schedule_play(of->arena, &of->schedule, &request.times, &watch, of->name,
+    STATUS_TRY(schedule_play(of->arena, &of->schedule, &request.times, &cancel, of->name,
                              &row->played, reterr));
     STATUS_TRY(
-        schedule_period(&of->schedule, &request.times, &watch, of->name, &row->period, reterr));
+        schedule_period(&of->schedule, &request.times, &cancel, of->name, &row->period, reterr));
     uint64_t passes = 0;
     for (uint32_t r = 0; r < of->rank_count; r++) passes += of->schedule.rank[r].count;
     (void)pool_progress(&comparison->pool, thread, 1, passes);

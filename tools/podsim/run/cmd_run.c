@@ -320,7 +320,7 @@ static enum status work_texts(struct run *run, struct error *reterr)
     struct session *session = &run->session;
     bool const colour = summary_in_colour(run);
     run->building = (struct cancel){.stops = worker_stops, .owner = run->worker};
-    run->source.watch = &run->building;
+    run->source.cancel = &run->building;
     run->reason.columns = report_columns(2);
     STATUS_TRY(session_build(session, &run->source, SESSION_PROGRAM, reterr));
     if (options_has(run->options, "--uncertainty"))

@@ -116,7 +116,7 @@ static enum status row_play(struct playing *playing, uint32_t thread,
     int64_t whole_ps = 0;
     struct cancel const cancel = {.stops = worker_stops, .owner = playing->validate->worker};
     struct replay_options const options = {.watch = watch, .watch_owner = &watching};
-    source.watch = &cancel;
+    source.cancel = &cancel;
     enum status status = session_build(&session, &source, SESSION_PROGRAM, reterr);
     if (status == STATUS_OK) status = session_replay(&session, &source, &options, reterr);
     if (status == STATUS_OK && row->kind == PUBLISHED_GENERATE)

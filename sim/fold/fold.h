@@ -66,7 +66,7 @@ struct fold {
         *link_class; /* [replayed chip · MACHINE_PORTS_MAX + port]; NULL: all of class 0. */
 
     /* How the machine folds before the first late plan: to fewer chips, of periods that divide
-     * these. NULL: the run has no early fold. */
+     * these. NULL: the run has no prefix fold. */
     const struct fold *prefix;
     const bool
         *late; /* [plan]: it distinguishes pipelines that are alike until then (fold_prefix.h). */

@@ -34,11 +34,11 @@ static inline void batch_add(struct batch *batch, uint32_t chip)
 }
 
 /* Whether a handler may take `count` chips of an entry together. Records of a timeline are in the
- * order of chips; an early fold stops between two of them; weights that come early are each chip's
+ * order of chips; a prefix fold stops between two of them; weights that come early are each chip's
  * own. */
 static inline bool takes_batches(const struct replay *replay, uint32_t count)
 {
-    return count >= BATCH_CHIPS_MIN && !replay->records.active && replay->spread == NULL &&
+    return count >= BATCH_CHIPS_MIN && !replay->records.active && replay->images == NULL &&
            !replay->prefetch.is_on;
 }
 

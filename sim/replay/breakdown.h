@@ -70,8 +70,8 @@ struct tally {
     uint64_t recorded, posted, landed, simulated;
     uint64_t flown;        /* Events of collectives that have flown. */
     uint64_t recurred;     /* Events that were not simulated one by one (recur.h). */
-    uint32_t prefix_chips; /* Chips of the early fold that the run continued; 0: none. */
-    int64_t prefix_ps;     /* Instant at which the run continued the early fold. */
+    uint32_t prefix_chips; /* Chips of the prefix fold that the run continued; 0: none. */
+    int64_t prefix_ps;     /* Instant at which the run continued the prefix fold. */
     int64_t queued_ps[MACHINE_PORTS_MAX]; /* The longest wait for a link of a port. */
 };
 

@@ -219,7 +219,7 @@ static void digest_close(struct replay *replay, const struct flight *flight, uin
     const struct flight_log *log = flight->log;
     if (replay->steps.max != 0) return;
     if (replay->recurrence.keeps) recur_flight(replay, log, flight->begin_ps, stream, chip);
-    if (replay->spread == NULL) {
+    if (replay->images == NULL) {
         replay->tally.digest += flight_digest(log, flight->begin_ps, epoch, chip);
         return;
     }

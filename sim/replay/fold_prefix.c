@@ -10,9 +10,9 @@
 #include "sim/replay/state.h"
 #include "sim/replay/steps.h"
 
-struct spread {
+struct prefix_images {
     struct replay *whole;
-    uint32_t count;   /* Chips of the whole run for each of the early one. */
+    uint32_t count;   /* Chips of the whole run for each of the prefix fold. */
     uint32_t *image;  /* [chip][count] */
     uint32_t *prefix; /* [chip of the whole run] */
     bool too_late;    /* A late plan has begun. */
@@ -42,7 +42,7 @@ static int64_t late_after(const struct replay *prefix, const struct program_bloc
     return after;
 }
 
-/* The slot before those in which a late op may begin: the early run stops as soon as some rank has
+/* The slot before those in which a late op may begin: the prefix run stops as soon as some rank has
  * come there. */
 static void late_slots_find(struct replay *prefix)
 {
@@ -58,23 +58,23 @@ static void late_slots_find(struct replay *prefix)
 enum status prefix_prepare(struct arena *arena, struct replay *prefix, struct replay *whole,
                            bool *ret_worthwhile, struct error *reterr)
 {
-    void *spread = NULL, *image = NULL, *of = NULL;
-    STATUS_TRY(arena_try(arena, 1, sizeof *prefix->spread, &spread, reterr));
+    void *images = NULL, *image = NULL, *of = NULL;
+    STATUS_TRY(arena_try(arena, 1, sizeof *prefix->images, &images, reterr));
     STATUS_TRY(arena_try(arena, whole->chip_count, sizeof(uint32_t), &image, reterr));
     STATUS_TRY(arena_try(arena, whole->chip_count, sizeof(uint32_t), &of, reterr));
-    prefix->spread = spread;
-    *prefix->spread = (struct spread){.whole = whole,
-                                      .count = whole->chip_count / prefix->chip_count,
-                                      .image = image,
-                                      .prefix = of};
+    prefix->images = images;
+    *prefix->images = (struct prefix_images){.whole = whole,
+                                             .count = whole->chip_count / prefix->chip_count,
+                                             .image = image,
+                                             .prefix = of};
     const struct machine *machine = whole->machine;
     for (uint32_t chip = 0; chip < whole->chip_count; chip++)
-        prefix->spread->prefix[chip] = fold_replayed_chip(
+        prefix->images->prefix[chip] = fold_replayed_chip(
             prefix->fold, machine, fold_machine_chip(whole->fold, machine, chip));
     uint32_t filled = 0;
     for (uint32_t chip = 0; chip < prefix->chip_count; chip++)
         for (uint32_t other = 0; other < whole->chip_count; other++)
-            if (prefix->spread->prefix[other] == chip) prefix->spread->image[filled++] = other;
+            if (prefix->images->prefix[other] == chip) prefix->images->image[filled++] = other;
     SIM_ASSERT(filled == whole->chip_count);
     late_slots_find(prefix);
     *ret_worthwhile = true;
@@ -86,13 +86,13 @@ enum status prefix_prepare(struct arena *arena, struct replay *prefix, struct re
 void prefix_op_begin(struct replay *prefix, const struct program_op *op)
 {
     if (!op_is_late(prefix, op)) return;
-    prefix->spread->too_late = true;
+    prefix->images->too_late = true;
     engine_pause(prefix->engine);
 }
 
 bool prefix_holds(const struct replay *prefix)
 {
-    return engine_pending_count(prefix->engine) > 0 && !prefix->spread->too_late &&
+    return engine_pending_count(prefix->engine) > 0 && !prefix->images->too_late &&
            prefix->refusal.status == STATUS_OK;
 }
 
@@ -104,46 +104,46 @@ static uint64_t event_key_of_image(struct replay *prefix, uint64_t key, uint32_t
     if (!event_key_names_epoch(key)) return key;
     const struct routed_lane *routed = routed_lane_of(prefix, key)->routed;
     if (routed->tie_bits == 0) return key;
-    return key + routed_tie(routed, &prefix->spread->whole->routes->places[image]) -
+    return key + routed_tie(routed, &prefix->images->whole->routes->places[image]) -
            routed_tie(routed, &prefix->routes->places[chip]);
 }
 
 void prefix_digest_add(struct replay *prefix, int64_t now_ps, uint64_t key, uint32_t chip)
 {
-    const struct spread *spread = prefix->spread;
-    for (uint32_t i = 0; i < spread->count; i++) {
-        uint32_t const image = spread->image[chip * spread->count + i];
+    const struct prefix_images *images = prefix->images;
+    for (uint32_t i = 0; i < images->count; i++) {
+        uint32_t const image = images->image[chip * images->count + i];
         prefix->tally.digest +=
             digest_record(now_ps, event_key_of_image(prefix, key, chip, image), image);
     }
 }
 
 /* Rows of an array over chips, one after another. */
-static void rows_copy(const struct spread *spread, uint64_t rows, const void *from, void *to,
+static void rows_copy(const struct prefix_images *images, uint64_t rows, const void *from, void *to,
                       uint64_t item_bytes)
 {
-    uint32_t const whole = spread->whole->chip_count, prefix = whole / spread->count;
+    uint32_t const whole = images->whole->chip_count, prefix = whole / images->count;
     for (uint64_t row = 0; row < rows; row++)
         for (uint32_t chip = 0; chip < whole; chip++)
             memcpy((char *)to + (row * whole + chip) * item_bytes,
-                   (const char *)from + (row * prefix + spread->prefix[chip]) * item_bytes,
+                   (const char *)from + (row * prefix + images->prefix[chip]) * item_bytes,
                    item_bytes);
 }
 
 static void p2p_copy(const struct replay *prefix, struct replay *whole)
 {
-    const struct spread *spread = prefix->spread;
+    const struct prefix_images *images = prefix->images;
     const struct p2p *from = prefix->p2p;
     struct p2p *to = whole->p2p;
     if (from == NULL) return;
-    rows_copy(spread, prefix->stream_count, from->came, to->came, sizeof *to->came);
-    rows_copy(spread, prefix->stream_count, from->transfer_ps, to->transfer_ps,
+    rows_copy(images, prefix->stream_count, from->came, to->came, sizeof *to->came);
+    rows_copy(images, prefix->stream_count, from->transfer_ps, to->transfer_ps,
               sizeof *to->transfer_ps);
-    rows_copy(spread, 1, from->waits, to->waits, sizeof *to->waits);
+    rows_copy(images, 1, from->waits, to->waits, sizeof *to->waits);
     for (uint32_t stream = 0; stream < prefix->stream_count; stream++) {
         if (prefix->program->stream[stream].kind != PROGRAM_OP_SEND) continue;
         for (uint32_t chip = 0; chip < whole->chip_count; chip++) {
-            uint64_t const row = (uint64_t)stream * prefix->chip_count + spread->prefix[chip];
+            uint64_t const row = (uint64_t)stream * prefix->chip_count + images->prefix[chip];
             uint64_t const count = role_at(whole, chip)->role->stream_total[stream];
             memcpy(&to->left_ps[to->first[(uint64_t)stream * whole->chip_count + chip]],
                    &from->left_ps[from->first[row]], count * sizeof *to->left_ps);
@@ -154,7 +154,7 @@ static void p2p_copy(const struct replay *prefix, struct replay *whole)
 /* What is kept of messages that came before their collective began. */
 static void inboxes_copy(const struct replay *prefix, struct replay *whole)
 {
-    const struct spread *spread = prefix->spread;
+    const struct prefix_images *images = prefix->images;
     for (uint32_t i = 0; i < whole->lanes.plan_count; i++)
         for (uint32_t l = 0; l < whole->lanes.plans[i].lane_count; l++) {
             const struct routed_lane *from = prefix->lanes.plans[i].lane[l].routed;
@@ -162,11 +162,11 @@ static void inboxes_copy(const struct replay *prefix, struct replay *whole)
             if (to == NULL || to->tree != NULL) continue;
             SIM_ASSERT(from->tie_bits == to->tie_bits && from->number_bits == to->number_bits &&
                        from->words == to->words);
-            rows_copy(spread, 1, from->early, to->early, EPOCHS_AHEAD * sizeof *to->early);
-            rows_copy(spread, 1, from->early_units, to->early_units,
+            rows_copy(images, 1, from->early, to->early, EPOCHS_AHEAD * sizeof *to->early);
+            rows_copy(images, 1, from->early_units, to->early_units,
                       EPOCHS_AHEAD * sizeof *to->early_units);
             if (to->slots != NULL)
-                rows_copy(spread, 1, from->slots, to->slots,
+                rows_copy(images, 1, from->slots, to->slots,
                           EPOCHS_AHEAD * to->words * sizeof *to->slots);
         }
 }
@@ -180,7 +180,7 @@ static void inboxes_copy(const struct replay *prefix, struct replay *whole)
  *   images of its receiver, and are at different chips after the same number of links of the grid.
  *   A link of the grid is one chip's, so exactly one image of the sender has its message there.
  *   A cable that queues is a unit's: the sender's on the way up, the receiver's on the way down.
- *   Chips of such a unit are told apart in both folds where an early plan climbs so high, so the
+ *   Chips of such a unit are told apart in both folds where a plan climbs so high, so the
  *   images of one chip lie in different units, one in each image of the unit. Which cable of the
  *   unit it is follows from places that both folds keep: a rail's from the sender's place in the
  *   unit, a pair's from both ends', and where a hash of two ends decides, no two chips are alike.
@@ -189,12 +189,12 @@ static uint32_t entry_image(struct replay *prefix, struct replay *whole,
                             const struct port_entry *entry, const struct link_state *link,
                             uint32_t grid_chip)
 {
-    const struct spread *spread = prefix->spread;
+    const struct prefix_images *images = prefix->images;
     struct port_ticket place = {.link = NULL};
     uint32_t image = grid_chip;
     if (entry->lane->routed == NULL) return image;
-    for (uint32_t i = 0; i < spread->count && place.link != link; i++) {
-        image = spread->image[entry->chip * spread->count + i];
+    for (uint32_t i = 0; i < images->count && place.link != link; i++) {
+        image = images->image[entry->chip * images->count + i];
         routed_port_ticket(whole, event_key_of_image(prefix, entry->key, entry->chip, image), image,
                            &place);
     }
@@ -240,18 +240,18 @@ static void queue_copy(struct replay *prefix, struct replay *whole, const struct
 /* Links of the grid that streams share, and what is to be passed over when it comes. */
 static void ports_copy(struct replay *prefix, struct replay *whole)
 {
-    const struct spread *spread = prefix->spread;
+    const struct prefix_images *images = prefix->images;
     if (whole->ports == NULL) return;
     for (uint32_t port = 0; port < whole->grid.port_count; port++)
         for (uint32_t chip = 0; chip < whole->chip_count; chip++) {
             link_at(whole, port, chip)->queue = 0;
-            queue_copy(prefix, whole, link_at(prefix, port, spread->prefix[chip]),
+            queue_copy(prefix, whole, link_at(prefix, port, images->prefix[chip]),
                        link_at(whole, port, chip), chip);
         }
     for (uint32_t v = 1; v <= prefix->ports->voids_used; v++) {
         const struct port_void *at = &prefix->ports->voids[v];
-        for (uint32_t k = 0; k < at->count * spread->count; k++) {
-            uint32_t const chip = spread->image[at->chip * spread->count + k % spread->count];
+        for (uint32_t k = 0; k < at->count * images->count; k++) {
+            uint32_t const chip = images->image[at->chip * images->count + k % images->count];
             promise_void_add(whole, event_key_of_image(prefix, at->key, at->chip, chip), chip,
                              at->stamp);
         }
@@ -260,7 +260,7 @@ static void ports_copy(struct replay *prefix, struct replay *whole)
         for (uint32_t l = 0; l < whole->lanes.plans[i].lane_count; l++) {
             const struct lane_table *lane = &whole->lanes.plans[i].lane[l];
             if (lane->route.passed != NULL)
-                rows_copy(spread, lane->route.hop_count,
+                rows_copy(images, lane->route.hop_count,
                           prefix->lanes.plans[i].lane[l].route.passed, lane->route.passed,
                           sizeof *lane->route.passed);
         }
@@ -274,18 +274,18 @@ static void tier_copy(struct replay *prefix, struct replay *whole, uint32_t inde
     struct tier_links *to = &whole->routes->level[index].tier[t];
     for (uint32_t chip = 0; chip < whole->chip_count; chip++) {
         uint32_t const unit = to->unit[chip];
-        uint32_t const other = from->unit[prefix->spread->prefix[chip]];
+        uint32_t const other = from->unit[prefix->images->prefix[chip]];
         for (uint32_t cable = 0; cable < to->cable_count; cable++)
             for (uint32_t down = 0; down < 2; down++) {
                 uint32_t const at = unit * to->cable_count + cable;
-                uint32_t const early = other * to->cable_count + cable;
+                uint32_t const own = other * to->cable_count + cable;
                 struct link_state *link = &to->links[down][at];
                 uint32_t const queue = link->queue;
-                *link = from->links[down][early];
+                *link = from->links[down][own];
                 link->queue = queue;
                 if (whole->ports != NULL && queue == 0)
-                    queue_copy(prefix, whole, &from->links[down][early], link, UINT32_MAX);
-                to->waits[down][at] = from->waits[down][early];
+                    queue_copy(prefix, whole, &from->links[down][own], link, UINT32_MAX);
+                to->waits[down][at] = from->waits[down][own];
                 SIM_ASSERT(link->busy_ps == 0 || from->whole == to->whole);
                 link->bytes = link->bytes * from->whole / to->whole;
             }
@@ -297,7 +297,7 @@ static void passes_copy(const struct replay *prefix, struct replay *whole)
     for (uint32_t r = 0; r < whole->program->role_count; r++) {
         const struct role_table *from = &prefix->roles[r];
         struct role_table *to = &whole->roles[r];
-        SIM_ASSERT(prefix->spread->prefix[to->pass_chip] == from->pass_chip);
+        SIM_ASSERT(prefix->images->prefix[to->pass_chip] == from->pass_chip);
         if (whole->options->curves) to->curve = from->curve; /* Has room for the rest. */
         if (from->pass_ps == NULL) continue;
         uint64_t const bytes = from->pass_count * sizeof *to->pass_ps;
@@ -310,11 +310,11 @@ static void passes_copy(const struct replay *prefix, struct replay *whole)
 
 static void state_copy(struct replay *prefix, struct replay *whole)
 {
-    const struct spread *spread = prefix->spread;
+    const struct prefix_images *images = prefix->images;
     const struct replay *replay = prefix; /* Further steps have rows that the first has not. */
 #define X(array, rows)                                                                             \
     if (whole->array != NULL)                                                                      \
-        rows_copy(spread, rows, prefix->array, whole->array, sizeof *whole->array);
+        rows_copy(images, rows, prefix->array, whole->array, sizeof *whole->array);
     REPLAY_STATE_TABLE(X)
 #undef X
     memcpy(whole->accounts.class_end_ps, prefix->accounts.class_end_ps,
@@ -331,16 +331,16 @@ static void state_copy(struct replay *prefix, struct replay *whole)
 /* An event that waits, of each image of its chip. */
 static void images_post(struct replay *prefix, int64_t now_ps, uint64_t key, uint32_t chip)
 {
-    const struct spread *spread = prefix->spread;
-    for (uint32_t k = 0; k < spread->count; k++) {
-        uint32_t const image = spread->image[chip * spread->count + k];
-        engine_post(spread->whole->engine, now_ps, event_key_of_image(prefix, key, chip, image),
-                    channel_of_key(spread->whole, key), image);
+    const struct prefix_images *images = prefix->images;
+    for (uint32_t k = 0; k < images->count; k++) {
+        uint32_t const image = images->image[chip * images->count + k];
+        engine_post(images->whole->engine, now_ps, event_key_of_image(prefix, key, chip, image),
+                    channel_of_key(images->whole, key), image);
     }
 }
 
-static void event_spread(void *owner, struct engine *engine, int64_t now_ps, uint64_t key,
-                         const uint32_t *chips, uint32_t count)
+static void event_continue(void *owner, struct engine *engine, int64_t now_ps, uint64_t key,
+                           const uint32_t *chips, uint32_t count)
 {
     struct replay *prefix = owner;
     (void)engine;
@@ -349,13 +349,13 @@ static void event_spread(void *owner, struct engine *engine, int64_t now_ps, uin
             images_post(prefix, now_ps, key, chips[i]);
 }
 
-void prefix_spread(struct replay *prefix)
+void prefix_continue(struct replay *prefix)
 {
-    struct replay *whole = prefix->spread->whole;
-    uint64_t const count = prefix->spread->count;
+    struct replay *whole = prefix->images->whole;
+    uint64_t const count = prefix->images->count;
     flights_land_all(prefix);
     state_copy(prefix, whole);
-    steps_spread(prefix, whole, prefix->spread->count);
+    steps_continue(prefix, whole, prefix->images->count);
     whole->tally.transfers = prefix->tally.transfers * count;
     whole->tally.bound_checks = prefix->tally.bound_checks * count;
     whole->tally.parts_done = prefix->tally.parts_done * count;
@@ -368,7 +368,7 @@ void prefix_spread(struct replay *prefix)
     whole->tally.prefix_ps = engine_now_ps(prefix->engine);
     memcpy(whole->tally.queued_ps, prefix->tally.queued_ps, sizeof whole->tally.queued_ps);
     engine_continue(whole->engine, prefix->engine, count);
-    engine_drain(prefix->engine, event_spread, prefix);
+    engine_drain(prefix->engine, event_continue, prefix);
 }
 
 /* Events that wait in the run of the first step, as they are handed over. */
@@ -423,13 +423,13 @@ enum status prefix_share(struct arena *arena, struct replay *first, struct repla
                          &events, reterr));
     uint32_t *itself = same;
     for (uint32_t chip = 0; chip < chips; chip++) itself[chip] = chip;
-    struct spread spread = {.whole = further, .count = 1, .image = itself, .prefix = itself};
+    struct prefix_images images = {.whole = further, .count = 1, .image = itself, .prefix = itself};
     struct handed handed = {.first = first, .events = events};
-    first->spread = &spread;
+    first->images = &images;
     state_copy(first, further);
     engine_continue(further->engine, first->engine, 1);
     engine_drain(first->engine, event_hand, &handed);
-    first->spread = NULL;
+    first->images = NULL;
     for (uint64_t i = 0; i < handed.count; i++)
         engine_post(first->engine, handed.events[i].at_ps, handed.events[i].key,
                     channel_of_key(first, handed.events[i].key), handed.events[i].chip);

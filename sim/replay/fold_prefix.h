@@ -6,21 +6,21 @@
  * at the end of the step can thus distinguish pipelines that were alike until then. So fold_build()
  * folds the program once more, as it would be without such plans, the late ones: to fewer chips,
  * each of which stands for several of the whole run's, its images. Two replays are set up. The
- * early one replays that fold until a rank comes near to a late plan. Then the whole replay takes
+ * prefix replays that fold until a rank comes near to a late plan. Then the whole replay takes
  * over its state, and goes on.
  *
  * Why that is exact. A fold changes no instant of the program that it was made for (fold.h), and
- * until a late plan begins the step is the program without late plans. So when the early run stops,
+ * until a late plan begins the step is the program without late plans. So when the prefix stops,
  * each chip of the whole run would be in the state of the one that stands for it: counters, clocks,
  * links and inboxes (state_copy()). The events that wait for a chip would wait for each of its
  * images, under the same keys but for the discriminator, which says where a sender stands
  * (routed.h): the image's place is put for the chip's (event_key_of_image()). Counts hold for each
  * image: sums are multiplied, and the digest, whose records name the chip, takes a record for each
- * image during the early replay (prefix_digest_add()). Trees keep sums by replayed member, which
+ * image during the prefix (prefix_digest_add()). Trees keep sums by replayed member, which
  * cannot be copied in this way; their plans are late.
  *
  * Where it stops. Before the slots in which a late op may begin by its needs (late_slots_find()).
- * An error there cannot change a result: if a late op begins in the early run, that run is dropped,
+ * An error there cannot change a result: if a late op begins in the prefix, the prefix is dropped,
  * and the whole replay starts anew (prefix_op_begin(), prefix_holds()).
  */
 #ifndef SIM_REPLAY_FOLD_PREFIX_H
@@ -33,23 +33,23 @@ void prefix_digest_add(struct replay *prefix, int64_t now_ps, uint64_t key, uint
 
 static inline void digest_add(struct replay *replay, int64_t now_ps, uint64_t key, uint32_t chip)
 {
-    if (replay->spread != NULL)
+    if (replay->images != NULL)
         prefix_digest_add(replay, now_ps, key, chip);
     else
         replay->tally.digest += digest_record(now_ps, key, chip);
     if (replay->recurrence.keeps) recur_digest_add(replay, now_ps, key, chip);
 }
 
-/* Makes `early`, set up for whole->fold->early, the beginning of `whole`. False: a late plan comes
- * too soon for that. */
+/* Makes `prefix`, set up for whole->fold->prefix, the beginning of `whole`. False: a late plan
+ * comes too soon for that. */
 enum status prefix_prepare(struct arena *arena, struct replay *prefix, struct replay *whole,
                            bool *ret_worthwhile, struct error *reterr);
 /* An op with a plan begins. */
 void prefix_op_begin(struct replay *prefix, const struct program_op *op);
-/* Once the engine of `early` has stopped: whether the whole run can go on from here. */
+/* Once the engine of `prefix` has stopped: whether the whole run can go on from here. */
 bool prefix_holds(const struct replay *prefix);
 /* Copies its state, and its events, into the whole run's. */
-void prefix_spread(struct replay *prefix);
+void prefix_continue(struct replay *prefix);
 /* Where the first chip has ended its step, the run of further steps has been the same so far:
  * `further` goes on from here, and so does `first`. `ret_shared` false: not all state can be
  * copied, and nothing has been done. */

@@ -41,7 +41,7 @@ struct p2p {
     struct p2p_wait *waits; /* [chip] */
 };
 
-/* Leaves replay->mail NULL where no stream sends or receives. Needs the tables. */
+/* Leaves replay->p2p NULL where no stream sends or receives. Needs the tables. */
 enum status p2p_build(struct arena *arena, struct replay *replay, struct error *reterr);
 
 /* A SEND begins. */

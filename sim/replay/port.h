@@ -236,7 +236,7 @@ void port_name_add(struct ports *ports, uint32_t index);
 void port_flow_append(struct ports *ports, struct port_flow *flow, uint32_t index);
 void port_flow_remove(struct ports *ports, struct port_flow *flow, uint32_t index,
                       int64_t segment_ps);
-/* A flow of an early fold goes on here, once its entries are copied: its lanes are copied, and its
+/* A flow of a prefix fold goes on here, once its entries are copied: its lanes are copied, and its
  * entries found by their names. The run is refused where there is no room. */
 void port_flow_take_over(const struct ports *from, struct replay *replay, struct port_flow *flow);
 /* Inserts an entry into a list in the order of leaving. */
@@ -262,7 +262,7 @@ void port_ticket_fix(struct ports *ports, const struct port_flow *flow, uint32_t
                      int64_t segment_ps);
 /* Ends the turns of lanes: all work of the stream is done. */
 void port_lanes_end(struct ports *ports, struct port_flow *flow);
-/* Copies the lanes of a flow of an early fold, once its entries are copied. */
+/* Copies the lanes of a flow of a prefix fold, once its entries are copied. */
 void port_lanes_copy(const struct ports *from, struct ports *ports, struct port_flow *flow);
 
 /* A stream asks for work. */

@@ -68,7 +68,7 @@ static inline struct port_entry *promise_keep(struct replay *replay, struct link
 void promise_port(struct replay *replay, uint64_t key, const uint32_t *chips, uint32_t count,
                   int64_t now_ps);
 
-/* Add state of an early fold: a message at a link; a void event. */
+/* Add state of a prefix fold: a message at a link; a void event. */
 void promise_append(struct replay *replay, struct port_list *list, const struct port_entry *entry);
 void promise_void_add(struct replay *replay, uint64_t key, uint32_t chip, int64_t stamp);
 

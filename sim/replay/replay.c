@@ -248,7 +248,7 @@ static enum status begin_prefix(struct arena *arena, struct replay *whole, struc
         return status;
     }
     if (status == STATUS_OK && prefix_holds(prefix))
-        prefix_spread(prefix);
+        prefix_continue(prefix);
     else
         begin(whole);
     return STATUS_OK;
@@ -289,7 +289,7 @@ static enum status further_begin(struct replay *replay, struct further *further,
     return STATUS_OK;
 }
 
-/* A run that is refused before it begins lacks what an early fold had. */
+/* A run that is refused before it begins lacks what a prefix fold had. */
 static enum status run(struct replay *replay, struct further *further, struct error *reterr)
 {
     while (replay->refusal.status == STATUS_OK) {

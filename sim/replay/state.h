@@ -53,7 +53,7 @@ struct host_links;
 struct p2p;
 struct ports;
 struct routes;
-struct spread;
+struct prefix_images;
 
 struct replay {
     const struct machine *machine;
@@ -80,13 +80,13 @@ struct replay {
     struct records records;
     struct steps steps;
     struct recurrence recurrence;
-    struct spread *spread; /* In the replay of an early fold; otherwise NULL. */
-    struct error refusal;  /* Error of a handler; the run ends with it. */
+    struct prefix_images *images; /* In the replay of a prefix fold; otherwise NULL. */
+    struct error refusal;         /* Error of a handler; the run ends with it. */
 };
 
 /* The arrays of state, and the number of rows over chips of each. They are reserved at the start,
- * and an early fold hands them on (fold_prefix.c). Mail, inboxes and links of levels are kept
- * apart. */
+ * and a prefix fold hands them on (fold_prefix.c). Messages between roles, inboxes and links of
+ * levels are kept apart. */
 #define REPLAY_STATE_TABLE(X)                                                                      \
     X(chips, 1)                                                                                    \
     X(streams.states, replay->stream_count)                                                        \

@@ -30,7 +30,7 @@ void steps_begin(struct replay *replay, uint32_t chip)
     if (replay->p2p != NULL) p2p_again(replay, chip);
 }
 
-void steps_spread(const struct replay *prefix, struct replay *whole, uint32_t factor)
+void steps_continue(const struct replay *prefix, struct replay *whole, uint32_t factor)
 {
     for (uint32_t step = 0; step <= whole->steps.max; step++)
         whole->steps.chips_ended[step] = prefix->steps.chips_ended[step] * factor;

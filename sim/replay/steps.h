@@ -35,7 +35,7 @@ struct steps {
 void steps_end(struct replay *replay, uint32_t chip, int64_t now_ps);
 /* The chip starts a step: its counters are reset, unless the step is its first. */
 void steps_begin(struct replay *replay, uint32_t chip);
-/* Copies the counts of an early fold into the whole run. */
-void steps_spread(const struct replay *prefix, struct replay *whole, uint32_t factor);
+/* Copies the counts of a prefix fold into the whole run. */
+void steps_continue(const struct replay *prefix, struct replay *whole, uint32_t factor);
 
 #endif

@@ -132,7 +132,7 @@ static void op_begin(struct replay *replay, uint32_t stream, uint32_t chip,
         return;
     }
     if (op->kind == PROGRAM_OP_SEND) p2p_send(replay, stream, chip, now_ps);
-    if (replay->spread != NULL) prefix_op_begin(replay, op);
+    if (replay->images != NULL) prefix_op_begin(replay, op);
     collective_open(replay, needs, stream, chip, now_ps);
     if (replay->records.active)
         record_owner_op_begin(replay, *running_at(replay, stream, chip), chip);

@@ -336,7 +336,7 @@ static enum status taken_over(uint32_t capacity)
     return replay.refusal.status;
 }
 
-/* A run that goes on from an early fold's is refused where its lanes do not fit, and only there. */
+/* A run that goes on from a prefix fold's is refused where its lanes do not fit, and only there. */
 static void lanes_that_are_taken_over_need_room(void **state)
 {
     (void)state;

@@ -45,7 +45,7 @@ struct graph_dimension *graph_dimension_pad(struct graph_terms *terms, const cha
 
 void graph_dimensions_begin(const struct model *model, struct graph_terms *terms)
 {
-    const struct model_mla *latent = &model->latent;
+    const struct model_mla *mla = &model->mla;
     const struct model_experts *experts = &model->experts;
     uint64_t const value_width = model_value_width(model);
     struct graph_dimension const all[] = {
@@ -72,12 +72,12 @@ void graph_dimensions_begin(const struct model *model, struct graph_terms *terms
          .padded_as = "columns of the MLP"},
         {.name = "P", .useful = model->positions.learned},
         {.name = "2D", .useful = 2 * model->width},
-        {.name = "Cq", .useful = latent->query_rank},
-        {.name = "Ckv", .useful = latent->kv_rank},
-        {.name = "R", .useful = latent->rope},
-        {.name = "J", .useful = latent->plain + value_width},
-        {.name = "Plain", .useful = latent->plain},
-        {.name = "Key", .useful = latent->kv_rank + latent->rope},
+        {.name = "Cq", .useful = mla->query_rank},
+        {.name = "Ckv", .useful = mla->kv_rank},
+        {.name = "R", .useful = mla->rope},
+        {.name = "J", .useful = mla->plain + value_width},
+        {.name = "Plain", .useful = mla->plain},
+        {.name = "Key", .useful = mla->kv_rank + mla->rope},
         {.name = "E", .useful = experts->count},
         {.name = "L", .useful = experts->count},
         {.name = "Fe", .useful = experts->width, .padded_as = "columns of an expert"},

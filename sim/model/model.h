@@ -132,7 +132,7 @@ struct model_attends {
     PART(struct model_attends, attends, MODEL_ATTENDS_TABLE)                                       \
     FACT(, uint64_t, mtp_modules) /* Layers behind the last that predict further tokens (MTP). */  \
     PART(struct model_experts, experts, MODEL_EXPERTS_TABLE)                                       \
-    PART(struct model_mla, latent, MODEL_MLA_TABLE)
+    PART(struct model_mla, mla, MODEL_MLA_TABLE)
 struct model {
     MODEL_TABLE(MODEL_FACT, MODEL_OTHER, MODEL_PART)
 };
@@ -155,7 +155,7 @@ static inline bool model_has_experts(const struct model *model)
 
 static inline bool model_has_mla(const struct model *model)
 {
-    return model->latent.kv_rank != 0;
+    return model->mla.kv_rank != 0;
 }
 
 /* Layers that have one MLP. */

@@ -55,7 +55,7 @@ struct model_family {
 
 extern const struct model_family model_families[]; /* Ended by a NULL type. */
 
-/* Families with experts (model_experts.c). */
+/* Families with experts (model_moe.c). */
 enum status model_read_mixtral(struct json *document, struct model *model, struct error *reterr);
 enum status model_read_qwen3_moe(struct json *document, struct model *model, struct error *reterr);
 enum status model_read_deepseek_v2(struct json *document, struct model *model,

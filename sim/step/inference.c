@@ -199,7 +199,7 @@ static void kinds_build(struct ranks *ranks)
     bool const prompts = of->part[INFERENCE_PROMPTS].all > 0;
     bool const decodes = of->part[INFERENCE_DECODES].all > 0;
     bool const first = plan_of(ranks)->prompts.cached == 0 && of->pass.index == 0;
-    bool const latents = ranks->plan->model.latent.kv_rank != 0;
+    bool const latents = ranks->plan->model.mla.kv_rank != 0;
     of->prompts_in_parts = ranks->cp > 1 && prompts;
     of->has_decodes = ranks->cp > 1 && decodes;
     of->prompts_stay = prompts && first && of->batch_ways * of->sequence_ways > 1 &&

@@ -80,22 +80,21 @@ static void letters_add(struct strbuf *text, const struct ranks *ranks)
 {
     const struct model *model = &ranks->plan->model;
     struct layer_kind const last = ranks->kinds.kind[ranks_last_kind(ranks)];
-    const struct model_mla *latent = &model->latent;
-    bool const direct = latent->query_rank == 0;
+    const struct model_mla *mla = &model->mla;
+    bool const direct = mla->query_rank == 0;
     strbuf_add(text, "  B = %s a microbatch, %llu on one data rank; D = %llu",
                counted(ranks->rows * ranks->data, "token").text, wide(ranks->rows),
                wide(ranks->plan->model.width));
     if (!last.experts) strbuf_add(text, ", F = %llu", wide(model->mlp_width));
     strbuf_add(text, "\n");
     if (ranks_has_mla(ranks) && !direct)
-        strbuf_add(text, "  latents of Cq = %llu columns for Q, ", wide(latent->query_rank));
+        strbuf_add(text, "  latents of Cq = %llu columns for Q, ", wide(mla->query_rank));
     if (ranks_has_mla(ranks))
         strbuf_add(text,
                    "%sCkv = %llu%s for K and V; R = %llu rotated ones of K; J = %llu of a head's K "
                    "and V\n",
-                   direct ? "  a latent of " : "", wide(latent->kv_rank), direct ? " columns" : "",
-                   wide(latent->rope),
-                   wide(latent->plain + model_value_width(&ranks->plan->model)));
+                   direct ? "  a latent of " : "", wide(mla->kv_rank), direct ? " columns" : "",
+                   wide(mla->rope), wide(mla->plain + model_value_width(&ranks->plan->model)));
     if (last.experts) experts_add(text, ranks);
     sequences_add(text, ranks);
     uint64_t const windowed = model_window_layers(model, ranks->kinds.keys);

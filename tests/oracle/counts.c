@@ -200,7 +200,7 @@ static void count_vector(const struct letters *x, struct workload_counts *counts
     double rest = 0;
     if (ranks_is_decoder(ranks)) {
         double const forwards = 1 + x->attention_again;
-        double const latent = (double)((ranks->heads.queries + 1) * ranks->plan->model.latent.rope);
+        double const latent = (double)((ranks->heads.queries + 1) * ranks->plan->model.mla.rope);
         double const turned = ranks->plan->model.positions.learned != 0 ? 0
                               : ranks_has_mla(ranks)                    ? x->rows * latent
                                                      : x->q + (x->qkv - x->q) / 2;

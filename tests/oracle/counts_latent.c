@@ -6,30 +6,30 @@
 void oracle_latent_letters(struct letters *x)
 {
     const struct ranks *ranks = x->ranks;
-    const struct model_mla *latent = &ranks->plan->model.latent;
+    const struct model_mla *mla = &ranks->plan->model.mla;
     if (!ranks_has_mla(ranks)) return;
-    double const keys = (double)(latent->plain + oracle_value_width(ranks));
+    double const keys = (double)(mla->plain + oracle_value_width(ranks));
     x->mla_up =
         (double)ranks->heads.queries *
-        ((double)(latent->query_rank * oracle_head_width(ranks)) + (double)latent->kv_rank * keys);
+        ((double)(mla->query_rank * oracle_head_width(ranks)) + (double)mla->kv_rank * keys);
 }
 
 void oracle_latent(const struct letters *x, struct workload_counts *counts)
 {
     const struct ranks *ranks = x->ranks;
-    const struct model_mla *latent = &ranks->plan->model.latent;
+    const struct model_mla *mla = &ranks->plan->model.mla;
     if (!ranks_has_mla(ranks)) return;
     double const times = x->microbatches * x->layers, forwards = 1 + x->norms_again;
     double const normed = x->rows * (double)oracle_latent_normed(ranks);
     double const product = 2 * x->rows * x->mla_up;
     double const pads =
-        oracle_padded_matmul(x, ranks->rows, latent->query_rank,
+        oracle_padded_matmul(x, ranks->rows, mla->query_rank,
                              ranks->heads.queries * oracle_head_width(ranks)) +
-        oracle_padded_matmul(x, ranks->rows, latent->kv_rank,
-                             ranks->heads.queries * (latent->plain + oracle_value_width(ranks)));
+        oracle_padded_matmul(x, ranks->rows, mla->kv_rank,
+                             ranks->heads.queries * (mla->plain + oracle_value_width(ranks)));
     oracle_linear(counts, times * (forwards + 2) * product, times * (forwards + 2) * pads);
     counts->matmul_useful += times * 3 * product * x->useful_heads;
-    double const sums = x->rows * (double)(ranks->heads.queries * latent->rope);
+    double const sums = x->rows * (double)(ranks->heads.queries * mla->rope);
     counts->vector_flop +=
         times * ((forwards * VECTOR_NORM_ALONE + VECTOR_NORM_ALONE_BACKWARD) * normed + sums);
     /* Besides the normed latents, K's turned columns are read where they lie. */

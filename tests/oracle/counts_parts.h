@@ -51,7 +51,7 @@ struct letters {
 /* Columns of latent attention's projections down. */
 static inline uint64_t oracle_mla_columns(const struct model *model)
 {
-    return model->latent.query_rank + model->latent.kv_rank + model->latent.rope;
+    return model->mla.query_rank + model->mla.kv_rank + model->mla.rope;
 }
 
 /* Of the layer on one chip, once more by formulas. */
@@ -61,8 +61,8 @@ static inline uint64_t oracle_latent_columns(const struct ranks *ranks)
 }
 static inline uint64_t oracle_latent_normed(const struct ranks *ranks)
 {
-    const struct model_mla *latent = &ranks->plan->model.latent;
-    return ranks_has_mla(ranks) ? latent->query_rank + latent->kv_rank : 0;
+    const struct model_mla *mla = &ranks->plan->model.mla;
+    return ranks_has_mla(ranks) ? mla->query_rank + mla->kv_rank : 0;
 }
 /* Padded over tp. */
 static inline uint64_t oracle_vocabulary(const struct ranks *ranks)

@@ -17,14 +17,13 @@ uint64_t oracle_attention_vectors(const struct model *model)
  * normed; the columns of K that are turned come straight from the width. */
 static uint64_t mla_matrices(const struct model *model)
 {
-    const struct model_mla *latent = &model->latent;
+    const struct model_mla *mla = &model->mla;
     uint64_t const queries = model->heads * model->head_width;
     uint64_t const values = model->heads * model_value_width(model);
-    uint64_t const query = latent->query_rank == 0
-                               ? model->width * queries
-                               : latent->query_rank * (model->width + queries + 1);
-    uint64_t const down = model->width * (latent->kv_rank + latent->rope) + latent->kv_rank;
-    uint64_t const up = latent->kv_rank * (model->heads * latent->plain + values);
+    uint64_t const query = mla->query_rank == 0 ? model->width * queries
+                                                : mla->query_rank * (model->width + queries + 1);
+    uint64_t const down = model->width * (mla->kv_rank + mla->rope) + mla->kv_rank;
+    uint64_t const up = mla->kv_rank * (model->heads * mla->plain + values);
     return query + down + up + values * model->width;
 }
 
@@ -32,7 +31,7 @@ static uint64_t mla_matrices(const struct model *model)
  * 2.1.2 and 2.1.3). */
 static uint64_t cache_columns(const struct model *model)
 {
-    return model_has_mla(model) ? model->latent.kv_rank + model->latent.rope
+    return model_has_mla(model) ? model->mla.kv_rank + model->mla.rope
                                 : model->kv_heads * (model->head_width + model_value_width(model));
 }
 
@@ -85,9 +84,9 @@ struct model_counts oracle_model_count(const struct model *model)
         counts.positions = model->positions.learned * model->width;
         counts.cache_columns = cache_columns(model);
         counts.attention_columns = model->heads * (model->head_width + model_value_width(model));
-        counts.decode_columns =
-            model_has_mla(model) ? model->heads * (2 * model->latent.kv_rank + model->latent.rope)
-                                 : counts.attention_columns;
+        counts.decode_columns = model_has_mla(model)
+                                    ? model->heads * (2 * model->mla.kv_rank + model->mla.rope)
+                                    : counts.attention_columns;
     }
     if (model_has_experts(model)) {
         counts.router_layer = experts->count * (model->width + experts->router_biased);

@@ -76,7 +76,7 @@ static const struct {
      0,
      0,
      0},
-    {"tests/property/latent.json",
+    {"tests/property/mla.json",
      4,
      1,
      1024,

@@ -36,7 +36,7 @@ static double stored(uint32_t format, uint64_t elements)
            expert_formats[format].scale_bytes * (double)shares(elements, 128);
 }
 
-static bool is_latent(void)
+static bool has_mla(void)
 {
     return expert_models[model].latent != 0;
 }
@@ -56,7 +56,7 @@ static void heads_lie(struct lying *of)
 {
     uint64_t const tp = expert_places[place].tp, all = expert_models[model].kv_heads;
     of->kv_heads = tp > all ? 1 : all / tp;
-    of->holders = is_latent() ? tp : tp > all ? tp / all : 1;
+    of->holders = has_mla() ? tp : tp > all ? tp / all : 1;
     of->heads = expert_models[model].heads / tp;
 }
 
@@ -70,8 +70,8 @@ static struct lying lying_of(void)
     heads_lie(&of);
     if (whole_cache) return of;
     bool const enough = (answer == 0 || answer >= wide) && (ask == 0 || ask >= wide);
-    of.by_heads = wide > 1 && (is_latent() ? !enough && answer == 0 && of.heads % wide == 0
-                                           : of.holders == 1 && of.kv_heads % wide == 0);
+    of.by_heads = wide > 1 && (has_mla() ? !enough && answer == 0 && of.heads % wide == 0
+                                         : of.holders == 1 && of.kv_heads % wide == 0);
     of.filled = wide > 1 && !of.by_heads && enough ? wide : 1;
     of.by_rows = wide > 1 && !of.by_heads && !enough;
     bool const splits = answer > 0 && of.holders > 1;
@@ -208,7 +208,7 @@ static void folded_or_not_a_step_is_the_same(void **state)
  * latents they have just computed. */
 static bool makes_heads(const struct lying *of)
 {
-    return is_latent() && asking > 0 && cached == 0 && !of->by_rows;
+    return has_mla() && asking > 0 && cached == 0 && !of->by_rows;
 }
 
 /* Weights of attention on a rank: of latents what goes down and up, absorbed or not. With
@@ -220,7 +220,7 @@ static double attention_weights(const struct lying *of)
     uint64_t const up = of->by_heads ? of->heads / wide : of->heads;
     uint64_t const values = expert_models[model].value_width, latent = expert_models[model].latent;
     uint64_t const query = expert_models[model].query_latent, H = expert_models[model].head_width;
-    if (!is_latent()) return (double)(D * H * (2 * of->heads + 2 * of->kv_heads));
+    if (!has_mla()) return (double)(D * H * (2 * of->heads + 2 * of->kv_heads));
     uint64_t const queries = query == 0 ? D * of->heads * H : (D + up * H) * query;
     return (double)(D * (latent + expert_models[model].turned) + queries +
                     times * latent * up * (expert_models[model].plain + values) +
@@ -273,13 +273,13 @@ static void weights_check(const struct play *play, const struct lying *of)
 static uint64_t row_of(const struct lying *of)
 {
     uint64_t const wide = of->by_heads ? expert_places[place].tp_d : 1;
-    if (is_latent()) return expert_models[model].latent + expert_models[model].turned;
+    if (has_mla()) return expert_models[model].latent + expert_models[model].turned;
     return of->kv_heads / wide * expert_models[model].head_width;
 }
 
 static double cached_bytes(const struct lying *of, uint64_t rows)
 {
-    return (is_latent() ? 1 : 2) * stored(cache_format, rows * row_of(of));
+    return (has_mla() ? 1 : 2) * stored(cache_format, rows * row_of(of));
 }
 
 /* Whether ranks of tp that share the cache have computed all rows that prompts attend to, so that
@@ -318,11 +318,11 @@ static void context_check(const struct play *play, const struct lying *of)
     uint64_t const ways = expert_places[place].cp, H = expert_models[model].head_width;
     double const answering = (double)(ways * answering_of(of) * of->heads);
     double const layers = (double)expert_models[model].layers;
-    uint64_t const key = is_latent() ? row_of(of) : H;
-    uint64_t const value = is_latent() ? expert_models[model].latent : H;
+    uint64_t const key = has_mla() ? row_of(of) : H;
+    uint64_t const value = has_mla() ? expert_models[model].latent : H;
     bool const own = cached == 0; /* As the rows were computed. */
     double const fresh_bytes =
-        (double)((is_latent() ? 1U : 2U) * ACTIVATION_BYTES * ways * asking_of(of) * row_of(of));
+        (double)((has_mla() ? 1U : 2U) * ACTIVATION_BYTES * ways * asking_of(of) * row_of(of));
     double const rows = own ? fresh_bytes : cached_bytes(of, ways * asked_rows(of));
     if (ways == 1) return;
     case_near(walk_moved_bytes(&play->program, STREAM_OF_SEQUENCE, COLLECTIVE_ALL_GATHER),
@@ -401,15 +401,15 @@ static void width_attention(const struct lying *of, double *ret_scattered, doubl
 {
     uint64_t const tokens = tokens_of(of), H = expert_models[model].head_width;
     uint64_t const latents = expert_models[model].latent + expert_models[model].turned;
-    bool const direct = is_latent() && expert_models[model].query_latent == 0;
+    bool const direct = has_mla() && expert_models[model].query_latent == 0;
     bool const scatters = of->by_heads || of->filled > 1;
-    uint64_t const heads = direct        ? of->heads * H
-                           : is_latent() ? 0
-                                         : (of->heads + 2 * of->kv_heads) * H;
-    uint64_t const shared = is_latent() ? latents + expert_models[model].query_latent : 0;
+    uint64_t const heads = direct      ? of->heads * H
+                           : has_mla() ? 0
+                                       : (of->heads + 2 * of->kv_heads) * H;
+    uint64_t const shared = has_mla() ? latents + expert_models[model].query_latent : 0;
     uint64_t const scattered = scatters ? heads + (of->filled > 1 ? shared : 0) : 0;
-    uint64_t const found = is_latent() ? expert_models[model].latent : H;
-    uint64_t const values = is_latent() ? expert_models[model].value_width : H;
+    uint64_t const found = has_mla() ? expert_models[model].latent : H;
+    uint64_t const values = has_mla() ? expert_models[model].value_width : H;
     *ret_scattered = (double)(ACTIVATION_BYTES * tokens * scattered);
     *ret_gathered = scatters ? (double)(ACTIVATION_BYTES * tokens * of->heads * values) : 0;
     *ret_summed = (double)(ACTIVATION_BYTES * tokens * (heads + shared - scattered));
@@ -457,9 +457,9 @@ static void queries_check(const struct play *play, const struct lying *of)
     uint64_t const heads = of->heads * of->holders;
     uint64_t const own = ways > 1 ? ways * answering_of(of) * of->heads : 0;
     uint64_t const most = own > kept * heads ? own : kept * heads;
-    uint64_t const key = is_latent() ? row_of(of) : expert_models[model].head_width;
+    uint64_t const key = has_mla() ? row_of(of) : expert_models[model].head_width;
     uint64_t const value =
-        is_latent() ? expert_models[model].latent : expert_models[model].head_width;
+        has_mla() ? expert_models[model].latent : expert_models[model].head_width;
     double const turned = (double)(layers * most * of->holders * (key + value) * ACTIVATION_BYTES);
     double const found = (double)(layers * (ways * answering_of(of) + asked) / of->filled * heads *
                                   (value + STATISTICS) * SUM_BYTES);

@@ -35,7 +35,7 @@ enum { PLACES = sizeof alike_places / sizeof *alike_places };
 
 /* The second has latents, and a token's experts are in few groups. */
 static const char *const alike_models[] = {"tests/property/experts.json",
-                                           "tests/property/latent.json"};
+                                           "tests/property/mla.json"};
 static const char *const shardings[] = {"auto", "auto", "replicated"};
 
 static void sequences_write(uint64_t *state, char *text, size_t room)

@@ -29,7 +29,7 @@ static const struct {
 };
 enum { FURTHER = sizeof further_places / sizeof *further_places };
 
-static const char *const models[] = {"tests/property/experts.json", "tests/property/latent.json",
+static const char *const models[] = {"tests/property/experts.json", "tests/property/mla.json",
                                      "deepseek-v2-lite", "llama-3-8b"};
 enum { DENSE = 3 };
 

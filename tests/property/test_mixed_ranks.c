@@ -11,7 +11,7 @@
 
 enum { TEXT_BYTES = WALK_TEXT_BYTES, DRAWN = 160, RANKS_MAX = 4, EACH_MAX = 6 };
 
-static const char *const models[] = {"tests/property/latent.json", "tests/property/dense.json",
+static const char *const models[] = {"tests/property/mla.json", "tests/property/dense.json",
                                      "llama-3-8b", "deepseek-v2-lite"};
 enum { MODELS = sizeof models / sizeof *models };
 

@@ -14,7 +14,7 @@
 
 enum { TEXT_BYTES = WALK_TEXT_BYTES, DRAWN = 150, UNEVEN_MAX = 24 };
 
-static const char *const models[] = {"tests/property/latent.json", "tests/property/experts.json",
+static const char *const models[] = {"tests/property/mla.json", "tests/property/experts.json",
                                      "deepseek-v2-lite"};
 enum { MIXED_MODELS = sizeof models / sizeof *models };
 

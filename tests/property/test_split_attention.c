@@ -23,7 +23,7 @@ static const struct {
     const char *name;
     uint32_t tp;
 } models[] = {{"llama-3-8b", 1},       {"llama-3-8b", 4},       {"llama-3-70b", 8},
-              {"deepseek-v2-lite", 1}, {"deepseek-v2-lite", 4}, {"tests/property/latent.json", 2}};
+              {"deepseek-v2-lite", 1}, {"deepseek-v2-lite", 4}, {"tests/property/mla.json", 2}};
 static const char *const chips[] = {"a100-sxm", "h100-sxm", "b200"};
 enum { MODELS = sizeof models / sizeof *models, CHIPS = sizeof chips / sizeof *chips };
 

@@ -150,7 +150,7 @@ static inline void traffics_near(const char *name, const struct workload_case *m
  * which is frozen, knows nothing. */
 static inline bool oracle_knows(const struct model *model)
 {
-    bool const direct = model_has_mla(model) && model->latent.query_rank == 0;
+    bool const direct = model_has_mla(model) && model->mla.query_rank == 0;
     bool const norms = model->norms.behind || model->norms.qk != MODEL_QK_NORMS_NONE;
     bool const capped = model->attends.capped || model->capped;
     return !model->parallel && !norms && !direct && !model->experts.shared_gated && !capped;

@@ -51,7 +51,7 @@ static const struct drawn_place drawn_blocks[DRAWN_BLOCKS] = {
 };
 
 /* Tests that go to a place of experts; sums are sets. */
-enum drawn_walks { DRAWN_ROUTED = 1, DRAWN_LATENT = 2, DRAWN_MODULES = 4 };
+enum drawn_walks { DRAWN_ROUTED = 1, DRAWN_MLA = 2, DRAWN_MODULES = 4 };
 
 /* GPU nodes and a torus; ep in a node, across nodes and over both, beside dp, fsdp and tp. */
 static const struct drawn_nodes {
@@ -59,19 +59,17 @@ static const struct drawn_nodes {
     const char *parts[MESH_ROLE_COUNT];
     unsigned walks;
 } drawn_experts[DRAWN_EXPERTS] = {
-    {1, {[MESH_EP] = "gpu"}, DRAWN_ROUTED | DRAWN_LATENT | DRAWN_MODULES},
+    {1, {[MESH_EP] = "gpu"}, DRAWN_ROUTED | DRAWN_MLA | DRAWN_MODULES},
     {2, {[MESH_EP] = "node gpu"}, DRAWN_ROUTED},
-    {1, {[MESH_TP] = "gpu"}, DRAWN_LATENT | DRAWN_MODULES},
-    {4, {[MESH_DP] = "node", [MESH_EP] = "gpu"}, DRAWN_ROUTED | DRAWN_LATENT | DRAWN_MODULES},
-    {4, {[MESH_FSDP] = "node", [MESH_EP] = "gpu"}, DRAWN_ROUTED | DRAWN_LATENT | DRAWN_MODULES},
-    {4, {[MESH_EP] = "node", [MESH_TP] = "gpu"}, DRAWN_ROUTED | DRAWN_LATENT | DRAWN_MODULES},
-    {4, {[MESH_FSDP] = "node", [MESH_TP] = "gpu"}, DRAWN_ROUTED | DRAWN_LATENT | DRAWN_MODULES},
-    {4,
-     {[MESH_DP] = "node:2", [MESH_EP] = "node:2", [MESH_TP] = "gpu"},
-     DRAWN_ROUTED | DRAWN_LATENT},
+    {1, {[MESH_TP] = "gpu"}, DRAWN_MLA | DRAWN_MODULES},
+    {4, {[MESH_DP] = "node", [MESH_EP] = "gpu"}, DRAWN_ROUTED | DRAWN_MLA | DRAWN_MODULES},
+    {4, {[MESH_FSDP] = "node", [MESH_EP] = "gpu"}, DRAWN_ROUTED | DRAWN_MLA | DRAWN_MODULES},
+    {4, {[MESH_EP] = "node", [MESH_TP] = "gpu"}, DRAWN_ROUTED | DRAWN_MLA | DRAWN_MODULES},
+    {4, {[MESH_FSDP] = "node", [MESH_TP] = "gpu"}, DRAWN_ROUTED | DRAWN_MLA | DRAWN_MODULES},
+    {4, {[MESH_DP] = "node:2", [MESH_EP] = "node:2", [MESH_TP] = "gpu"}, DRAWN_ROUTED | DRAWN_MLA},
     {0, {[MESH_EP] = "x y"}, DRAWN_ROUTED},
     {0, {[MESH_FSDP] = "x", [MESH_EP] = "y"}, DRAWN_ROUTED},
-    {0, {[MESH_FSDP] = "x", [MESH_TP] = "y"}, DRAWN_LATENT | DRAWN_MODULES},
+    {0, {[MESH_FSDP] = "x", [MESH_TP] = "y"}, DRAWN_MLA | DRAWN_MODULES},
 };
 
 static const struct model drawn_small_experts = {
@@ -166,9 +164,9 @@ static inline void drawn_vary_experts(struct workload_case *made, const struct d
     made->plan.model.experts.dense_layers = variant % 4;
 }
 
-static inline void drawn_set_latent(struct model *model)
+static inline void drawn_set_mla(struct model *model)
 {
-    model->latent = (struct model_mla){768, 256, 128, 64};
+    model->mla = (struct model_mla){768, 256, 128, 64};
     model->head_width = 192;
     model->value_width = 128;
     model->kv_heads = model->heads;

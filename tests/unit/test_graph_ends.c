@@ -24,7 +24,7 @@ static void modules_that_predict_hold(void **state)
             (void)snprintf(name, sizeof name, "modules %zu, variant %u", p, variant);
             drawn_build_nodes(&made, &drawn_experts[p]);
             drawn_vary_experts(&made, &drawn_experts[p], variant);
-            drawn_set_latent(&made.plan.model);
+            drawn_set_mla(&made.plan.model);
             drawn_set_modules(&made.plan.model, variant);
             graph_step_lower(name, &made);
         }

@@ -8,7 +8,7 @@
 /* Where there are experts' ranks, every model has experts. */
 static void mla_set(struct model *model, uint32_t variant, bool ranks)
 {
-    drawn_set_latent(model);
+    drawn_set_mla(model);
     if (variant % 4 == 0 && !ranks) model->experts = (struct model_experts){.count = 0};
 }
 

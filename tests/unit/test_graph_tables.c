@@ -184,14 +184,14 @@ static void a_block_takes_the_places_of_all_that_it_replaces(void **state)
 /* A model may have what several blocks ask for: each place has the one that no other replaces. */
 static void of_blocks_that_apply_one_is_there(void **state)
 {
-    struct model const plain = {.layers = 1}, latent = {.layers = 1, .latent = {.kv_rank = 6}},
+    struct model const plain = {.layers = 1}, mla = {.layers = 1, .mla = {.kv_rank = 6}},
                        parallel = {.layers = 1, .parallel = true},
-                       experts = {.layers = 1, .latent = {.kv_rank = 6}, .experts = {.count = 2}};
+                       experts = {.layers = 1, .mla = {.kv_rank = 6}, .experts = {.count = 2}};
     const struct {
         const struct model *model;
         const struct block *there[3];
     } rows[] = {{&plain, {&block_attention, &block_mlp}},
-                {&latent, {&block_mla, &block_mla_absorbed, &block_mlp}},
+                {&mla, {&block_mla, &block_mla_absorbed, &block_mlp}},
                 {&parallel, {&block_parallel}},
                 {&experts, {&block_mla, &block_mla_absorbed, &block_moe}}};
     (void)state;
@@ -215,7 +215,7 @@ static void ranks_of_tp_d_split_what_a_dimension_says(void **state)
     } rows[] = {{GRAPH_APART_NOTHING, {false, false, false, false, true}},
                 {GRAPH_APART_HEADS, {false, true, true, false, true}},
                 {GRAPH_APART_TOKENS, {true, false, false, true, true}}};
-    struct model const model = {.width = 8, .heads = 4, .kv_heads = 2, .latent = {.kv_rank = 6}};
+    struct model const model = {.width = 8, .heads = 4, .kv_heads = 2, .mla = {.kv_rank = 6}};
     static struct graph graph;
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -67,7 +67,7 @@ static void the_parts_of_deepseek_v3_add_up(void **state)
     uint64_t const latent = 7168ull * (512 + 64) + 512 + 512ull * 128 * (128 + 128);
     assert_int_equal(counts.attention_layer, query + latent + 128ull * 128 * 7168);
     struct model direct = model; /* As DeepSeek-V2-Lite is: Q without a latent. */
-    direct.latent.query_rank = 0;
+    direct.mla.query_rank = 0;
     assert_int_equal(model_count(&direct).attention_layer,
                      7168ull * 128 * 192 + latent + 128ull * 128 * 7168);
     assert_int_equal(model.mtp_modules, 1);
@@ -120,7 +120,7 @@ static void graphs_have_the_parameters_of_the_closed_formulas(void **state)
         model.tied = false;
         model.experts.biased = model_has_experts(&model);
         counts_hold(&model);
-        model.latent.query_rank = 0;
+        model.mla.query_rank = 0;
         model.positions.learned = 1024;
         model.matrices = 5 - model.matrices;
         counts_hold(&model);

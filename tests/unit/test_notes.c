@@ -329,7 +329,7 @@ static void flop_that_are_not_the_models_are_said(void **state)
     roofline->counts.heads.kv_held = 8;
     said("each of 16 tp ranks computes products of which none has a part of "
          "its own: 1.25% of the executed FLOP repeat the work of another rank");
-    made.plan.model.latent.kv_rank = 512;
+    made.plan.model.mla.kv_rank = 512;
     said("each of 16 tp ranks computes the latents of all tokens of a data "
          "rank: 1.25% of the executed FLOP repeat the work of another rank");
 }

@@ -114,7 +114,7 @@ static void what_experts_cannot_do_is_refused(void **state)
     further.mtp_modules = 17;
     tied.mtp_modules = split.mtp_modules = 1;
     tied.tied = true;
-    shared.latent = (struct model_mla){768, 256, 64, 64};
+    shared.mla = (struct model_mla){768, 256, 64, 64};
     window.attends.window = 128;
     window.attends.windowed = (const bool[2]){[1] = true};
     dense.experts = (struct model_experts){0};

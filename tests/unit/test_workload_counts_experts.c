@@ -87,7 +87,7 @@ static void formulas_and_programs_agree_on_latent_attention(void **state)
     uint32_t walked = 0, place = 0;
     (void)state;
     for (uint32_t p = 0; p < DRAWN_EXPERTS; p++) {
-        if ((drawn_experts[p].walks & DRAWN_LATENT) == 0) continue;
+        if ((drawn_experts[p].walks & DRAWN_MLA) == 0) continue;
         for (uint32_t variant = 0; variant < 72; variant++) {
             struct workload_case made;
             char name[96];
@@ -95,7 +95,7 @@ static void formulas_and_programs_agree_on_latent_attention(void **state)
             (void)snprintf(name, sizeof name, "latent attention %u, variant %u", place, variant);
             drawn_build_nodes(&made, &drawn_experts[p]);
             drawn_vary_experts(&made, &drawn_experts[p], variant);
-            drawn_set_latent(&made.plan.model);
+            drawn_set_mla(&made.plan.model);
             drawn_set_modules(&made.plan.model, variant);
             compare_kept(name, &made);
             case_free(&made);

@@ -11,8 +11,8 @@
 
 static void direct_set(struct model *model)
 {
-    drawn_set_latent(model);
-    model->latent.query_rank = 0;
+    drawn_set_mla(model);
+    model->mla.query_rank = 0;
 }
 
 static void formulas_and_programs_agree(void **state)
@@ -25,7 +25,7 @@ static void formulas_and_programs_agree(void **state)
             struct workload_case made;
             char name[96];
             if (sampling_skips_watched(&walked)) continue;
-            if ((drawn_experts[p].walks & DRAWN_LATENT) == 0) continue;
+            if ((drawn_experts[p].walks & DRAWN_MLA) == 0) continue;
             (void)snprintf(name, sizeof name, "place %u, variant %u", p, variant);
             drawn_build_nodes(&made, &drawn_experts[p]);
             drawn_vary_experts(&made, &drawn_experts[p], variant);

@@ -47,7 +47,7 @@ static const struct model small = {
     .head_width = PLAIN + TURNED,
     .value_width = VALUES,
     .vocabulary = VOCABULARY,
-    .latent = {Q_RANK, KV_RANK, PLAIN, TURNED},
+    .mla = {Q_RANK, KV_RANK, PLAIN, TURNED},
     .experts = {
         .count = EXPERTS, .top_k = TOP, .width = EXPERT_WIDTH, .shared = 1, .dense_layers = 1}};
 
@@ -235,7 +235,7 @@ static void what_travels_over_tp_stays_as_it_is(void **state)
     struct workload_case made;
     struct model plain = small;
     (void)state;
-    plain.latent = (struct model_mla){0};
+    plain.mla = (struct model_mla){0};
     plain.head_width = 128;
     plain.value_width = 0;
     plain.experts = (struct model_experts){0};

@@ -37,7 +37,7 @@ static void query_write(struct graph *g, tensor in, bool apart, struct mla_laten
 struct mla_latents mla_down(struct graph *g, const struct model *model, bool apart)
 {
     const struct graph_formats *formats = &g->terms->formats;
-    bool const direct = model->latent.query_rank == 0;
+    bool const direct = model->mla.query_rank == 0;
     struct mla_latents of = {.lq = GRAPH_NONE, .q = GRAPH_NONE, .qr = GRAPH_NONE};
     tensor cq = GRAPH_NONE;
     tensor const x = graph_residual(g);
@@ -116,7 +116,7 @@ static tensor flash_write(struct graph *g, const struct model *model, const stru
 static void write(struct graph *g, const struct model *model)
 {
     const struct graph_formats *formats = &g->terms->formats;
-    bool const direct = model->latent.query_rank == 0;
+    bool const direct = model->mla.query_rank == 0;
     struct mla_latents const of = mla_down(g, model, /* apart= */ false);
     graph_set_formats(g, of.lkv, formats->matmuls, formats->activations);
 

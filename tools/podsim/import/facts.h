@@ -90,7 +90,7 @@ struct import_experts {
     const char *capacity;
 };
 
-struct import_latent {
+struct import_mla {
     uint64_t is_used, query_rank, kv_rank, plain_width, rope_width, value_width;
 };
 
@@ -103,7 +103,7 @@ struct import_facts {
     struct import_names names;
     struct import_sizes sizes;
     struct import_experts experts;
-    struct import_latent latent;
+    struct import_mla mla;
 };
 
 #endif

@@ -134,7 +134,7 @@ enum status import_model(struct import *import, struct error *reterr);
 /* "/workload/capacity_factor" of models with experts. -1 says that no token is dropped. */
 enum status import_capacity(struct import *import, struct error *reterr);
 /* Fills in the sizes of latent attention that nothing states. */
-void import_latent_fill(struct import *import, const struct import_latent *otherwise);
+void import_mla_fill(struct import *import, const struct import_mla *otherwise);
 
 /* The same where a framework has names, "llama3 8B" of a name and a flavor. */
 struct import_name {

@@ -69,11 +69,11 @@ static enum status sizes_find(struct import *import, struct error *reterr)
     sizes->qkv_biased |= name_same(block, "qwen2");
     static const char *const kinds[] = {"global", "mla", NULL};
     STATUS_TRY(import_choice(import, &sizes->positions, kinds, reterr));
-    facts->latent.is_used = name_same(sizes->positions, "mla");
-    if (facts->latent.is_used) {
-        static const struct import_latent otherwise = {
+    facts->mla.is_used = name_same(sizes->positions, "mla");
+    if (facts->mla.is_used) {
+        static const struct import_mla otherwise = {
             .kv_rank = 512, .plain_width = 128, .rope_width = 64, .value_width = 128};
-        import_latent_fill(import, &otherwise);
+        import_mla_fill(import, &otherwise);
     }
     if (facts->experts.count == 1) facts->experts.count = 0;
     default_set(&facts->experts.top_k, 1);

@@ -132,10 +132,10 @@ static enum status model_find(struct import *import, struct error *reterr)
     }
     if (name_same(facts->sizes.positions, "none"))
         import_lacks(import, &facts->sizes.positions, "podsim turns Q and K by position");
-    if (facts->latent.is_used) {
-        static const struct import_latent otherwise = {
+    if (facts->mla.is_used) {
+        static const struct import_mla otherwise = {
             .kv_rank = 32, .plain_width = 128, .rope_width = 64, .value_width = 128};
-        import_latent_fill(import, &otherwise);
+        import_mla_fill(import, &otherwise);
         facts->sizes.qk_norm = 0; /* Norms of the latents are part of it. */
     }
     STATUS_TRY(vocabulary_find(import, reterr));

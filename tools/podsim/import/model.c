@@ -35,15 +35,15 @@ static void put(struct json_writer *json, const char *key, uint64_t value)
 
 /* --- Types of Hugging Face whose layers have what the facts say --- */
 
-static bool has_latent(const struct import_facts *facts)
+static bool has_mla(const struct import_facts *facts)
 {
-    return facts->latent.is_used > 0 && facts->experts.count > 0;
+    return facts->mla.is_used > 0 && facts->experts.count > 0;
 }
 
 static const char *type_of(const struct import_facts *facts)
 {
     const struct import_sizes *sizes = &facts->sizes;
-    if (has_latent(facts)) return facts->experts.router_biased ? "deepseek_v3" : "deepseek_v2";
+    if (has_mla(facts)) return facts->experts.router_biased ? "deepseek_v3" : "deepseek_v2";
     if (facts->experts.count > 0)
         return sizes->qk_norm || facts->experts.dense_layers > 0 ? "qwen3_moe" : "mixtral";
     if (sizes->gated && sizes->qk_norm) return "qwen3";
@@ -61,10 +61,10 @@ static enum status gaps_say(struct import *import, const char *type, struct erro
     const struct import_facts *facts = &import->facts;
     const struct import_sizes *sizes = &facts->sizes;
     const struct import_experts *experts = &facts->experts;
-    bool const is_latent = has_latent(facts), is_gated = sizes->gated || experts->count > 0;
+    bool const is_mla = has_mla(facts), is_gated = sizes->gated || experts->count > 0;
     bool const is_gpt = name_same(type, "gpt2") || name_same(type, "gpt_bigcode");
     bool const has_qkv = name_same(type, "qwen2") || (!is_gated && !sizes->unbiased);
-    bool const has_experts = experts->count > 0 && !is_latent;
+    bool const has_experts = experts->count > 0 && !is_mla;
     const void *const dense = experts->layers != NULL ? (const void *)&experts->layers
                                                       : (const void *)&experts->dense_layers;
     const struct {
@@ -84,7 +84,7 @@ static enum status gaps_say(struct import *import, const char *type, struct erro
          "podsim has norms of Q and K with a gated MLP"},
         {sizes->learned_positions > 0 && !is_gpt, &sizes->positions, "positions",
          "the weights of learned positions"},
-        {sizes->mtp > 0 && !is_latent, &sizes->mtp, "multi-token prediction",
+        {sizes->mtp > 0 && !is_mla, &sizes->mtp, "multi-token prediction",
          "podsim has multi-token prediction with latent attention alone"},
         {has_experts && experts->dense_layers > 0 && !sizes->qk_norm, dense, "layers",
          "layers without experts are expressed by a type that has norms of Q and K besides"},
@@ -108,10 +108,10 @@ static enum status gaps_say(struct import *import, const char *type, struct erro
 static void unused_say(struct import *import)
 {
     const struct import_facts *facts = &import->facts;
-    enum { LATENT = sizeof facts->latent / sizeof(uint64_t) };
+    enum { MLA = sizeof facts->mla / sizeof(uint64_t) };
     enum { EXPERTS = sizeof facts->experts / sizeof(uint64_t) };
-    for (uint32_t i = 1; !has_latent(facts) && i < LATENT; i++)
-        import_plain(import, (const uint64_t *)&facts->latent + i,
+    for (uint32_t i = 1; !has_mla(facts) && i < MLA; i++)
+        import_plain(import, (const uint64_t *)&facts->mla + i,
                      "it counts with latent attention alone");
     for (uint32_t i = 1; facts->experts.count == 0 && i < EXPERTS; i++)
         import_plain(import, (const uint64_t *)&facts->experts + i, "it counts with experts alone");
@@ -122,13 +122,13 @@ static enum status parts_check(struct import *import, struct error *reterr)
 {
     const struct import_facts *facts = &import->facts;
     const struct import_experts *experts = &facts->experts;
-    if (facts->latent.is_used && experts->count == 0)
-        return import_refuse(import, &facts->latent.is_used, reterr,
+    if (facts->mla.is_used && experts->count == 0)
+        return import_refuse(import, &facts->mla.is_used, reterr,
                              "podsim has latent attention with experts alone");
     if (experts->count > 0 && !facts->sizes.gated)
         return import_refuse(import, &experts->count, reterr,
                              "podsim has experts with a gated MLP alone, such as --swiglu");
-    if (has_latent(facts) && experts->width > 0 && experts->shared_width % experts->width != 0)
+    if (has_mla(facts) && experts->width > 0 && experts->shared_width % experts->width != 0)
         return import_refuse(import, &experts->shared_width, reterr,
                              "%" PRIu64 " columns are no whole number of experts of %" PRIu64,
                              experts->shared_width, experts->width);
@@ -144,13 +144,13 @@ static void write_gpt(struct json_writer *json, const struct import_facts *facts
     put(json, "n_positions", facts->sizes.learned_positions);
 }
 
-static void write_latent(struct json_writer *json, const struct import_facts *facts)
+static void write_mla(struct json_writer *json, const struct import_facts *facts)
 {
-    put(json, "q_lora_rank", facts->latent.query_rank);
-    put(json, "kv_lora_rank", facts->latent.kv_rank);
-    put(json, "qk_nope_head_dim", facts->latent.plain_width);
-    put(json, "qk_rope_head_dim", facts->latent.rope_width);
-    put(json, "v_head_dim", facts->latent.value_width);
+    put(json, "q_lora_rank", facts->mla.query_rank);
+    put(json, "kv_lora_rank", facts->mla.kv_rank);
+    put(json, "qk_nope_head_dim", facts->mla.plain_width);
+    put(json, "qk_rope_head_dim", facts->mla.rope_width);
+    put(json, "v_head_dim", facts->mla.value_width);
     put(json, "n_routed_experts", facts->experts.count);
     put(json, "n_shared_experts",
         facts->experts.width > 0 ? facts->experts.shared_width / facts->experts.width : 0);
@@ -197,14 +197,14 @@ static void write_config(struct json_writer *json, const struct import_facts *fa
             name_same(type, "mixtral") ? facts->experts.width : facts->sizes.mlp_width);
         put(json, "num_attention_heads", facts->sizes.heads);
         put(json, "num_key_value_heads", facts->sizes.kv_heads);
-        if (!has_latent(facts)) put(json, "head_dim", facts->sizes.head_width);
+        if (!has_mla(facts)) put(json, "head_dim", facts->sizes.head_width);
     }
     put(json, "vocab_size", facts->sizes.vocabulary);
     put_boolean(json, "tie_word_embeddings", !facts->sizes.untied);
     if (name_same(type, "starcoder2")) put_boolean(json, "use_bias", !facts->sizes.unbiased);
     if (name_same(type, "gpt_bigcode")) put_boolean(json, "multi_query", true);
-    if (has_latent(facts))
-        write_latent(json, facts);
+    if (has_mla(facts))
+        write_mla(json, facts);
     else if (facts->experts.count > 0)
         write_experts(json, facts, type);
     json_write_object_end(json);
@@ -309,13 +309,13 @@ enum status import_capacity(struct import *import, struct error *reterr)
     return import_set(import, reterr, "/workload/capacity_factor=%g", factor);
 }
 
-void import_latent_fill(struct import *import, const struct import_latent *otherwise)
+void import_mla_fill(struct import *import, const struct import_mla *otherwise)
 {
-    struct import_latent *latent = &import->facts.latent;
-    if (latent->kv_rank == 0) latent->kv_rank = otherwise->kv_rank;
-    if (latent->plain_width == 0) latent->plain_width = otherwise->plain_width;
-    if (latent->rope_width == 0) latent->rope_width = otherwise->rope_width;
-    if (latent->value_width == 0) latent->value_width = otherwise->value_width;
+    struct import_mla *mla = &import->facts.mla;
+    if (mla->kv_rank == 0) mla->kv_rank = otherwise->kv_rank;
+    if (mla->plain_width == 0) mla->plain_width = otherwise->plain_width;
+    if (mla->rope_width == 0) mla->rope_width = otherwise->rope_width;
+    if (mla->value_width == 0) mla->value_width = otherwise->value_width;
 }
 
 enum status import_model_named(struct import *import, const struct import_name *names,

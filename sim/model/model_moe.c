@@ -84,19 +84,16 @@ enum status model_read_qwen3_moe(struct json *document, struct model *model, str
     return check_experts(document, model, reterr);
 }
 
-static enum status read_latent(struct json *document, struct model *model, struct error *reterr)
+static enum status read_mla(struct json *document, struct model *model, struct error *reterr)
 {
-    struct model_mla *latent = &model->latent;
-    STATUS_TRY(
-        model_take_count(document, "q_lora_rank", width_max, 0, &latent->query_rank, reterr));
-    STATUS_TRY(model_need_count(document, "kv_lora_rank", width_max, &latent->kv_rank, reterr));
-    STATUS_TRY(
-        model_need_count(document, "qk_nope_head_dim", head_width_max, &latent->plain, reterr));
-    STATUS_TRY(
-        model_need_count(document, "qk_rope_head_dim", head_width_max, &latent->rope, reterr));
+    struct model_mla *mla = &model->mla;
+    STATUS_TRY(model_take_count(document, "q_lora_rank", width_max, 0, &mla->query_rank, reterr));
+    STATUS_TRY(model_need_count(document, "kv_lora_rank", width_max, &mla->kv_rank, reterr));
+    STATUS_TRY(model_need_count(document, "qk_nope_head_dim", head_width_max, &mla->plain, reterr));
+    STATUS_TRY(model_need_count(document, "qk_rope_head_dim", head_width_max, &mla->rope, reterr));
     STATUS_TRY(
         model_need_count(document, "v_head_dim", head_width_max, &model->value_width, reterr));
-    model->head_width = latent->plain + latent->rope;
+    model->head_width = mla->plain + mla->rope;
     model->kv_heads = model->heads; /* Each has its own K and V, once they come from the latent. */
     return STATUS_OK;
 }
@@ -142,7 +139,7 @@ enum status model_read_deepseek_v2(struct json *document, struct model *model, s
     const char *shared = json_take(document, "num_shared_experts") != NULL ? "num_shared_experts"
                                                                            : "n_shared_experts";
     uint64_t every = 1;
-    STATUS_TRY(read_latent(document, model, reterr));
+    STATUS_TRY(read_mla(document, model, reterr));
     STATUS_TRY(model_need_count(document, routed, experts_max, &experts->count, reterr));
     STATUS_TRY(model_take_count(document, shared, experts_max, 0, &experts->shared, reterr));
     STATUS_TRY(

@@ -39,34 +39,34 @@ static const uint32_t quick_mb_per_s = 45000;
 enum { FEW_RINGS = 4, SOME_CHANNELS = 16 };
 
 /* What a group's rings go over. */
-struct ways {
+struct ring_links {
     uint64_t mb_per_s; /* Of one GPU's NVLink, or of one NIC. */
     uint64_t count;    /* NICs of a node's ranks; 1: of NVLink. */
     bool is_network;
     uint32_t generation;
 };
 
-static struct ways ways_of(const struct protocol_use *use)
+static struct ring_links ring_links_of(const struct protocol_use *use)
 {
     const struct machine *machine = use->machine;
     uint64_t nodes, ranks;
     protocol_extent(machine, use->group, &nodes, &ranks);
     bool const is_network = nodes > 1;
-    return (struct ways){.mb_per_s = protocol_level_mb_per_s(machine, is_network ? 1 : 0),
-                         .count = is_network ? ranks / nodes : 1,
-                         .is_network = is_network,
-                         .generation = machine->chip.network.nvlink_generation};
+    return (struct ring_links){.mb_per_s = protocol_level_mb_per_s(machine, is_network ? 1 : 0),
+                               .count = is_network ? ranks / nodes : 1,
+                               .is_network = is_network,
+                               .generation = machine->chip.network.nvlink_generation};
 }
 
 /* Rings that are found; the rate of each in `ret_mb_per_s`. */
-static uint32_t rings_find(const struct ways *ways, uint32_t *ret_mb_per_s)
+static uint32_t rings_find(const struct ring_links *links, uint32_t *ret_mb_per_s)
 {
-    uint32_t const row = ways->generation <= AMPERE ? 0 : ways->generation == HOPPER ? 1 : 2;
-    const uint32_t *speed = (ways->is_network ? between : within)[row];
+    uint32_t const row = links->generation <= AMPERE ? 0 : links->generation == HOPPER ? 1 : 2;
+    const uint32_t *speed = (links->is_network ? between : within)[row];
     uint64_t best = 0;
     *ret_mb_per_s = 0;
     for (uint32_t s = 0; s < SPEEDS && speed[s] != 0; s++) {
-        uint64_t const room = ways->mb_per_s / speed[s] * ways->count;
+        uint64_t const room = links->mb_per_s / speed[s] * links->count;
         uint64_t const count = room < RINGS_MAX ? room : RINGS_MAX;
         if (best != 0 && (uint64_t)speed[s] * 100 <= (uint64_t)*ret_mb_per_s * 49) break;
         if (count * speed[s] <= best * *ret_mb_per_s) continue;
@@ -81,19 +81,19 @@ static uint32_t least(uint64_t one, uint64_t other)
     return (uint32_t)(one < other ? one : other);
 }
 
-static uint32_t channels_built(const struct ways *ways)
+static uint32_t channels_built(const struct ring_links *links)
 {
     uint32_t mb_per_s = 0;
-    uint32_t count = rings_find(ways, &mb_per_s);
+    uint32_t count = rings_find(links, &mb_per_s);
     bool const stays =
-        ways->generation > AMPERE && mb_per_s < doubled_alone_mb_per_s && count > FEW_RINGS;
+        links->generation > AMPERE && mb_per_s < doubled_alone_mb_per_s && count > FEW_RINGS;
     if (mb_per_s >= doubled_mb_per_s && !stays) {
         uint32_t const twice = least(2 * (uint64_t)count, RINGS_MAX);
         if (twice > count) mb_per_s /= 2;
         count = twice;
     }
     count = least(2 * (uint64_t)count, CHANNELS_MAX);
-    if (ways->generation > AMPERE && ways->is_network && mb_per_s > quick_mb_per_s &&
+    if (links->generation > AMPERE && links->is_network && mb_per_s > quick_mb_per_s &&
         count < SOME_CHANNELS)
         count *= 2;
     return count == 0 ? 1 : count;
@@ -113,29 +113,30 @@ static uint32_t filled(uint64_t bytes, uint64_t each_bytes, uint32_t most)
     return count == 0 ? 1 : least(count, most);
 }
 
-static uint32_t nvls_channels(const struct ways *ways)
+static uint32_t nvls_channels(const struct ring_links *links)
 {
-    if (ways->generation < BLACKWELL) return 16;
-    return ways->is_network ? 32 : 24;
+    if (links->generation < BLACKWELL) return 16;
+    return links->is_network ? 32 : 24;
 }
 
 uint32_t channels_of(const struct protocol_use *use, enum protocol protocol)
 {
-    struct ways const ways = ways_of(use);
-    uint32_t const built = channels_built(&ways);
+    struct ring_links const links = ring_links_of(use);
+    uint32_t const built = channels_built(&links);
     uint64_t const ranks = group_rank_count(use->group);
     if (use->kind == COLLECTIVE_ALL_TO_ALL) {
         uint64_t const each = use->array_bytes / (ranks * ranks);
         uint32_t const all = power_2_above(built);
         uint32_t const peer =
-            ways.is_network ? NETWORK_PEER_CHANNELS : filled(each, PEER_BYTES, all);
+            links.is_network ? NETWORK_PEER_CHANNELS : filled(each, PEER_BYTES, all);
         return least((ranks - 1) * peer, all);
     }
     if (use->kind == COLLECTIVE_PERMUTE)
-        return ways.is_network ? filled(use->array_bytes, NETWORK_PEER_BYTES, NETWORK_PEER_CHANNELS)
-                               : filled(use->array_bytes, PEER_BYTES, power_2_above(built));
+        return links.is_network
+                   ? filled(use->array_bytes, NETWORK_PEER_BYTES, NETWORK_PEER_CHANNELS)
+                   : filled(use->array_bytes, PEER_BYTES, power_2_above(built));
     if (primitive_family_nccl(algorithm_family(&use->algorithm)) == NCCL_NVLS)
-        return nvls_channels(&ways);
+        return nvls_channels(&links);
     if (protocol == PROTOCOL_LL) return filled(use->array_bytes, LL_BYTES * ranks, built);
     return filled(use->array_bytes, protocol == PROTOCOL_LL128 ? LL128_BYTES : SIMPLE_BYTES, built);
 }

@@ -5,7 +5,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/units.h"
-#include "sim/choose/ways.h"
+#include "sim/choose/item_paths.h"
 #include "sim/collective/algorithm.h"
 
 /* Messages of a plan, over the chips that are not folded away, beyond which a run takes minutes. */
@@ -41,7 +41,7 @@ static enum status estimate(struct arena *arena, const struct choose_question *q
     struct plan *plan = memory;
     STATUS_TRY(plan_build(arena, &request, where, plan, reterr));
     collective_estimate(question->machine, plan, question->known, &candidate->estimate);
-    candidate->message_count = ways_message_count(question->machine, plan);
+    candidate->message_count = item_paths_message_count(question->machine, plan);
     *ret_plan = plan;
     return STATUS_OK;
 }

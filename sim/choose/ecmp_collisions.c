@@ -4,27 +4,27 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
-#include "sim/choose/ways.h"
+#include "sim/choose/item_paths.h"
 #include "sim/roofline/level_rate.h"
 
 enum { CHIPS_MAX = 1 << 16, MESSAGES_MAX = 1 << 20 };
 
 /* A message of a step: where it goes, and by which links. */
-struct crowd_message {
+struct hashed_message {
     uint32_t receiver;
     uint32_t hops;
     double units;
 };
 
-struct crowd {
+struct collisions {
     const struct plan *plan;
     const struct plan_item *item;
-    const struct ways *ways;
-    struct crowd_message *message; /* [chip], of one step; */
-    struct way_link *hop;          /* [chip · longest] */
-    double *load;                  /* [link]: bytes of the step; */
-    double *busy_s;                /* of all steps. */
-    double *at_s;                  /* [chip]: when it has sent and got what is so far. */
+    const struct item_paths *paths;
+    struct hashed_message *message; /* [chip], of one step; */
+    struct item_path_link *hop;     /* [chip · longest] */
+    double *load;                   /* [link]: bytes of the step; */
+    double *busy_s;                 /* of all steps. */
+    double *at_s;                   /* [chip]: when it has sent and got what is so far. */
     double *next_s;
 };
 
@@ -51,66 +51,67 @@ static bool is_in_step(const struct plan *plan, const struct plan_item *item)
     return true;
 }
 
-static bool crowd_build(struct arena *arena, struct crowd *crowd)
+static bool collisions_build(struct arena *arena, struct collisions *collisions)
 {
-    uint32_t const chips = crowd->ways->chip_count, links = crowd->ways->link_count;
-    crowd->message = arena_take(arena, chips, sizeof *crowd->message);
-    crowd->hop = arena_take(arena, (uint64_t)chips * crowd->ways->longest, sizeof *crowd->hop);
-    crowd->load = arena_take(arena, links, sizeof *crowd->load);
-    crowd->busy_s = arena_take(arena, links, sizeof *crowd->busy_s);
-    crowd->at_s = arena_take(arena, chips, sizeof *crowd->at_s);
-    crowd->next_s = arena_take(arena, chips, sizeof *crowd->next_s);
-    return crowd->message != NULL && crowd->hop != NULL && crowd->load != NULL &&
-           crowd->busy_s != NULL && crowd->at_s != NULL && crowd->next_s != NULL;
+    uint32_t const chips = collisions->paths->chip_count, links = collisions->paths->link_count;
+    collisions->message = arena_take(arena, chips, sizeof *collisions->message);
+    collisions->hop =
+        arena_take(arena, (uint64_t)chips * collisions->paths->longest, sizeof *collisions->hop);
+    collisions->load = arena_take(arena, links, sizeof *collisions->load);
+    collisions->busy_s = arena_take(arena, links, sizeof *collisions->busy_s);
+    collisions->at_s = arena_take(arena, chips, sizeof *collisions->at_s);
+    collisions->next_s = arena_take(arena, chips, sizeof *collisions->next_s);
+    return collisions->message != NULL && collisions->hop != NULL && collisions->load != NULL &&
+           collisions->busy_s != NULL && collisions->at_s != NULL && collisions->next_s != NULL;
 }
 
 /* All messages of a step; each takes as long as the fullest link of its way does for all on it. */
-static void step_count(struct crowd *crowd, uint32_t lane, uint32_t number)
+static void step_count(struct collisions *collisions, uint32_t lane, uint32_t number)
 {
-    const struct ways *ways = crowd->ways;
-    uint32_t const longest = ways->longest;
-    for (uint32_t link = 0; link < ways->link_count; link++) crowd->load[link] = 0;
-    for (uint32_t chip = 0; chip < ways->chip_count; chip++) {
-        const uint32_t *at = ways->at[chip].axis;
-        uint32_t const position = plan_item_position(crowd->plan, crowd->item, at);
+    const struct item_paths *paths = collisions->paths;
+    uint32_t const longest = paths->longest;
+    for (uint32_t link = 0; link < paths->link_count; link++) collisions->load[link] = 0;
+    for (uint32_t chip = 0; chip < paths->chip_count; chip++) {
+        const uint32_t *at = paths->at[chip].axis;
+        uint32_t const position = plan_item_position(collisions->plan, collisions->item, at);
         struct primitive_step const step =
-            plan_step(crowd->plan, crowd->item, lane, position, number);
+            plan_step(collisions->plan, collisions->item, lane, position, number);
         uint32_t to[MACHINE_AXES_MAX];
-        plan_item_peer(crowd->plan, crowd->item, at, step.peer, to);
-        struct way_link *hop = &crowd->hop[(size_t)chip * longest];
-        crowd->message[chip] =
-            (struct crowd_message){ways_chip(ways, to), ways_find(ways, chip, to, hop), step.units};
-        for (uint32_t h = 0; h < crowd->message[chip].hops; h++)
-            crowd->load[hop[h].link] += step.units;
+        plan_item_peer(collisions->plan, collisions->item, at, step.peer, to);
+        struct item_path_link *hop = &collisions->hop[(size_t)chip * longest];
+        collisions->message[chip] = (struct hashed_message){
+            item_paths_chip(paths, to), item_paths_find(paths, chip, to, hop), step.units};
+        for (uint32_t h = 0; h < collisions->message[chip].hops; h++)
+            collisions->load[hop[h].link] += step.units;
     }
-    memcpy(crowd->next_s, crowd->at_s, ways->chip_count * sizeof *crowd->at_s);
-    for (uint32_t chip = 0; chip < ways->chip_count; chip++) {
-        const struct way_link *hop = &crowd->hop[(size_t)chip * longest];
-        double *receiver_s = &crowd->next_s[crowd->message[chip].receiver], way_s = 0;
-        for (uint32_t h = 0; h < crowd->message[chip].hops; h++) {
-            way_s = fmax(way_s, crowd->load[hop[h].link] / hop[h].bytes_per_s);
-            crowd->busy_s[hop[h].link] += crowd->message[chip].units / hop[h].bytes_per_s;
+    memcpy(collisions->next_s, collisions->at_s, paths->chip_count * sizeof *collisions->at_s);
+    for (uint32_t chip = 0; chip < paths->chip_count; chip++) {
+        const struct item_path_link *hop = &collisions->hop[(size_t)chip * longest];
+        double *receiver_s = &collisions->next_s[collisions->message[chip].receiver], way_s = 0;
+        for (uint32_t h = 0; h < collisions->message[chip].hops; h++) {
+            way_s = fmax(way_s, collisions->load[hop[h].link] / hop[h].bytes_per_s);
+            collisions->busy_s[hop[h].link] += collisions->message[chip].units / hop[h].bytes_per_s;
         }
-        *receiver_s = fmax(*receiver_s, crowd->at_s[chip] + way_s);
+        *receiver_s = fmax(*receiver_s, collisions->at_s[chip] + way_s);
     }
-    memcpy(crowd->at_s, crowd->next_s, ways->chip_count * sizeof *crowd->at_s);
+    memcpy(collisions->at_s, collisions->next_s, paths->chip_count * sizeof *collisions->at_s);
 }
 
-static void steps_count(struct crowd *crowd, struct rehearsal_times *ret)
+static void steps_count(struct collisions *collisions, struct rehearsal_times *ret)
 {
-    const struct ways *ways = crowd->ways;
-    for (uint32_t link = 0; link < ways->link_count; link++) crowd->busy_s[link] = 0;
-    for (uint32_t chip = 0; chip < ways->chip_count; chip++) crowd->at_s[chip] = 0;
-    for (uint32_t l = 0; l < crowd->item->primitive->lane_count; l++) {
-        const struct plan_lane *lane = &crowd->plan->lane[crowd->item->lane_first + l];
-        for (uint32_t s = 0; s < lane->send_count[0]; s++) step_count(crowd, l, s);
+    const struct item_paths *paths = collisions->paths;
+    for (uint32_t link = 0; link < paths->link_count; link++) collisions->busy_s[link] = 0;
+    for (uint32_t chip = 0; chip < paths->chip_count; chip++) collisions->at_s[chip] = 0;
+    for (uint32_t l = 0; l < collisions->item->primitive->lane_count; l++) {
+        const struct plan_lane *lane = &collisions->plan->lane[collisions->item->lane_first + l];
+        for (uint32_t s = 0; s < lane->send_count[0]; s++) step_count(collisions, l, s);
     }
-    for (uint32_t link = 0; link < ways->link_count; link++) {
-        double *wire = &ret->wire_byte_s[ways_wire(ways, link)];
-        *wire = fmax(*wire, crowd->busy_s[link]);
+    for (uint32_t link = 0; link < paths->link_count; link++) {
+        double *wire = &ret->wire_byte_s[item_paths_wire(paths, link)];
+        *wire = fmax(*wire, collisions->busy_s[link]);
     }
-    for (uint32_t chip = 0; chip < ways->chip_count; chip++)
-        ret->byte_s = fmax(ret->byte_s, crowd->at_s[chip]);
+    for (uint32_t chip = 0; chip < paths->chip_count; chip++)
+        ret->byte_s = fmax(ret->byte_s, collisions->at_s[chip]);
 }
 
 bool ecmp_count(const struct machine *machine, const struct plan *plan,
@@ -123,11 +124,12 @@ bool ecmp_count(const struct machine *machine, const struct plan *plan,
         sends += plan->lane[item->lane_first + l].send_count[0];
     struct arena *arena = arena_create(0);
     if (arena == NULL) return false;
-    struct ways ways;
-    struct crowd crowd = {.plan = plan, .item = item, .ways = &ways};
-    bool const done = ways_build(arena, machine, plan, item, CHIPS_MAX, &ways) &&
-                      ways.chip_count * sends <= MESSAGES_MAX && crowd_build(arena, &crowd);
-    if (done) steps_count(&crowd, ret);
+    struct item_paths paths;
+    struct collisions collisions = {.plan = plan, .item = item, .paths = &paths};
+    bool const done = item_paths_build(arena, machine, plan, item, CHIPS_MAX, &paths) &&
+                      paths.chip_count * sends <= MESSAGES_MAX &&
+                      collisions_build(arena, &collisions);
+    if (done) steps_count(&collisions, ret);
     arena_destroy(arena);
     return done;
 }

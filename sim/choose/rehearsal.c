@@ -7,7 +7,7 @@
 #include "sim/base/lock.h"
 #include "sim/base/units.h"
 #include "sim/choose/ecmp_collisions.h"
-#include "sim/choose/ways.h"
+#include "sim/choose/item_paths.h"
 
 enum { CHIPS_MAX = 1 << 13, MESSAGES_MAX = 1 << 15, HOPS_MAX = 1 << 20, SLOT_WORDS_MAX = 1 << 20 };
 
@@ -41,7 +41,7 @@ struct rehearsed_lane {
 };
 
 struct rehearsal {
-    const struct ways *ways;
+    const struct item_paths *paths;
     const struct plan *plan;
     const struct plan_item *item;
     const uint32_t *position; /* [chip], or seats: of who takes no part, one that sends nothing. */
@@ -58,7 +58,7 @@ struct rehearsal {
     uint32_t heap_count;
     struct message *message;
     uint32_t message_count;
-    struct way_link *hop;
+    struct item_path_link *hop;
     uint32_t hop_count;
     double unit_bytes;
     double end_s;
@@ -101,7 +101,7 @@ static double message_take(struct rehearsal *rehearsal, uint32_t index, uint32_t
                            double now_s)
 {
     struct message *message = &rehearsal->message[index];
-    struct way_link const *link = &rehearsal->hop[message->hop++];
+    struct item_path_link const *link = &rehearsal->hop[message->hop++];
     double const own_s = message->bytes / link->bytes_per_s;
     double const start_s = fmax(now_s, rehearsal->free_s[link->link]);
     double const left_s = fmax(start_s + own_s, now_s + message->slowest_s);
@@ -139,13 +139,13 @@ static uint32_t message_new(struct rehearsal *rehearsal, uint32_t from,
                             double bytes)
 {
     struct message *message = &rehearsal->message[rehearsal->message_count];
-    *message = (struct message){.receiver = ways_chip(rehearsal->ways, to),
+    *message = (struct message){.receiver = item_paths_chip(rehearsal->paths, to),
                                 .slot = slot,
                                 .hop = rehearsal->hop_count,
                                 .lane = lane,
                                 .bytes = bytes};
     rehearsal->hop_count +=
-        ways_find(rehearsal->ways, from, to, &rehearsal->hop[rehearsal->hop_count]);
+        item_paths_find(rehearsal->paths, from, to, &rehearsal->hop[rehearsal->hop_count]);
     message->end = rehearsal->hop_count;
     return rehearsal->message_count++;
 }
@@ -167,7 +167,7 @@ static void lane_try(struct rehearsal *rehearsal, uint32_t chip, uint32_t number
             return;
         }
         uint32_t to[MACHINE_AXES_MAX];
-        plan_item_peer(rehearsal->plan, rehearsal->item, rehearsal->ways->at[chip].axis, step.peer,
+        plan_item_peer(rehearsal->plan, rehearsal->item, rehearsal->paths->at[chip].axis, step.peer,
                        to);
         uint32_t const receiver = plan_item_position(rehearsal->plan, rehearsal->item, to);
         uint32_t const slot = piece * own->arrival_count[receiver] + step.slot;
@@ -213,8 +213,8 @@ static void happen(struct rehearsal *rehearsal, const struct happening *what)
 /* Until the last message has arrived. */
 static double pieces_rehearse(struct rehearsal *rehearsal, uint32_t piece_count, double unit_bytes)
 {
-    const struct ways *ways = rehearsal->ways;
-    uint32_t const lanes = ways->chip_count * rehearsal->lane_count;
+    const struct item_paths *paths = rehearsal->paths;
+    uint32_t const lanes = paths->chip_count * rehearsal->lane_count;
     rehearsal->piece_count = piece_count;
     rehearsal->unit_bytes = unit_bytes;
     rehearsal->in_order = rehearsal->item->primitive->ordered || piece_count > 1;
@@ -222,9 +222,9 @@ static double pieces_rehearse(struct rehearsal *rehearsal, uint32_t piece_count,
     rehearsal->message_count = rehearsal->hop_count = 0;
     memset(rehearsal->slots, 0, (size_t)lanes * rehearsal->words * sizeof *rehearsal->slots);
     memset(rehearsal->lane, 0, lanes * sizeof *rehearsal->lane);
-    for (uint32_t link = 0; link < ways->link_count; link++)
+    for (uint32_t link = 0; link < paths->link_count; link++)
         rehearsal->free_s[link] = rehearsal->busy_s[link] = 0;
-    for (uint32_t chip = 0; chip < ways->chip_count; chip++)
+    for (uint32_t chip = 0; chip < paths->chip_count; chip++)
         for (uint32_t l = 0; l < rehearsal->lane_count; l++) lane_try(rehearsal, chip, l, 0);
     while (rehearsal->heap_count > 0) {
         struct happening const next = heap_take(rehearsal);
@@ -240,7 +240,7 @@ static uint64_t messages_of(const struct rehearsal *rehearsal, uint32_t *ret_slo
     *ret_slots = 0;
     for (uint32_t l = 0; l < rehearsal->lane_count; l++) {
         const struct plan_lane *lane = &rehearsal->plan->lane[rehearsal->item->lane_first + l];
-        for (uint32_t chip = 0; chip < rehearsal->ways->chip_count; chip++) {
+        for (uint32_t chip = 0; chip < rehearsal->paths->chip_count; chip++) {
             uint32_t const position = rehearsal->position[chip];
             messages += lane->send_count[position];
             if (lane->arrival_count[position] > *ret_slots)
@@ -253,28 +253,29 @@ static uint64_t messages_of(const struct rehearsal *rehearsal, uint32_t *ret_slo
 
 static bool rehearsal_build(struct arena *arena, struct rehearsal *rehearsal)
 {
-    const struct ways *ways = rehearsal->ways;
+    const struct item_paths *paths = rehearsal->paths;
     uint32_t slots = 0;
-    uint32_t *position = arena_take(arena, ways->chip_count, sizeof *position);
+    uint32_t *position = arena_take(arena, paths->chip_count, sizeof *position);
     if (position == NULL) return false;
-    for (uint32_t chip = 0; chip < ways->chip_count; chip++)
-        position[chip] = (ways->paths.overridden != NULL ? plan_item_seat : plan_item_position)(
-            rehearsal->plan, rehearsal->item, ways->at[chip].axis);
+    for (uint32_t chip = 0; chip < paths->chip_count; chip++)
+        position[chip] =
+            (paths->machine_paths.overridden != NULL ? plan_item_seat : plan_item_position)(
+                rehearsal->plan, rehearsal->item, paths->at[chip].axis);
     rehearsal->position = position;
     rehearsal->lane_count = rehearsal->item->primitive->lane_count;
     uint64_t const messages = messages_of(rehearsal, &slots);
-    uint32_t const lanes = ways->chip_count * rehearsal->lane_count;
+    uint32_t const lanes = paths->chip_count * rehearsal->lane_count;
     rehearsal->words = (2 * slots + 63) / 64 + 1;
-    if (messages > MESSAGES_MAX || 2 * messages * ways->longest > HOPS_MAX ||
+    if (messages > MESSAGES_MAX || 2 * messages * paths->longest > HOPS_MAX ||
         (uint64_t)lanes * rehearsal->words > SLOT_WORDS_MAX)
         return false;
     rehearsal->message = arena_take(arena, 2 * messages, sizeof *rehearsal->message);
-    rehearsal->hop = arena_take(arena, 2 * messages * ways->longest, sizeof *rehearsal->hop);
+    rehearsal->hop = arena_take(arena, 2 * messages * paths->longest, sizeof *rehearsal->hop);
     rehearsal->slots =
         arena_take(arena, (uint64_t)lanes * rehearsal->words, sizeof *rehearsal->slots);
     rehearsal->lane = arena_take(arena, lanes, sizeof *rehearsal->lane);
-    rehearsal->free_s = arena_take(arena, ways->link_count, sizeof *rehearsal->free_s);
-    rehearsal->busy_s = arena_take(arena, ways->link_count, sizeof *rehearsal->busy_s);
+    rehearsal->free_s = arena_take(arena, paths->link_count, sizeof *rehearsal->free_s);
+    rehearsal->busy_s = arena_take(arena, paths->link_count, sizeof *rehearsal->busy_s);
     rehearsal->heap =
         arena_take(arena, 2 * messages + 2 * (uint64_t)lanes, sizeof *rehearsal->heap);
     return rehearsal->message != NULL && rehearsal->hop != NULL && rehearsal->slots != NULL &&
@@ -294,8 +295,8 @@ static void rehearse(struct rehearsal *rehearsal, struct rehearsal_times *ret)
         .next_latency_s = idle_next_s - idle_s,
         .next_byte_s = fmax(next_s - once_s - (idle_next_s - idle_s), 0) / many_bytes,
     };
-    for (uint32_t link = 0; link < rehearsal->ways->link_count; link++) {
-        double *wire = &ret->wire_byte_s[ways_wire(rehearsal->ways, link)];
+    for (uint32_t link = 0; link < rehearsal->paths->link_count; link++) {
+        double *wire = &ret->wire_byte_s[item_paths_wire(rehearsal->paths, link)];
         *wire = fmax(*wire, rehearsal->busy_s[link] / many_bytes);
     }
 }
@@ -312,13 +313,13 @@ static bool rehearse_anew(const struct machine *machine, const struct plan *plan
 {
     struct arena *arena = arena_create(0);
     if (arena == NULL) return false;
-    struct ways ways;
-    struct rehearsal rehearsal = {.ways = &ways, .plan = plan, .item = item};
+    struct item_paths paths;
+    struct rehearsal rehearsal = {.paths = &paths, .plan = plan, .item = item};
     for (uint32_t d = 0; d < plan->group.dimension_count; d++)
         if ((item->flat || item->dimension == d) &&
             machine_is_meshed(machine, plan->group.dimension[d].axis))
             rehearsal.abreast = true;
-    bool const done = ways_build(arena, machine, plan, item, CHIPS_MAX, &ways) &&
+    bool const done = item_paths_build(arena, machine, plan, item, CHIPS_MAX, &paths) &&
                       rehearsal_build(arena, &rehearsal);
     if (done) rehearse(&rehearsal, ret);
     arena_destroy(arena);

@@ -1,12 +1,12 @@
 /*
- * ways.h: the links between the chips that an item's messages go between, for rehearsal.h.
+ * item_paths.h: the links between the chips that an item's messages go between, for rehearsal.h.
  *
- * Ways are those of machine/path.h, over chips that stand for all that do the same: an axis along
+ * Paths are those of machine/path.h, over chips that stand for all that do the same: an axis along
  * which a shift maps the item, the levels and the flows' cables onto themselves has the chips of
  * that shift alone. Where single links are overridden all chips are there.
  */
-#ifndef SIM_CHOOSE_WAYS_H
-#define SIM_CHOOSE_WAYS_H
+#ifndef SIM_CHOOSE_ITEM_PATHS_H
+#define SIM_CHOOSE_ITEM_PATHS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,26 +16,26 @@
 
 struct arena;
 
-struct ways_place {
+struct item_paths_chip {
     uint32_t axis[MACHINE_AXES_MAX];
 };
 
-struct ways {
+struct item_paths {
     const struct machine *machine;
     const struct plan *plan;
-    struct paths paths;
+    struct paths machine_paths;
     struct path_balance balance;
     uint32_t period[MACHINE_AXES_MAX];
     uint32_t chip_count;
-    struct ways_place *at; /* [chip] */
+    struct item_paths_chip *at; /* [chip] */
     uint32_t link_count;
     uint32_t tier_first[LEVELS_MAX][LEVEL_TIERS_MAX]; /* Links up, then links down. */
     uint32_t tier_links[LEVELS_MAX][LEVEL_TIERS_MAX]; /* One way. */
-    uint32_t longest;                                 /* Links of any way. */
+    uint32_t longest;                                 /* Links of any path. */
     bool twisted; /* Messages over several axes use links around twisted ones. */
 };
 
-struct way_link {
+struct item_path_link {
     uint32_t link;
     double bytes_per_s;
     double latency_s; /* To the next link, or to the end. The first link's includes the overhead of
@@ -43,20 +43,21 @@ struct way_link {
 };
 
 /* False where there are more chips than `chips_max`. */
-bool ways_build(struct arena *arena, const struct machine *machine, const struct plan *plan,
-                const struct plan_item *item, uint32_t chips_max, struct ways *ret_ways);
+bool item_paths_build(struct arena *arena, const struct machine *machine, const struct plan *plan,
+                      const struct plan_item *item, uint32_t chips_max,
+                      struct item_paths *ret_paths);
 
 /* Messages of a whole plan, over the chips that stand for all. */
-uint64_t ways_message_count(const struct machine *machine, const struct plan *plan);
+uint64_t item_paths_message_count(const struct machine *machine, const struct plan *plan);
 
 /* The chip that stands for the one at a place. */
-uint32_t ways_chip(const struct ways *ways, const uint32_t at[MACHINE_AXES_MAX]);
+uint32_t item_paths_chip(const struct item_paths *paths, const uint32_t at[MACHINE_AXES_MAX]);
 
 /* The links from one chip to another place; returns how many. */
-uint32_t ways_find(const struct ways *ways, uint32_t from, const uint32_t to[MACHINE_AXES_MAX],
-                   struct way_link *ret_link);
+uint32_t item_paths_find(const struct item_paths *paths, uint32_t from,
+                         const uint32_t to[MACHINE_AXES_MAX], struct item_path_link *ret_link);
 
 /* The axis of a link of the grid, or MACHINE_AXES_MAX and the level. */
-uint32_t ways_wire(const struct ways *ways, uint32_t link);
+uint32_t item_paths_wire(const struct item_paths *paths, uint32_t link);
 
 #endif

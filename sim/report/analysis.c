@@ -114,8 +114,8 @@ static const char *busy_axis(const struct machine *machine, uint32_t what)
 
 /* Time that no bandwidth shortens: idle, and of the exposed time the hops of the collectives that
  * compute waits for at once. `phase` may be PROGRAM_ANY_PHASE. */
-static double latency_of(const struct report_input *input, const struct analysis *facts, int phase,
-                         double exposed_s, double idle_s)
+static double latency_of(const struct report_input *input, const struct analysis *analysis,
+                         int phase, double exposed_s, double idle_s)
 {
     const struct program *program = input->program;
     double hops = 0;
@@ -125,7 +125,7 @@ static double latency_of(const struct report_input *input, const struct analysis
             const struct program_op *op = &program->templates[t].op[i];
             bool const awaited = program->stream[op->stream].urgency == 0;
             if (op->kind == PROGRAM_OP_COLLECTIVE && awaited)
-                hops += slots * facts->classes[op->class_index].hop_s;
+                hops += slots * analysis->classes[op->class_index].hop_s;
         }
     }
     return idle_s + (hops < exposed_s ? hops : exposed_s);
@@ -133,16 +133,16 @@ static double latency_of(const struct report_input *input, const struct analysis
 
 /* What is busy nearly as long as the busiest might as well be the bound. */
 static void runner_up(const struct report_input *input, const struct busiest *each, uint32_t count,
-                      const struct busiest *best, struct analysis *facts)
+                      const struct busiest *best, struct analysis *analysis)
 {
     double const nearly = 0.95;
     struct busiest second = {0};
     for (uint32_t i = 0; i < count; i++)
         if (each[i].what != best->what) busiest_try(&second, each[i].what, each[i].seconds);
     if (second.seconds <= 0 || second.seconds < nearly * best->seconds) return;
-    facts->runner_up = busy_name(input->machine, second.what);
-    facts->runner_up_share = facts->step_s > 0 ? second.seconds / facts->step_s : 0;
-    facts->runner_up_axis = busy_axis(input->machine, second.what);
+    analysis->runner_up = busy_name(input->machine, second.what);
+    analysis->runner_up_share = analysis->step_s > 0 ? second.seconds / analysis->step_s : 0;
+    analysis->runner_up_axis = busy_axis(input->machine, second.what);
 }
 
 double analysis_axis_busy_s(const struct report_input *input, uint32_t axis, uint32_t *ret_port)
@@ -166,15 +166,15 @@ static struct busiest axis_busiest(const struct report_input *input, uint32_t ax
     return (struct busiest){BUSY_AXES + axis, analysis_axis_busy_s(input, axis, &port)};
 }
 
-static void step_bound(const struct report_input *input, struct analysis *facts)
+static void step_bound(const struct report_input *input, struct analysis *analysis)
 {
     const struct trace *trace = input->trace;
     struct busiest each[BUSY_MAX] = {{.what = BUSY_LATENCY}};
     uint32_t count = 1;
     each[0].seconds =
-        latency_of(input, facts, PROGRAM_ANY_PHASE, facts->exposed_s,
-                   launches_are_eager(input->machine) ? 0 : facts->idle_s - facts->bubble_s);
-    each[count++] = (struct busiest){BUSY_BUBBLE, facts->bubble_s};
+        latency_of(input, analysis, PROGRAM_ANY_PHASE, analysis->exposed_s,
+                   launches_are_eager(input->machine) ? 0 : analysis->idle_s - analysis->bubble_s);
+    each[count++] = (struct busiest){BUSY_BUBBLE, analysis->bubble_s};
     each[count++] = (struct busiest){BUSY_LAUNCHES, launches_host_s(input)};
     for (uint32_t i = 0; i < TRACE_QUEUE_COUNT; i++)
         each[count++] = (struct busiest){BUSY_QUEUES + i, units_seconds(trace->queue_busy_ps[i])};
@@ -184,11 +184,11 @@ static void step_bound(const struct report_input *input, struct analysis *facts)
         each[count++] = axis_busiest(input, i);
     struct busiest best = each[0];
     for (uint32_t i = 1; i < count; i++) busiest_try(&best, each[i].what, each[i].seconds);
-    runner_up(input, each, count, &best, facts);
-    facts->bound_by = busy_name(input->machine, best.what);
-    facts->bound_share = facts->step_s > 0 ? best.seconds / facts->step_s : 0;
-    facts->bound_is_bubble = best.what == BUSY_BUBBLE;
-    facts->bound_axis = busy_axis(input->machine, best.what);
+    runner_up(input, each, count, &best, analysis);
+    analysis->bound_by = busy_name(input->machine, best.what);
+    analysis->bound_share = analysis->step_s > 0 ? best.seconds / analysis->step_s : 0;
+    analysis->bound_is_bubble = best.what == BUSY_BUBBLE;
+    analysis->bound_axis = busy_axis(input->machine, best.what);
 }
 
 /* In a pipeline phases take turns, so that one ends later than that. */
@@ -278,13 +278,13 @@ static double phase_queue_s(const struct trace *trace, const struct phase_moves 
     return fmin(ops_s + units_seconds(messages_ps) * moved[phase] / sum, whole_s);
 }
 
-static const char *phase_bound(const struct report_input *input, const struct analysis *facts,
+static const char *phase_bound(const struct report_input *input, const struct analysis *analysis,
                                const struct phase_moves *moves, uint32_t phase,
                                const struct analysis_phase *row)
 {
     bool const pipeline = input->program->role_count > 1,
                launched = launches_are_eager(input->machine);
-    double const latency_s = latency_of(input, facts, (int)phase, row->exposed_s,
+    double const latency_s = latency_of(input, analysis, (int)phase, row->exposed_s,
                                         pipeline || launched ? 0 : row->idle_s);
     struct busiest best = {BUSY_LATENCY, latency_s};
     if (launched) busiest_try(&best, BUSY_LAUNCHES, row->idle_s);
@@ -298,7 +298,7 @@ static const char *phase_bound(const struct report_input *input, const struct an
     return busy_name(input->machine, best.what);
 }
 
-static void phases_build(const struct report_input *input, struct analysis *facts)
+static void phases_build(const struct report_input *input, struct analysis *analysis)
 {
     static const char *const names[] = {
 #define X(name, text) text,
@@ -311,7 +311,7 @@ static void phases_build(const struct report_input *input, struct analysis *fact
     for (uint32_t i = 0; i < trace->phase_count; i++) {
         const struct trace_phase *phase = &trace->phase[i];
         if (phase->end_ps <= phase->begin_ps) continue;
-        struct analysis_phase *row = &facts->phase[facts->phase_count++];
+        struct analysis_phase *row = &analysis->phase[analysis->phase_count++];
         row->name = names[i];
         row->is_update = i == PROGRAM_PHASE_UPDATE;
         row->begin_s = units_seconds(phase->begin_ps);
@@ -321,12 +321,12 @@ static void phases_build(const struct report_input *input, struct analysis *fact
         row->idle_s = units_seconds(phase->idle_ps);
         for (uint32_t a = 0; a < input->machine->axis_count; a++)
             row->ici_s[a] = fmin(phase_axis_s(input, &moves, i, a), phase_span_s(row));
-        row->bound_by = phase_bound(input, facts, &moves, i, row);
+        row->bound_by = phase_bound(input, analysis, &moves, i, row);
     }
 }
 
 static enum status hop_chain_build(struct arena *arena, const struct report_input *input,
-                                   struct analysis *facts, struct error *reterr)
+                                   struct analysis *analysis, struct error *reterr)
 {
     const struct program *program = input->program;
     const struct program_role *role =
@@ -345,7 +345,7 @@ static enum status hop_chain_build(struct arena *arena, const struct report_inpu
                 (int64_t)(gather_form_plan_hop_s(input->machine, plan) * 1e12 + 0.5);
         }
     STATUS_TRY(program_play_longest(program, role, hop_ps, &chain_ps, reterr));
-    facts->hop_chain_s = units_seconds(chain_ps);
+    analysis->hop_chain_s = units_seconds(chain_ps);
     return STATUS_OK;
 }
 
@@ -365,7 +365,7 @@ enum status analysis_build(struct arena *arena, const struct report_input *input
                            struct analysis *ret_analysis, struct error *reterr)
 {
     const struct trace *trace = input->trace;
-    struct analysis facts = {
+    struct analysis analysis = {
         .step_s = units_seconds(trace->step_ps),
         .compute_s = units_seconds(trace->compute_ps),
         .exposed_s = units_seconds(trace->exposed_ps),
@@ -375,11 +375,11 @@ enum status analysis_build(struct arena *arena, const struct report_input *input
             input->program->role_count > 1 ? units_seconds(trace->idle_ps - trace->waiting_ps) : 0,
     };
     SIM_ASSERT(trace->compute_ps + trace->exposed_ps + trace->idle_ps == trace->step_ps);
-    if (trace->step_ps > 0) rates_fill(input, &facts);
-    STATUS_TRY(analysis_classes_build(arena, input, &facts, reterr));
-    STATUS_TRY(hop_chain_build(arena, input, &facts, reterr));
-    step_bound(input, &facts);
-    phases_build(input, &facts);
-    *ret_analysis = facts;
+    if (trace->step_ps > 0) rates_fill(input, &analysis);
+    STATUS_TRY(analysis_classes_build(arena, input, &analysis, reterr));
+    STATUS_TRY(hop_chain_build(arena, input, &analysis, reterr));
+    step_bound(input, &analysis);
+    phases_build(input, &analysis);
+    *ret_analysis = analysis;
     return STATUS_OK;
 }

@@ -108,7 +108,7 @@ enum status analysis_build(struct arena *arena, const struct report_input *input
                            struct analysis *ret_analysis, struct error *reterr);
 
 /* Collectives in order of exposed time, then of time, longest first: indexes into `classes`. */
-enum status analysis_collectives(struct arena *arena, const struct analysis *facts,
+enum status analysis_collectives(struct arena *arena, const struct analysis *analysis,
                                  uint32_t **ret_indexes, uint32_t *ret_count, struct error *reterr);
 
 #endif

@@ -180,17 +180,17 @@ static void add_compute(const struct report_input *input, const struct program_o
 }
 
 enum status analysis_classes_build(struct arena *arena, const struct report_input *input,
-                                   struct analysis *facts, struct error *reterr)
+                                   struct analysis *analysis, struct error *reterr)
 {
     const struct program *program = input->program;
     const struct trace *trace = input->trace;
     SIM_ASSERT(trace->class_count == program->class_count);
     void *memory;
-    STATUS_TRY(arena_try(arena, program->class_count, sizeof *facts->classes, &memory, reterr));
-    facts->classes = memory;
-    facts->class_count = program->class_count;
+    STATUS_TRY(arena_try(arena, program->class_count, sizeof *analysis->classes, &memory, reterr));
+    analysis->classes = memory;
+    analysis->class_count = program->class_count;
     for (uint32_t i = 0; i < program->class_count; i++) {
-        struct analysis_class *row = &facts->classes[i];
+        struct analysis_class *row = &analysis->classes[i];
         row->name = program->class_names[i];
         row->count = trace->classes[i].count;
         row->time_s = units_seconds(trace->classes[i].busy_ps);
@@ -201,7 +201,7 @@ enum status analysis_classes_build(struct arena *arena, const struct report_inpu
         uint64_t const slots = analysis_slots(input, t, PROGRAM_ANY_PHASE);
         for (uint32_t i = 0; i < program->templates[t].op_count; i++) {
             const struct program_op *op = &program->templates[t].op[i];
-            struct analysis_class *row = &facts->classes[op->class_index];
+            struct analysis_class *row = &analysis->classes[op->class_index];
             if (op->kind == PROGRAM_OP_COLLECTIVE)
                 add_collective(input, arena, op, slots, row);
             else if (op->kind == PROGRAM_OP_COPY)
@@ -214,8 +214,8 @@ enum status analysis_classes_build(struct arena *arena, const struct report_inpu
                 add_compute(input, op, slots, row);
         }
     }
-    for (uint32_t i = 0; i < facts->class_count; i++) {
-        struct analysis_class *row = &facts->classes[i];
+    for (uint32_t i = 0; i < analysis->class_count; i++) {
+        struct analysis_class *row = &analysis->classes[i];
         if (row->time_s > 0) row->busbw_bytes_per_s *= row->bytes / row->time_s;
     }
     return STATUS_OK;

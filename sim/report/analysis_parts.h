@@ -20,6 +20,6 @@ double analysis_axis_busy_s(const struct report_input *input, uint32_t axis, uin
 double analysis_moved_bytes(const struct plan *plan);
 /* What the ops of each class did together. Sets `classes` and their count. */
 enum status analysis_classes_build(struct arena *arena, const struct report_input *input,
-                                   struct analysis *facts, struct error *reterr);
+                                   struct analysis *analysis, struct error *reterr);
 
 #endif

@@ -28,10 +28,10 @@ enum status generation_begin(struct arena *arena, const struct report_input *inp
     void *memory = NULL;
     STATUS_TRY(arena_try(arena, pages + 1, sizeof *ret_generation->page, &memory, reterr));
     STATUS_TRY(analysis_build(arena, input, &analysis, reterr));
-    struct inference_facts const facts = inference_facts_of(input, &analysis);
+    struct inference_analysis const inference = inference_analysis_of(input, &analysis);
     *ret_generation = (struct generation){.page = memory,
-                                          .fit = facts.fit,
-                                          .fit_of_gib = facts.fit_of_gib,
+                                          .fit = inference.fit,
+                                          .fit_of_gib = inference.fit_of_gib,
                                           .page_steps = plan->generation.page,
                                           .sequences = plan->prompts.count,
                                           .output = plan->generation.output,
@@ -74,7 +74,7 @@ enum status generation_add(struct arena *arena, const struct report_input *input
                                      .compute_s = analysis.compute_s,
                                      .exposed_s = analysis.exposed_s,
                                      .idle_s = analysis.idle_s,
-                                     .facts = inference_facts_of(input, &analysis)};
+                                     .inference = inference_analysis_of(input, &analysis)};
     STATUS_TRY(end_set(page, last == 0 ? NULL : page - 1, reterr));
     if (last == 0)
         (void)snprintf(page->name, sizeof page->name, "prefill");
@@ -131,9 +131,10 @@ int64_t generation_total_ps(const struct generation *generation)
 
 double generation_book_s(const struct generation *generation)
 {
-    double book_s = generation->page[0].facts.book.step_s;
+    double book_s = generation->page[0].inference.book.step_s;
     for (uint32_t i = 1; i < generation->page_count; i++)
-        book_s += (double)steps_of(&generation->page[i]) * generation->page[i].facts.book.step_s;
+        book_s +=
+            (double)steps_of(&generation->page[i]) * generation->page[i].inference.book.step_s;
     return book_s;
 }
 
@@ -163,7 +164,7 @@ static double tokens_per_s(const struct generation *generation)
 /* Of a sequence, in the mean. */
 static uint64_t context_of(const struct generation_page *page)
 {
-    return page->facts.context_tokens / page->facts.sequences;
+    return page->inference.context_tokens / page->inference.sequences;
 }
 
 #define TABLE(X)                                                                                   \
@@ -171,18 +172,18 @@ static uint64_t context_of(const struct generation_page *page)
     X(FIRST, "first_step", WHOLE(page->first), HIDDEN)                                             \
     X(LAST, "last_step", WHOLE(page->last), HIDDEN)                                                \
     X(CONTEXT, NULL, WHOLE(context_of(page)), SHOWN("", "context", 9, column_count))               \
-    X(CONTEXTS, "context_tokens", WHOLE(page->facts.context_tokens), HIDDEN)                       \
+    X(CONTEXTS, "context_tokens", WHOLE(page->inference.context_tokens), HIDDEN)                   \
     X(STEP, "step_time_s", SECONDS(page->step_ps), SHOWN("", "each", 10, column_seconds))          \
     X(END, "end_s", SECONDS(page->end_ps), SHOWN("", "until", 10, column_seconds))                 \
     X(COMPUTE, "compute_s", REAL(page->compute_s), HIDDEN)                                         \
     X(EXPOSED, "exposed_communication_s", REAL(page->exposed_s),                                   \
       SHOWN("", "exposed", 10, column_seconds))                                                    \
     X(IDLE, "idle_s", REAL(page->idle_s), HIDDEN)                                                  \
-    X(LINEAR, "linear_s", REAL(page->facts.linear_s), SHOWN("", "linear", 10, column_seconds))     \
-    X(ATTENTION, "attention_s", REAL(page->facts.attention_s),                                     \
+    X(LINEAR, "linear_s", REAL(page->inference.linear_s), SHOWN("", "linear", 10, column_seconds)) \
+    X(ATTENTION, "attention_s", REAL(page->inference.attention_s),                                 \
       SHOWN("", "attention", 10, column_seconds))                                                  \
-    X(OTHER, "other_s", REAL(page->facts.other_s), SHOWN("", "other", 10, column_seconds))         \
-    X(BOOK, "book_step_s", REAL(page->facts.book.step_s), SHOWN("", "book", 10, column_seconds))
+    X(OTHER, "other_s", REAL(page->inference.other_s), SHOWN("", "other", 10, column_seconds))     \
+    X(BOOK, "book_step_s", REAL(page->inference.book.step_s), SHOWN("", "book", 10, column_seconds))
 
 enum { TABLE(COLUMN_NAME) COLUMN_TOTAL };
 static const struct column columns[] = {TABLE(COLUMN_ENTRY)};

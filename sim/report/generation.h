@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "sim/base/status.h"
-#include "sim/report/inference_facts.h"
+#include "sim/report/inference_analysis.h"
 
 struct arena;
 struct column_line;
@@ -24,7 +24,7 @@ struct generation_page {
     int64_t step_ps;      /* The time of one step. */
     int64_t end_ps;       /* The end of the last step, since the start of the prefill. */
     double compute_s, exposed_s, idle_s;
-    struct inference_facts facts;
+    struct inference_analysis inference;
 };
 
 /* Of all steps behind the prefill. */

@@ -1,5 +1,5 @@
 /* The figures of a step of inference, as lines and as members of JSON. */
-#include "sim/report/inference_facts.h"
+#include "sim/report/inference_analysis.h"
 
 #include "sim/base/counted.h"
 #include "sim/base/json.h"
@@ -23,44 +23,46 @@
 #define HAS_SLICE(value) WHERE(fit->smallest.chip_count > 0, value)
 
 #define TABLE(X)                                                                                   \
-    X(PHASE, "phase", WORDS(facts->phase), IN_WORDS(column_words))                                 \
-    X(BATCH, "batch", WHOLE(facts->sequences), HIDDEN)                                             \
+    X(PHASE, "phase", WORDS(inference->phase), IN_WORDS(column_words))                             \
+    X(BATCH, "batch", WHOLE(inference->sequences), HIDDEN)                                         \
     X(BATCHES, "batches_in_flight",                                                                \
-      WHERE(facts->stages.batches > 0, WHOLE(facts->stages.batches)), HIDDEN)                      \
-    X(TOKENS, "tokens", WHOLE(facts->tokens), HIDDEN)                                              \
-    X(CONTEXT, "context_tokens", WHOLE(facts->context_tokens), HIDDEN)                             \
-    X(LINEAR, "linear_s", REAL(facts->linear_s), NAMED("linear", column_seconds))                  \
-    X(ATTENTION, "attention_s", REAL(facts->attention_s), NAMED("attention", column_seconds))      \
-    X(OTHER, "other_s", REAL(facts->other_s), NAMED("other ops", column_seconds))                  \
-    X(WEIGHT_LOAD, "weight_load_s", REAL(facts->weight_load_s), IN_WORDS(column_seconds))          \
-    X(KV_LOAD, "kv_load_s", REAL(facts->kv_load_s), IN_WORDS(column_seconds))                      \
-    X(ACTIVATION_LOAD, "activation_load_s", REAL(facts->activations.load_s),                       \
+      WHERE(inference->stages.batches > 0, WHOLE(inference->stages.batches)), HIDDEN)              \
+    X(TOKENS, "tokens", WHOLE(inference->tokens), HIDDEN)                                          \
+    X(CONTEXT, "context_tokens", WHOLE(inference->context_tokens), HIDDEN)                         \
+    X(LINEAR, "linear_s", REAL(inference->linear_s), NAMED("linear", column_seconds))              \
+    X(ATTENTION, "attention_s", REAL(inference->attention_s), NAMED("attention", column_seconds))  \
+    X(OTHER, "other_s", REAL(inference->other_s), NAMED("other ops", column_seconds))              \
+    X(WEIGHT_LOAD, "weight_load_s", REAL(inference->weight_load_s), IN_WORDS(column_seconds))      \
+    X(KV_LOAD, "kv_load_s", REAL(inference->kv_load_s), IN_WORDS(column_seconds))                  \
+    X(ACTIVATION_LOAD, "activation_load_s", REAL(inference->activations.load_s),                   \
       NAMED("activations", column_seconds))                                                        \
-    X(MATH, "math_s", REAL(facts->math_s), NAMED("math", column_seconds))                          \
-    X(DOMINANT, "dominant", SAID(inference_share_word(facts->dominant), dominant_text(facts)),     \
+    X(MATH, "math_s", REAL(inference->math_s), NAMED("math", column_seconds))                      \
+    X(DOMINANT, "dominant",                                                                        \
+      SAID(inference_share_word(inference->dominant), dominant_text(inference)),                   \
       IN_WORDS(column_words))                                                                      \
-    X(WEIGHTS, "weight_bytes_per_chip", REAL(facts->weight_bytes), IN_WORDS(column_bytes))         \
-    X(PREFETCHED, "prefetched_bytes_per_chip", REAL(facts->prefetched_bytes),                      \
+    X(WEIGHTS, "weight_bytes_per_chip", REAL(inference->weight_bytes), IN_WORDS(column_bytes))     \
+    X(PREFETCHED, "prefetched_bytes_per_chip", REAL(inference->prefetched_bytes),                  \
       IN_WORDS(column_bytes))                                                                      \
-    X(KV_TOKEN, "kv_bytes_per_token", REAL(facts->kv_bytes_per_token), IN_WORDS(column_bytes))     \
-    X(KV_READ, "kv_read_bytes_per_chip", REAL(facts->kv_read_bytes), IN_WORDS(column_bytes))       \
-    X(ACTIVATIONS, "activation_bytes_per_chip", REAL(facts->activations.bytes),                    \
+    X(KV_TOKEN, "kv_bytes_per_token", REAL(inference->kv_bytes_per_token), IN_WORDS(column_bytes)) \
+    X(KV_READ, "kv_read_bytes_per_chip", REAL(inference->kv_read_bytes), IN_WORDS(column_bytes))   \
+    X(ACTIVATIONS, "activation_bytes_per_chip", REAL(inference->activations.bytes),                \
       IN_WORDS(column_bytes))                                                                      \
-    X(KV_HELD, "kv_bytes_per_chip", REAL(facts->kv_bytes), HIDDEN)                                 \
-    X(HOP_FLOOR, "hop_floor_s", REAL(facts->hop_floor_s), NAMED("hop floor", column_seconds))      \
-    X(LAUNCH_FLOOR, "launch_floor_s", REAL(facts->launches.floor_s),                               \
+    X(KV_HELD, "kv_bytes_per_chip", REAL(inference->kv_bytes), HIDDEN)                             \
+    X(HOP_FLOOR, "hop_floor_s", REAL(inference->hop_floor_s), NAMED("hop floor", column_seconds))  \
+    X(LAUNCH_FLOOR, "launch_floor_s", REAL(inference->launches.floor_s),                           \
       NAMED("launch floor", column_seconds))                                                       \
-    X(LAUNCH, "launch", WORDS(facts->launches.by), IN_WORDS(column_words))                         \
+    X(LAUNCH, "launch", WORDS(inference->launches.by), IN_WORDS(column_words))                     \
     X(LAUNCH_EACH, NULL,                                                                           \
-      WHERE(facts->launches.count > 0, REAL(facts->launches.floor_s / facts->launches.count)),     \
+      WHERE(inference->launches.count > 0,                                                         \
+            REAL(inference->launches.floor_s / inference->launches.count)),                        \
       IN_WORDS(column_seconds))                                                                    \
-    X(LAUNCHES, NULL, WHOLE(facts->launches.count), IN_WORDS(column_count))                        \
-    X(CHIP_RATE, "tokens_per_s_per_chip", REAL(facts->tokens_per_s_per_chip),                      \
+    X(LAUNCHES, NULL, WHOLE(inference->launches.count), IN_WORDS(column_count))                    \
+    X(CHIP_RATE, "tokens_per_s_per_chip", REAL(inference->tokens_per_s_per_chip),                  \
       IN_WORDS(column_rounded))                                                                    \
-    X(BOOK_KV, "kv_s", REAL(facts->book.kv_s), IN_WORDS(column_seconds))                           \
-    X(BOOK_WEIGHTS, "weights_s", REAL(facts->book.weights_s), IN_WORDS(column_seconds))            \
-    X(BOOK_MATH, "math_s", REAL(facts->book.math_s), IN_WORDS(column_seconds))                     \
-    X(BOOK, "step_s", REAL(facts->book.step_s), NAMED("book", column_seconds))
+    X(BOOK_KV, "kv_s", REAL(inference->book.kv_s), IN_WORDS(column_seconds))                       \
+    X(BOOK_WEIGHTS, "weights_s", REAL(inference->book.weights_s), IN_WORDS(column_seconds))        \
+    X(BOOK_MATH, "math_s", REAL(inference->book.math_s), IN_WORDS(column_seconds))                 \
+    X(BOOK, "step_s", REAL(inference->book.step_s), NAMED("book", column_seconds))
 
 enum { FITS(COLUMN_NAME) FITS_TOTAL };
 enum { TABLE(COLUMN_NAME) COLUMN_TOTAL };
@@ -79,14 +81,15 @@ static const char *const dominant_texts[INFERENCE_SHARE_COUNT] = {
     [INFERENCE_SHARE_OTHER] = "ops without products",
 };
 
-static const char *dominant_text(const struct inference_facts *facts)
+static const char *dominant_text(const struct inference_analysis *inference)
 {
-    bool const waits = facts->stages.bubble_s > facts->other_s;
-    return waits && facts->dominant == INFERENCE_SHARE_OTHER ? "bubbles, as stages are without work"
-                                                             : dominant_texts[facts->dominant];
+    bool const waits = inference->stages.bubble_s > inference->other_s;
+    return waits && inference->dominant == INFERENCE_SHARE_OTHER
+               ? "bubbles, as stages are without work"
+               : dominant_texts[inference->dominant];
 }
 
-static void find(const struct inference_facts *facts, struct column_value *ret_values)
+static void find(const struct inference_analysis *inference, struct column_value *ret_values)
 {
     TABLE(COLUMN_FIND)
 }
@@ -104,15 +107,15 @@ void inference_fit_put(const struct inference_fit *fit, struct json_writer *json
     column_put(fit_columns, values, 0, FITS_TOTAL - 1, json);
 }
 
-void inference_facts_write(const struct inference_facts *facts, struct json_writer *json)
+void inference_analysis_write(const struct inference_analysis *inference, struct json_writer *json)
 {
     struct column_value values[COLUMN_TOTAL];
-    find(facts, values);
+    find(inference, values);
     json_put_object(json, "inference");
     column_put(columns, values, 0, KV_HELD, json);
-    inference_fit_put(&facts->fit, json);
+    inference_fit_put(&inference->fit, json);
     json_put_object(json, "hbm_gib");
-    inference_fit_put(&facts->fit_of_gib, json);
+    inference_fit_put(&inference->fit_of_gib, json);
     json_write_object_end(json);
     column_put(columns, values, HOP_FLOOR, CHIP_RATE, json);
     json_put_object(json, "book");
@@ -140,14 +143,14 @@ static void line_begin_words(const struct column_value *values, uint32_t column,
     strbuf_pad(text, WORDS_COLUMN);
 }
 
-static void launches_print(const struct inference_facts *facts, const struct column_value *values,
-                           struct strbuf *text)
+static void launches_print(const struct inference_analysis *inference,
+                           const struct column_value *values, struct strbuf *text)
 {
     line_begin_words(values, LAUNCH_FLOOR, text);
-    if (facts->launches.count > 0)
+    if (inference->launches.count > 0)
         strbuf_add(text, "eager: the host needs %s for each of %s ops\n", FIGURE(LAUNCH_EACH),
                    FIGURE(LAUNCHES));
-    else if (facts->launches.floor_s > 0)
+    else if (inference->launches.floor_s > 0)
         strbuf_add(text, "%s: overheads of computes, one after the other\n", FIGURE(LAUNCH));
     else
         strbuf_add(text, "%s: launches take no time\n", FIGURE(LAUNCH));
@@ -186,7 +189,7 @@ void inference_slice_print(const struct report_input *input, struct strbuf *text
 {
     struct column_value values[FITS_TOTAL];
     struct inference_fit const fit =
-        inference_facts_fit(input, input->machine->chip.hbm_capacity_bytes);
+        inference_analysis_fit(input, input->machine->chip.hbm_capacity_bytes);
     struct counted const gpus = counted(fit.smallest.chip_count, "GPU");
     find_fit(&fit, gpus.text, values);
     if (fit.smallest.chip_count > 0) {
@@ -241,47 +244,47 @@ void inference_fit_print(const struct inference_fit *fit, struct strbuf *text)
     slice_print(fit, values, text);
 }
 
-static void fits_print(const struct inference_facts *facts, const struct column_value *values,
-                       struct strbuf *text)
+static void fits_print(const struct inference_analysis *inference,
+                       const struct column_value *values, struct strbuf *text)
 {
     struct column_value fit[FITS_TOTAL], of_gib[FITS_TOTAL];
     struct strbuf line = {0};
-    struct counted const gpus = counted(facts->fit.smallest.chip_count, "GPU");
-    struct counted const gpus_of_gib = counted(facts->fit_of_gib.smallest.chip_count, "GPU");
-    find_fit(&facts->fit, gpus.text, fit);
-    find_fit(&facts->fit_of_gib, gpus_of_gib.text, of_gib);
+    struct counted const gpus = counted(inference->fit.smallest.chip_count, "GPU");
+    struct counted const gpus_of_gib = counted(inference->fit_of_gib.smallest.chip_count, "GPU");
+    find_fit(&inference->fit, gpus.text, fit);
+    find_fit(&inference->fit_of_gib, gpus_of_gib.text, of_gib);
     table_line(text, "room");
-    if (facts->fit.has_cache)
-        room_add(&facts->fit, fit, text);
+    if (inference->fit.has_cache)
+        room_add(&inference->fit, fit, text);
     else
         strbuf_add(text, "no cache limits the tokens");
     strbuf_add(text, "; %s tokens/s a chip\n", FIGURE(CHIP_RATE));
-    refused_print(&facts->fit, text);
-    slice_add(&facts->fit, fit, &line);
-    if (facts->fit_of_gib.max_batch != facts->fit.max_batch)
-        strbuf_add(&line, "; if GB are GiB %s%s, and %s%s %s %s", slice_bound(&facts->fit_of_gib),
-                   CELL(fit_columns, of_gib, SLICE), fit_bound(&facts->fit_of_gib),
-                   CELL(fit_columns, of_gib, BATCH_MOST),
-                   counted_noun(facts->fit_of_gib.max_batch, "sequence").text,
-                   fit_verb(&facts->fit_of_gib));
+    refused_print(&inference->fit, text);
+    slice_add(&inference->fit, fit, &line);
+    if (inference->fit_of_gib.max_batch != inference->fit.max_batch)
+        strbuf_add(&line, "; if GB are GiB %s%s, and %s%s %s %s",
+                   slice_bound(&inference->fit_of_gib), CELL(fit_columns, of_gib, SLICE),
+                   fit_bound(&inference->fit_of_gib), CELL(fit_columns, of_gib, BATCH_MOST),
+                   counted_noun(inference->fit_of_gib.max_batch, "sequence").text,
+                   fit_verb(&inference->fit_of_gib));
     table_line(text, "slice");
     table_wrap_close(text, TABLE_LINE_COLUMNS, &line);
 }
 
-void inference_facts_print(const struct inference_facts *facts, struct strbuf *text)
+void inference_analysis_print(const struct inference_analysis *inference, struct strbuf *text)
 {
     struct column_value values[COLUMN_TOTAL];
-    find(facts, values);
+    find(inference, values);
     strbuf_add(text, "\n");
     table_line(text, FIGURE(PHASE));
     strbuf_add(text, "most time goes to %s\n", FIGURE(DOMINANT));
     line_begin_words(values, LINEAR, text);
     strbuf_add(text, "weight load %s: %s a chip%s", FIGURE(WEIGHT_LOAD), FIGURE(WEIGHTS),
-               facts->stages.batches > 0 ? " in the mean" : "");
-    if (facts->prefetched_bytes > 0)
+               inference->stages.batches > 0 ? " in the mean" : "");
+    if (inference->prefetched_bytes > 0)
         strbuf_add(text, ", %s while compute waits", FIGURE(PREFETCHED));
     strbuf_add(text, "\n");
-    if (facts->kv_bytes_per_token > 0) {
+    if (inference->kv_bytes_per_token > 0) {
         line_begin_words(values, ATTENTION, text);
         strbuf_add(text, "KV load %s: %s of the cache a chip; %s a token in all\n", FIGURE(KV_LOAD),
                    FIGURE(KV_READ), FIGURE(KV_TOKEN));
@@ -295,12 +298,12 @@ void inference_facts_print(const struct inference_facts *facts, struct strbuf *t
     strbuf_add(text, "products at the chip's rate, while HBM reads\n");
     line_begin_words(values, HOP_FLOOR, text);
     table_wrap(text, TABLE_LINE_COLUMNS,
-               facts->stages.batches > 0 ? "collectives and messages of stages without bytes, "
-                                           "one after the other"
-                                         : "collectives without bytes, one after the other");
-    launches_print(facts, values, text);
+               inference->stages.batches > 0 ? "collectives and messages of stages without bytes, "
+                                               "one after the other"
+                                             : "collectives without bytes, one after the other");
+    launches_print(inference, values, text);
     line_begin_words(values, BOOK, text);
     strbuf_add(text, "cache %s + the larger of weights %s and math %s\n", FIGURE(BOOK_KV),
                FIGURE(BOOK_WEIGHTS), FIGURE(BOOK_MATH));
-    fits_print(facts, values, text);
+    fits_print(inference, values, text);
 }

@@ -50,11 +50,11 @@ struct axis_total {
     uint64_t count;
 };
 
-static struct axis_total axis_total(const struct analysis *facts, uint32_t of)
+static struct axis_total axis_total(const struct analysis *analysis, uint32_t of)
 {
     struct axis_total total = {0};
-    for (uint32_t i = 0; i < facts->class_count; i++) {
-        const struct analysis_class *row = &facts->classes[i];
+    for (uint32_t i = 0; i < analysis->class_count; i++) {
+        const struct analysis_class *row = &analysis->classes[i];
         if (!row->collective || row->of != of) continue;
         total.time_s += row->time_s;
         total.exposed_s += row->exposed_s;
@@ -91,16 +91,16 @@ static void write_parts(const struct notes *notes, char *text, size_t text_bytes
 }
 
 static void note_bound(struct arena *arena, const struct report_input *input,
-                       const struct analysis *facts, struct notes *notes)
+                       const struct analysis *analysis, struct notes *notes)
 {
     const struct roofline *roofline = input->roofline;
-    double const above = facts->step_s - roofline->lower_s;
+    double const above = analysis->step_s - roofline->lower_s;
     bool const links = roofline->bound.axis >= 0;
     char parts[640];
     write_parts(notes, parts, sizeof parts);
     notes_add(
         arena, notes, "the step takes %s, %s (%.1f%%) more than the lower bound of %s (%s%s)%s",
-        table_seconds(facts->step_s).text, table_seconds(above).text,
+        table_seconds(analysis->step_s).text, table_seconds(above).text,
         notes_percent(above, roofline->lower_s), table_seconds(roofline->lower_s).text,
         links ? "links along " : "",
         links ? roofline->bound.axes : words_resource(input->machine, roofline->bound.by), parts);
@@ -108,15 +108,15 @@ static void note_bound(struct arena *arena, const struct report_input *input,
 
 /* The first note names what is exposed the longest, but for what the bounding links carry: that is
  * no part of what lies above the bound. */
-static void note_longest(struct arena *arena, const struct analysis *facts, struct notes *notes)
+static void note_longest(struct arena *arena, const struct analysis *analysis, struct notes *notes)
 {
     const struct analysis_class *longest = NULL;
-    for (uint32_t i = 0; i < facts->class_count; i++) {
-        const struct analysis_class *row = &facts->classes[i];
+    for (uint32_t i = 0; i < analysis->class_count; i++) {
+        const struct analysis_class *row = &analysis->classes[i];
         if (row->collective && (longest == NULL || row->exposed_s > longest->exposed_s))
             longest = row;
     }
-    if (longest == NULL || longest->exposed_s < hidden_share * facts->step_s) return;
+    if (longest == NULL || longest->exposed_s < hidden_share * analysis->step_s) return;
     for (uint32_t i = 0; i < notes->part_count && i < PARTS_NAMED; i++)
         if (notes->part[i].of == longest) return;
     notes_add(arena, notes,
@@ -124,7 +124,7 @@ static void note_longest(struct arena *arena, const struct analysis *facts, stru
               "step)",
               longest->name, table_seconds(longest->exposed_s).text,
               table_seconds(longest->time_s).text,
-              notes_percent(longest->exposed_s, facts->step_s));
+              notes_percent(longest->exposed_s, analysis->step_s));
 }
 
 static void note_tp_rule(struct arena *arena, const struct report_input *input, struct notes *notes)
@@ -171,12 +171,12 @@ static bool overrides_reach(const struct notes_overrides *overrides,
 }
 
 static void note_tp_exposed(struct arena *arena, const struct report_input *input,
-                            const struct analysis *facts, const struct notes_overrides *overrides,
-                            struct notes *notes)
+                            const struct analysis *analysis,
+                            const struct notes_overrides *overrides, struct notes *notes)
 {
-    struct axis_total const total = axis_total(facts, STREAM_OF_TP);
+    struct axis_total const total = axis_total(analysis, STREAM_OF_TP);
     const struct roofline_group *tp = roofline_group_find(input->roofline, MESH_TP);
-    if (tp == NULL || total.exposed_s < hidden_share * facts->step_s) return;
+    if (tp == NULL || total.exposed_s < hidden_share * analysis->step_s) return;
     if (!input->workload->collective_matmul) {
         notes_add(arena, notes,
                   "the tp collectives are on the critical path: the next matmul needs "
@@ -184,23 +184,24 @@ static void note_tp_exposed(struct arena *arena, const struct report_input *inpu
                   "collective_matmul hides them chunk by chunk where their matmuls are "
                   "wide enough",
                   table_seconds(total.exposed_s).text, table_seconds(total.time_s).text,
-                  notes_percent(total.exposed_s, facts->step_s));
+                  notes_percent(total.exposed_s, analysis->step_s));
         return;
     }
-    notes_chunks_add(arena, input, facts, total.exposed_s, overrides_reach(overrides, tp), notes);
+    notes_chunks_add(arena, input, analysis, total.exposed_s, overrides_reach(overrides, tp),
+                     notes);
 }
 
 static void note_fsdp(struct arena *arena, const struct report_input *input,
-                      const struct analysis *facts, const struct notes_overrides *overrides,
+                      const struct analysis *analysis, const struct notes_overrides *overrides,
                       struct notes *notes)
 {
     const struct roofline_group *fsdp = roofline_group_find(input->roofline, MESH_FSDP);
     if (fsdp == NULL) return;
     const struct roofline_rules *rules = &input->roofline->rules;
     struct rules_factors const factors = rules_factors(rules, input->mesh);
-    struct axis_total const total = axis_total(facts, STREAM_OF_FSDP);
+    struct axis_total const total = axis_total(analysis, STREAM_OF_FSDP);
     bool const overridden = overrides_reach(overrides, fsdp);
-    bool const hidden = total.exposed_s < 2 * hidden_share * facts->step_s;
+    bool const hidden = total.exposed_s < 2 * hidden_share * analysis->step_s;
     bool const forward = rules->tokens_per_chip >= rules->fsdp_exact_tokens;
     bool const step = rules->tokens_per_chip >= rules->fsdp_crossing_tokens;
     notes_add(
@@ -220,15 +221,15 @@ static void note_fsdp(struct arena *arena, const struct report_input *input,
                   "last reduction, which nothing overlaps; prefetching further ahead "
                   "than %s changes almost nothing",
                   table_seconds(total.time_s).text, table_seconds(total.exposed_s).text,
-                  notes_percent(total.exposed_s, facts->step_s),
+                  notes_percent(total.exposed_s, analysis->step_s),
                   counted(input->workload->prefetch_layers, "layer").text);
     else
         notes_add(
             arena, notes,
             "%s of the fsdp gathers and reductions is exposed (%.1f%% of the step); their links "
             "need %s of the step's %s by formulas%s%s",
-            table_seconds(total.exposed_s).text, notes_percent(total.exposed_s, facts->step_s),
-            table_seconds(fsdp->time_s).text, table_seconds(facts->step_s).text,
+            table_seconds(total.exposed_s).text, notes_percent(total.exposed_s, analysis->step_s),
+            table_seconds(fsdp->time_s).text, table_seconds(analysis->step_s).text,
             overridden ? ", without the slow chip or link that they wait for" : "",
             input->workload->prefetch_layers == 0
                 ? "; with prefetch_layers 0 each gather waits for the layer before it"
@@ -236,17 +237,17 @@ static void note_fsdp(struct arena *arena, const struct report_input *input,
 }
 
 static void note_latency(struct arena *arena, const struct report_input *input,
-                         const struct analysis *facts, struct notes *notes)
+                         const struct analysis *analysis, struct notes *notes)
 {
     double const latency = input->roofline->latency_s;
-    if (latency < hidden_share / 5 * facts->step_s) return;
+    if (latency < hidden_share / 5 * analysis->step_s) return;
     int64_t const hop_ps = input->machine->chip.hop_latency_ps;
     struct table_figure const hop = table_duration(hop_ps);
     notes_add(arena, notes,
               "hops of %s on the critical path add up to %s (%.1f%% of the step): no bandwidth "
               "shortens them, larger or fewer collectives do",
               hop_ps > 0 ? hop.text : "links and switches", table_seconds(latency).text,
-              notes_percent(latency, facts->step_s));
+              notes_percent(latency, analysis->step_s));
 }
 
 /* What ranks of tp compute alike. */
@@ -317,39 +318,39 @@ static void note_flop(struct arena *arena, const struct report_input *input, str
 }
 
 static void note_hbm(struct arena *arena, const struct report_input *input,
-                     const struct analysis *facts, struct notes *notes)
+                     const struct analysis *analysis, struct notes *notes)
 {
     double excess = 0;
     const struct analysis_class *most = NULL;
-    for (uint32_t i = 0; i < facts->class_count; i++) {
-        const struct analysis_class *row = &facts->classes[i];
+    for (uint32_t i = 0; i < analysis->class_count; i++) {
+        const struct analysis_class *row = &analysis->classes[i];
         if (row->collective || row->receives) continue;
         excess += row->hbm_excess_s;
         if (most == NULL || row->hbm_excess_s > most->hbm_excess_s) most = row;
     }
-    if (most != NULL && excess > hidden_share / 5 * facts->step_s)
+    if (most != NULL && excess > hidden_share / 5 * analysis->step_s)
         notes_add(arena, notes,
                   "compute ops that HBM bounds (most of all %s) take %s longer than their FLOP "
                   "(%.1f%% of the step)",
-                  most->name, table_seconds(excess).text, notes_percent(excess, facts->step_s));
+                  most->name, table_seconds(excess).text, notes_percent(excess, analysis->step_s));
     double const dma = units_seconds(input->trace->dma_ps);
-    if (dma > 0.01 * facts->step_s)
+    if (dma > 0.01 * analysis->step_s)
         notes_add(arena, notes,
                   "collectives use HBM for %.1f%% of the step, at the same time as compute ops",
-                  notes_percent(dma, facts->step_s));
+                  notes_percent(dma, analysis->step_s));
 }
 
 static void note_update(struct arena *arena, const struct report_input *input,
-                        const struct analysis *facts, struct notes *notes)
+                        const struct analysis *analysis, struct notes *notes)
 {
-    for (uint32_t i = 0; i < facts->phase_count; i++) {
-        const struct analysis_phase *phase = &facts->phase[i];
+    for (uint32_t i = 0; i < analysis->phase_count; i++) {
+        const struct analysis_phase *phase = &analysis->phase[i];
         double const span = phase->end_s - phase->begin_s;
-        if (!phase->is_update || span < hidden_share / 5 * facts->step_s) continue;
+        if (!phase->is_update || span < hidden_share / 5 * analysis->step_s) continue;
         notes_add(arena, notes,
                   "the update at the end takes %s (%.1f%% of the step; %s bound): it waits for the "
                   "last reductions and nothing overlaps with it",
-                  table_seconds(span).text, notes_percent(span, facts->step_s),
+                  table_seconds(span).text, notes_percent(span, analysis->step_s),
                   words_resource(input->machine, phase->bound_by));
     }
 }
@@ -378,17 +379,17 @@ static void note_lines(struct arena *arena, const struct report_input *input, st
 }
 
 static void note_sequence(struct arena *arena, const struct report_input *input,
-                          const struct analysis *facts, struct notes *notes)
+                          const struct analysis *analysis, struct notes *notes)
 {
     const struct roofline_group *sequence = roofline_group_find(input->roofline, ROOFLINE_SEQUENCE);
-    struct axis_total const total = axis_total(facts, STREAM_OF_SEQUENCE);
+    struct axis_total const total = axis_total(analysis, STREAM_OF_SEQUENCE);
     if (sequence == NULL) return;
     notes_add(arena, notes,
               "each sequence is split over %llu chips, whose attention waits for the others' keys "
               "and values: %s of these collectives is exposed (%.1f%% of the step); alone on their "
               "links they would take %s",
               (unsigned long long)sequence->rank_count, table_seconds(total.exposed_s).text,
-              notes_percent(total.exposed_s, facts->step_s),
+              notes_percent(total.exposed_s, analysis->step_s),
               table_seconds(sequence->time_s + sequence->hops_total_s).text);
 }
 
@@ -409,47 +410,49 @@ static void note_memory(struct arena *arena, const struct report_input *input, s
 }
 
 enum status notes_build(struct arena *arena, const struct report_input *input,
-                        const struct analysis *facts, struct notes *ret_notes, struct error *reterr)
+                        const struct analysis *analysis, struct notes *ret_notes,
+                        struct error *reterr)
 {
     memset(ret_notes, 0, sizeof *ret_notes);
     if (input->generation != NULL) {
         notes_generation_build(arena, input, ret_notes);
         return STATUS_OK;
     }
-    notes_parts_build(arena, input, facts, ret_notes);
+    notes_parts_build(arena, input, analysis, ret_notes);
     if (workload_serves(input->workload)) {
-        note_bound(arena, input, facts, ret_notes);
+        note_bound(arena, input, analysis, ret_notes);
         notes_padding_build(arena, input, ret_notes);
-        notes_inference_build(arena, input, facts, ret_notes);
+        notes_inference_build(arena, input, analysis, ret_notes);
         notes_unused_build(arena, input, ret_notes);
-        note_longest(arena, facts, ret_notes);
-        notes_upper_build(arena, input, facts, ret_notes);
-        notes_replicas_build(arena, input, facts, /* minor= */ false, ret_notes);
+        note_longest(arena, analysis, ret_notes);
+        notes_upper_build(arena, input, analysis, ret_notes);
+        notes_replicas_build(arena, input, analysis, /* minor= */ false, ret_notes);
         note_lines(arena, input, ret_notes);
         note_memory(arena, input, ret_notes);
-        notes_replicas_build(arena, input, facts, /* minor= */ true, ret_notes);
+        notes_replicas_build(arena, input, analysis, /* minor= */ true, ret_notes);
         return notes_model_build(arena, input, ret_notes, reterr);
     }
-    note_bound(arena, input, facts, ret_notes);
-    note_longest(arena, facts, ret_notes);
+    note_bound(arena, input, analysis, ret_notes);
+    note_longest(arena, analysis, ret_notes);
     notes_layout_build(arena, input, ret_notes);
     notes_unused_build(arena, input, ret_notes);
-    notes_upper_build(arena, input, facts, ret_notes);
-    struct notes_overrides const overrides = notes_overrides_build(arena, input, facts, ret_notes);
+    notes_upper_build(arena, input, analysis, ret_notes);
+    struct notes_overrides const overrides =
+        notes_overrides_build(arena, input, analysis, ret_notes);
     note_tp_rule(arena, input, ret_notes);
-    note_tp_exposed(arena, input, facts, &overrides, ret_notes);
-    note_fsdp(arena, input, facts, &overrides, ret_notes);
-    note_sequence(arena, input, facts, ret_notes);
-    notes_replicas_build(arena, input, facts, /* minor= */ false, ret_notes);
-    notes_host_build(arena, input, facts, ret_notes);
-    note_latency(arena, input, facts, ret_notes);
+    note_tp_exposed(arena, input, analysis, &overrides, ret_notes);
+    note_fsdp(arena, input, analysis, &overrides, ret_notes);
+    note_sequence(arena, input, analysis, ret_notes);
+    notes_replicas_build(arena, input, analysis, /* minor= */ false, ret_notes);
+    notes_host_build(arena, input, analysis, ret_notes);
+    note_latency(arena, input, analysis, ret_notes);
     note_lines(arena, input, ret_notes);
     note_flop(arena, input, ret_notes);
     STATUS_TRY(notes_model_build(arena, input, ret_notes, reterr));
-    note_hbm(arena, input, facts, ret_notes);
-    note_update(arena, input, facts, ret_notes);
+    note_hbm(arena, input, analysis, ret_notes);
+    note_update(arena, input, analysis, ret_notes);
     note_memory(arena, input, ret_notes);
-    notes_replicas_build(arena, input, facts, /* minor= */ true, ret_notes);
+    notes_replicas_build(arena, input, analysis, /* minor= */ true, ret_notes);
     for (uint32_t i = 0; i < ret_notes->part_count; i++)
         if (ret_notes->part[i].name == NULL)
             return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for the notes");

@@ -30,7 +30,7 @@ struct notes {
 };
 
 enum status notes_build(struct arena *arena, const struct report_input *input,
-                        const struct analysis *facts, struct notes *ret_notes,
+                        const struct analysis *analysis, struct notes *ret_notes,
                         struct error *reterr);
 
 /* One more note, from a format. */

@@ -70,7 +70,7 @@ static void narrow_collectives(const struct roofline *roofline, char *text, uint
 /* A gather's chunks overlap only the math on the rank's own chunk; the last chunk of a scatter that
  * leaves the rank takes as long as all chunks do, and only the math on the rank's own overlaps. */
 static void note_together(struct arena *arena, const struct report_input *input,
-                          const struct analysis *facts, double exposed_s, struct notes *notes)
+                          const struct analysis *analysis, double exposed_s, struct notes *notes)
 {
     const struct roofline_group *tp = roofline_group_find(input->roofline, MESH_TP);
     notes_add(arena, notes,
@@ -79,7 +79,7 @@ static void note_together(struct arena *arena, const struct report_input *input,
               "long as the whole collective; chunks of a gather arrive together at its end, and "
               "the last of a scatter leaves when its math is done, so about one chunk's math in "
               "%llu overlaps",
-              table_seconds(exposed_s).text, notes_percent(exposed_s, facts->step_s),
+              table_seconds(exposed_s).text, notes_percent(exposed_s, analysis->step_s),
               (unsigned long long)tp->rank_count);
 }
 
@@ -99,13 +99,13 @@ static void note_ends(struct arena *arena, const struct report_input *input, dou
 }
 
 void notes_chunks_add(struct arena *arena, const struct report_input *input,
-                      const struct analysis *facts, double exposed_s, bool overridden,
+                      const struct analysis *analysis, double exposed_s, bool overridden,
                       struct notes *notes)
 {
     const struct roofline *roofline = input->roofline;
     struct travel const travel = travel_of(input);
     if (travel.together && !overridden) {
-        note_together(arena, input, facts, exposed_s, notes);
+        note_together(arena, input, analysis, exposed_s, notes);
         return;
     }
     char narrow[256];
@@ -122,7 +122,7 @@ void notes_chunks_add(struct arena *arena, const struct report_input *input,
     notes_add(arena, notes,
               "tp collectives stay exposed for %s (%.1f%% of the step), though collective matmul "
               "overlaps each with its matmuls: %s%s",
-              table_seconds(exposed_s).text, notes_percent(exposed_s, facts->step_s), cause,
+              table_seconds(exposed_s).text, notes_percent(exposed_s, analysis->step_s), cause,
               overridden          ? "; what is exposed waits for the slow chip or link"
               : narrow[0] != '\0' ? ""
                                   : "; what is exposed is the first chunk and the last");

@@ -10,7 +10,7 @@
 /* For a step with tp and collective matmul, whose tp collectives are exposed for `exposed_s`.
  * `overridden`: a slow chip or link, which has its own note, is why they take long. */
 void notes_chunks_add(struct arena *arena, const struct report_input *input,
-                      const struct analysis *facts, double exposed_s, bool overridden,
+                      const struct analysis *analysis, double exposed_s, bool overridden,
                       struct notes *notes);
 
 #endif

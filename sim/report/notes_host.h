@@ -8,6 +8,6 @@
 
 /* Nothing where nothing is offloaded. */
 void notes_host_build(struct arena *arena, const struct report_input *input,
-                      const struct analysis *facts, struct notes *notes);
+                      const struct analysis *analysis, struct notes *notes);
 
 #endif

@@ -10,31 +10,31 @@
 #include "sim/collective/algorithm.h"
 #include "sim/graph/parameters.h"
 #include "sim/report/generation.h"
-#include "sim/report/inference_facts.h"
+#include "sim/report/inference_analysis.h"
 #include "sim/report/table.h"
 #include "sim/report/words.h"
 #include "sim/step/ranks.h"
 
-static bool is_said(const struct analysis *facts, uint32_t class_index)
+static bool is_said(const struct analysis *analysis, uint32_t class_index)
 {
-    const struct analysis_class *of = &facts->classes[class_index];
+    const struct analysis_class *of = &analysis->classes[class_index];
     for (uint32_t c = 0; c < class_index; c++)
-        if (facts->classes[c].runs == of->runs &&
-            name_same(facts->classes[c].algorithm, of->algorithm))
+        if (analysis->classes[c].runs == of->runs &&
+            name_same(analysis->classes[c].algorithm, of->algorithm))
             return true;
     return false;
 }
 
 /* Which algorithms `auto` took, each once for every kind of collective. */
 static void algorithms_add(struct arena *arena, const struct report_input *input,
-                           const struct analysis *facts, struct notes *notes)
+                           const struct analysis *analysis, struct notes *notes)
 {
     char list[512] = "";
     if (!algorithm_is_chosen(&input->workload->algorithm)) return;
-    for (uint32_t c = 0; c < facts->class_count; c++) {
-        const struct analysis_class *of = &facts->classes[c];
+    for (uint32_t c = 0; c < analysis->class_count; c++) {
+        const struct analysis_class *of = &analysis->classes[c];
         size_t const used = strlen(list);
-        if (of->algorithm == NULL || of->rank_count < 2 || is_said(facts, c)) continue;
+        if (of->algorithm == NULL || of->rank_count < 2 || is_said(analysis, c)) continue;
         (void)snprintf(list + used, sizeof list - used, "%s%s by %s", used == 0 ? "" : ", ",
                        of->kind, of->algorithm);
     }
@@ -134,7 +134,7 @@ static void reason_add(char reasons[REASONS_BYTES], const char *why, double more
 }
 
 static void weights_note(struct arena *arena, const struct report_input *input,
-                         const struct inference_facts *inference, struct notes *notes)
+                         const struct inference_analysis *inference, struct notes *notes)
 {
     double const book_s = inference->book.weights_s, read_s = inference->weight_load_s;
     double const least_s = book_s * 0.001;
@@ -208,9 +208,9 @@ static uint64_t heads_padded(const struct report_input *input)
 
 /* The formula has the cache read by decodes alone, and evenly by all chips. */
 static void cache_note(struct arena *arena, const struct report_input *input,
-                       const struct inference_facts *facts, struct notes *notes)
+                       const struct inference_analysis *inference, struct notes *notes)
 {
-    if (facts->kv_load_s <= facts->book.kv_s * 1.001) return; /* The bare MLP has none. */
+    if (inference->kv_load_s <= inference->book.kv_s * 1.001) return; /* The bare MLP has none. */
     bool const prompts = inference_sum(input->workload, INFERENCE_PROMPTS).sequences > 0;
     bool const decodes = inference_sum(input->workload, INFERENCE_DECODES).sequences > 0;
     bool const shared = heads_are_shared(input);
@@ -222,20 +222,20 @@ static void cache_note(struct arena *arena, const struct report_input *input,
         notes_add(arena, notes,
                   "prompts read their own rows of the cache, which takes %s; the formula has none "
                   "of these reads",
-                  table_seconds(facts->kv_load_s).text);
+                  table_seconds(inference->kv_load_s).text);
     else
-        notes_add(arena, notes,
-                  "the cache takes %s to read where the formula says %s: %s%s%s%s%s%s%s%s",
-                  table_seconds(facts->kv_load_s).text, table_seconds(facts->book.kv_s).text,
-                  padded > 0 ? counted(padded, "KV head").text : "",
-                  padded > 1    ? " are padding"
-                  : padded == 1 ? " is padding"
-                                : "",
-                  padded > 0 && (prompts || shared) ? ", " : "",
-                  prompts ? "prompts read their own rows too" : "", prompts && shared ? ", " : "",
-                  shared ? "ranks of tp with the same KV heads read the same rows" : "",
-                  (prompts || shared || padded > 0) && uneven ? ", or " : "",
-                  uneven ? "ranks have unequal numbers or lengths of sequences" : "");
+        notes_add(
+            arena, notes, "the cache takes %s to read where the formula says %s: %s%s%s%s%s%s%s%s",
+            table_seconds(inference->kv_load_s).text, table_seconds(inference->book.kv_s).text,
+            padded > 0 ? counted(padded, "KV head").text : "",
+            padded > 1    ? " are padding"
+            : padded == 1 ? " is padding"
+                          : "",
+            padded > 0 && (prompts || shared) ? ", " : "",
+            prompts ? "prompts read their own rows too" : "", prompts && shared ? ", " : "",
+            shared ? "ranks of tp with the same KV heads read the same rows" : "",
+            (prompts || shared || padded > 0) && uneven ? ", or " : "",
+            uneven ? "ranks have unequal numbers or lengths of sequences" : "");
 }
 
 /* Where rows of prompts lie in parts: queries go to parts of tp, and results of parts of tp_d are
@@ -264,10 +264,10 @@ static void prompts_note(struct arena *arena, const struct report_input *input, 
 
 /* What the simulated step has that the formula lacks, and what each has otherwise. */
 void notes_inference_build(struct arena *arena, const struct report_input *input,
-                           const struct analysis *facts, struct notes *notes)
+                           const struct analysis *analysis, struct notes *notes)
 {
-    struct inference_facts const inference = inference_facts_of(input, facts);
-    struct inference_shares const shares = inference_shares_of(input, facts);
+    struct inference_analysis const inference = inference_analysis_of(input, analysis);
+    struct inference_shares const shares = inference_shares_of(input, analysis);
     const struct inference_step *book = &inference.book;
     const struct inference_plan *plan = &input->workload->inference;
     drawn_add(arena, "prompts'", &plan->prompts.tokens, notes);
@@ -283,8 +283,8 @@ void notes_inference_build(struct arena *arena, const struct report_input *input
         "has no collectives, of which %s is exposed here, %s of that hops; no launches, %s; "
         "no norms, look-ups and sampling, %s%s; no activations that products and attention read "
         "and write, %s that math does not hide; and no ends of tile pipelines, %s",
-        table_seconds(book->step_s).text, table_seconds(facts->step_s).text,
-        table_seconds(facts->exposed_s).text, table_seconds(shares.s[INFERENCE_SHARE_HOPS]).text,
+        table_seconds(book->step_s).text, table_seconds(analysis->step_s).text,
+        table_seconds(analysis->exposed_s).text, table_seconds(shares.s[INFERENCE_SHARE_HOPS]).text,
         table_seconds(shares.s[INFERENCE_SHARE_LAUNCHES]).text,
         table_seconds(fmax(shares.s[INFERENCE_SHARE_OTHER] - inference.stages.bubble_s, 0)).text,
         bubble, table_seconds(inference.activations.wait_s).text,
@@ -305,10 +305,10 @@ void notes_inference_build(struct arena *arena, const struct report_input *input
                   "%.0f%% of the step",
                   inference.stages.batches > 0 ? " and messages" : "",
                   table_seconds(inference.hop_floor_s).text,
-                  100 * inference.hop_floor_s / facts->step_s);
+                  100 * inference.hop_floor_s / analysis->step_s);
     cores_note(arena, input, notes);
     chunks_note(arena, input, notes);
-    algorithms_add(arena, input, facts, notes);
+    algorithms_add(arena, input, analysis, notes);
 }
 
 void notes_generation_build(struct arena *arena, const struct report_input *input,

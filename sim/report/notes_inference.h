@@ -5,7 +5,7 @@
 #include "sim/report/notes.h"
 
 void notes_inference_build(struct arena *arena, const struct report_input *input,
-                           const struct analysis *facts, struct notes *notes);
+                           const struct analysis *analysis, struct notes *notes);
 
 /* What a generation's times are made of. */
 void notes_generation_build(struct arena *arena, const struct report_input *input,

@@ -50,13 +50,13 @@ static struct busiest_link busiest_of(const struct report_input *input, uint32_t
 
 /* Compute of the reported chip while it has nothing under way on these links. It is at most the
  * time in which the busiest link, which may be another chip's, is idle. */
-static double idle_compute_s(const struct report_input *input, const struct analysis *facts,
+static double idle_compute_s(const struct report_input *input, const struct analysis *analysis,
                              uint32_t bits, double busy_s)
 {
     int64_t idle_ps = 0;
     for (uint32_t set = 0; set < TRACE_LINK_SETS_MAX; set++)
         if ((set & bits) == 0) idle_ps += input->trace->links_ps[set];
-    return fmax(fmin(units_seconds(idle_ps), facts->step_s - busy_s), 0);
+    return fmax(fmin(units_seconds(idle_ps), analysis->step_s - busy_s), 0);
 }
 
 static uint32_t bits_of(const struct group *group)
@@ -78,11 +78,11 @@ static bool bound_copies(const struct report_input *input, uint32_t bits)
 }
 
 /* The collectives that are longest under way on an axis. */
-static const struct analysis_class *longest_on(const struct analysis *facts, uint32_t axis)
+static const struct analysis_class *longest_on(const struct analysis *analysis, uint32_t axis)
 {
     const struct analysis_class *longest = NULL;
-    for (uint32_t i = 0; i < facts->class_count; i++) {
-        const struct analysis_class *row = &facts->classes[i];
+    for (uint32_t i = 0; i < analysis->class_count; i++) {
+        const struct analysis_class *row = &analysis->classes[i];
         if (!row->collective || (row->axis_bits >> axis & 1) == 0 || row->algorithm == NULL)
             continue;
         if (longest == NULL || row->time_s > longest->time_s) longest = row;
@@ -92,9 +92,9 @@ static const struct analysis_class *longest_on(const struct analysis *facts, uin
 
 /* Why a link is busy for longer than its bound. */
 static const char *more_reason(struct arena *arena, const struct report_input *input,
-                               const struct analysis *facts, const struct busiest_link *busiest)
+                               const struct analysis *analysis, const struct busiest_link *busiest)
 {
-    const struct analysis_class *longest = longest_on(facts, busiest->axis);
+    const struct analysis_class *longest = longest_on(analysis, busiest->axis);
     bool const on_grid = input->machine->axis_level[busiest->axis] == LEVEL_NONE;
     if (on_grid && notes_overrides_slow_link(input, busiest->port) != NULL) return "one is slow";
     if (longest == NULL) return "other messages";
@@ -104,16 +104,16 @@ static const char *more_reason(struct arena *arena, const struct report_input *i
 }
 
 void notes_links_build(struct arena *arena, const struct report_input *input,
-                       const struct analysis *facts, double within_s, struct notes *notes)
+                       const struct analysis *analysis, double within_s, struct notes *notes)
 {
     const struct roofline *roofline = input->roofline;
     uint32_t const bits = notes_links_bits(&roofline->bound);
     const char *links =
         roofline->bound.axis < 0 ? input->machine->host.cable_name : roofline->bound.axes;
     struct busiest_link const busiest = busiest_of(input, bits);
-    double const idle_s = idle_compute_s(input, facts, bits, busiest.busy_s);
+    double const idle_s = idle_compute_s(input, analysis, bits, busiest.busy_s);
     /* In the rest of compute, and in exposed time, something is under way on the links. */
-    double const beyond_s = facts->compute_s - idle_s + within_s - roofline->lower_s;
+    double const beyond_s = analysis->compute_s - idle_s + within_s - roofline->lower_s;
     double more_s = fmax(fmin(busiest.busy_s - roofline->lower_s, beyond_s), 0);
     if (more_s < rounded * roofline->lower_s) more_s = 0;
     notes_part_add(notes, arena_format(arena, "compute during which the %s links are idle", links),
@@ -122,7 +122,7 @@ void notes_links_build(struct arena *arena, const struct report_input *input,
         notes_part_add(notes,
                        arena_format(arena, "%s links busy beyond the bound (%s)",
                                     machine_axis_name(input->machine, busiest.axis),
-                                    more_reason(arena, input, facts, &busiest)),
+                                    more_reason(arena, input, analysis, &busiest)),
                        more_s);
     if (beyond_s < 0)
         notes_part_less(

@@ -13,6 +13,6 @@ uint32_t notes_links_bits(const struct roofline_bound *bound);
 /* Adds the parts of time that the links account for. `within_s`: exposed time of collectives on
  * these links, which no other part has. */
 void notes_links_build(struct arena *arena, const struct report_input *input,
-                       const struct analysis *facts, double within_s, struct notes *notes);
+                       const struct analysis *analysis, double within_s, struct notes *notes);
 
 #endif

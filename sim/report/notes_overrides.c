@@ -41,7 +41,7 @@ const struct machine_link_override *notes_overrides_slow_link(const struct repor
 }
 
 static bool note_link(struct arena *arena, const struct report_input *input,
-                      const struct analysis *facts, uint32_t port, struct notes *notes)
+                      const struct analysis *analysis, uint32_t port, struct notes *notes)
 {
     const struct trace_link *trace = &input->trace->link[port];
     const struct machine_link_override *link = notes_overrides_slow_link(input, port);
@@ -59,8 +59,8 @@ static bool note_link(struct arena *arena, const struct report_input *input,
               at_text(from, input->machine, link->from), at_text(to, input->machine, link->to),
               quantity_text_rate(rate, (double)link->bytes_per_s, "B/s"),
               quantity_text_rate(usual, (double)input->machine->chip.ici_bytes_per_s, "B/s"),
-              quantity_text_seconds(busy, busy_s), 100 * busy_s / facts->step_s,
-              machine_port_name(input->machine, port), 100 * others_s / facts->step_s);
+              quantity_text_seconds(busy, busy_s), 100 * busy_s / analysis->step_s,
+              machine_port_name(input->machine, port), 100 * others_s / analysis->step_s);
     return true;
 }
 
@@ -130,11 +130,11 @@ static bool note_chip(struct arena *arena, const struct report_input *input, boo
 }
 
 struct notes_overrides notes_overrides_build(struct arena *arena, const struct report_input *input,
-                                             const struct analysis *facts, struct notes *notes)
+                                             const struct analysis *analysis, struct notes *notes)
 {
     struct notes_overrides overrides = {0};
     for (uint32_t port = 0; port < 2 * input->machine->axis_count; port++)
-        if (note_link(arena, input, facts, port, notes)) overrides.axis_bits |= 1u << port / 2;
+        if (note_link(arena, input, analysis, port, notes)) overrides.axis_bits |= 1u << port / 2;
     overrides.chip = note_chip(arena, input, false, notes);
     overrides.chip = note_chip(arena, input, true, notes) || overrides.chip;
     return overrides;

@@ -21,6 +21,6 @@ const struct machine_link_override *notes_overrides_slow_link(const struct repor
                                                               uint32_t port);
 
 struct notes_overrides notes_overrides_build(struct arena *arena, const struct report_input *input,
-                                             const struct analysis *facts, struct notes *notes);
+                                             const struct analysis *analysis, struct notes *notes);
 
 #endif

@@ -48,14 +48,14 @@ static const char *exposed_text(struct arena *arena, const struct analysis_class
 /* Exposed time of collectives on the bounding axes is within the bound, that of others above it. Of
  * one that uses some of several such axes a share is within: the others are idle meanwhile. What
  * does not get a row of its own is summed in one. */
-static double exposed_parts(struct arena *arena, const struct analysis *facts, uint32_t bound_bits,
-                            struct notes *notes)
+static double exposed_parts(struct arena *arena, const struct analysis *analysis,
+                            uint32_t bound_bits, struct notes *notes)
 {
     double within = 0, rest = 0;
     uint32_t rows = 0;
     uint32_t const bound_count = bits_count(bound_bits);
-    for (uint32_t i = 0; i < facts->class_count; i++) {
-        const struct analysis_class *row = &facts->classes[i];
+    for (uint32_t i = 0; i < analysis->class_count; i++) {
+        const struct analysis_class *row = &analysis->classes[i];
         uint32_t const count = bits_count(row->axis_bits & bound_bits);
         double const within_s = count == 0 ? 0 : row->exposed_s * count / bound_count;
         if (row->exposed_s == 0) continue;
@@ -92,14 +92,15 @@ static const char *unit_words(struct arena *arena, const struct machine *machine
 
 /* What compute ops take beyond the unit that is the bound, by the unit that they wait for. */
 static double unit_parts(struct arena *arena, const struct report_input *input,
-                         const struct analysis *facts, struct notes *notes)
+                         const struct analysis *analysis, struct notes *notes)
 {
     double sum = 0;
     uint32_t const bound = input->roofline->bound.unit;
     for (uint32_t unit = 0; bound < ANALYSIS_UNITS && unit < ANALYSIS_UNITS; unit++) {
         double beyond_s = 0;
-        for (uint32_t i = 0; i < facts->class_count; i++)
-            if (!facts->classes[i].collective) beyond_s += facts->classes[i].beyond_s[bound][unit];
+        for (uint32_t i = 0; i < analysis->class_count; i++)
+            if (!analysis->classes[i].collective)
+                beyond_s += analysis->classes[i].beyond_s[bound][unit];
         notes_part_add(notes,
                        arena_format(arena, "compute ops that wait for %s rather than %s",
                                     unit_words(arena, input->machine, unit),
@@ -122,30 +123,30 @@ static const char *beyond_text(struct arena *arena, const struct report_input *i
 }
 
 void notes_parts_build(struct arena *arena, const struct report_input *input,
-                       const struct analysis *facts, struct notes *notes)
+                       const struct analysis *analysis, struct notes *notes)
 {
     const struct roofline *roofline = input->roofline;
     uint32_t const bits = notes_links_bits(&roofline->bound);
-    double const within = exposed_parts(arena, facts, bits, notes);
+    double const within = exposed_parts(arena, analysis, bits, notes);
     if (input->program->role_count > 1) {
         notes_part_add(notes, "bubbles: waiting for what other ranks of the pipeline do",
-                       facts->bubble_s);
+                       analysis->bubble_s);
         notes_part_add(notes, "waiting for messages of other ranks that are on their way",
-                       facts->waiting_s);
+                       analysis->waiting_s);
     } else {
         notes_part_add(notes,
                        launches_are_eager(input->machine)
                            ? "waiting for the host, which has launched nothing"
                            : "neither compute nor collectives",
-                       facts->idle_s);
+                       analysis->idle_s);
     }
     if (bits != 0) {
-        notes_links_build(arena, input, facts, within, notes);
+        notes_links_build(arena, input, analysis, within, notes);
         return;
     }
-    double const excess = unit_parts(arena, input, facts, notes);
+    double const excess = unit_parts(arena, input, analysis, notes);
     double const unlike_s = unlike_mean_s(input->trace);
-    double const beyond_s = facts->compute_s - unlike_s - roofline->lower_s - excess;
+    double const beyond_s = analysis->compute_s - unlike_s - roofline->lower_s - excess;
     if (unlike_s < 0)
         notes_part_less(arena, notes,
                         "what a mean rank of the pipeline computes more than this one", unlike_s);

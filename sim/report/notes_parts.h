@@ -8,7 +8,7 @@
 
 /* Fills notes->part: longest first, adding up to step - lower. */
 void notes_parts_build(struct arena *arena, const struct report_input *input,
-                       const struct analysis *facts, struct notes *notes);
+                       const struct analysis *analysis, struct notes *notes);
 
 /* Adds a part in the order of lengths. A part without length is left out. */
 void notes_part_insert(struct notes *notes, struct notes_part part);

@@ -12,12 +12,12 @@ struct replicas_total {
 };
 
 /* Along axes of `of`, bits of enum stream_of. Streams of experts name no axes. */
-static struct replicas_total replicas_total(const struct analysis *facts, const struct mesh *mesh,
-                                            uint32_t of, bool gathers)
+static struct replicas_total replicas_total(const struct analysis *analysis,
+                                            const struct mesh *mesh, uint32_t of, bool gathers)
 {
     struct replicas_total total = {0};
-    for (uint32_t i = 0; i < facts->class_count; i++) {
-        const struct analysis_class *row = &facts->classes[i];
+    for (uint32_t i = 0; i < analysis->class_count; i++) {
+        const struct analysis_class *row = &analysis->classes[i];
         bool const is_of_weights = row->verb == STREAM_REDUCE || row->verb == STREAM_GATHER;
         uint32_t const along =
             row->of == STREAM_OF_EXPERTS ? mesh_replica_roles(mesh, true) : row->of;
@@ -54,13 +54,13 @@ static const char *reductions_wait(const struct workload_plan *plan, double expo
 
 /* Where experts have replicas of their own there are two groups, and reductions and gathers of
  * each: what is hidden gives way to other notes. */
-static bool is_minor(const struct analysis *facts, bool alone, double exposed_s)
+static bool is_minor(const struct analysis *analysis, bool alone, double exposed_s)
 {
-    return !alone && exposed_s < MINOR_SHARE * facts->step_s;
+    return !alone && exposed_s < MINOR_SHARE * analysis->step_s;
 }
 
 static void note_reductions(struct arena *arena, const struct report_input *input,
-                            const struct analysis *facts, const char *name,
+                            const struct analysis *analysis, const char *name,
                             const struct replicas_total *sums, struct notes *notes)
 {
     const struct workload_plan *plan = input->workload;
@@ -70,12 +70,13 @@ static void note_reductions(struct arena *arena, const struct report_input *inpu
               "the %s reductions%s run behind the backward pass; %s of their %s is exposed "
               "(%s of the step)%s",
               name, each ? " of each microbatch" : "", table_seconds(sums->exposed_s).text,
-              table_seconds(sums->time_s).text, table_percent(sums->exposed_s, facts->step_s).text,
+              table_seconds(sums->time_s).text,
+              table_percent(sums->exposed_s, analysis->step_s).text,
               reductions_wait(plan, sums->exposed_s, sums->time_s));
 }
 
 static void note_gathers(struct arena *arena, const struct report_input *input,
-                         const struct analysis *facts, const char *name,
+                         const struct analysis *analysis, const char *name,
                          const struct replicas_total *gathers, struct notes *notes)
 {
     notes_add(arena, notes,
@@ -83,23 +84,23 @@ static void note_gathers(struct arena *arena, const struct report_input *input,
               "step)",
               name, when_gathered(input->workload), table_seconds(gathers->exposed_s).text,
               table_seconds(gathers->time_s).text,
-              table_percent(gathers->exposed_s, facts->step_s).text);
+              table_percent(gathers->exposed_s, analysis->step_s).text);
 }
 
 void notes_replicas_build(struct arena *arena, const struct report_input *input,
-                          const struct analysis *facts, bool minor, struct notes *notes)
+                          const struct analysis *analysis, bool minor, struct notes *notes)
 {
     uint32_t const group[2] = {mesh_replica_roles(input->mesh, false),
                                mesh_replica_roles(input->mesh, true)};
     bool const alone = group[0] == group[1];
     for (uint32_t g = 0; g < (alone ? 1 : 2); g++) {
-        struct replicas_total const sums = replicas_total(facts, input->mesh, group[g], false);
-        struct replicas_total const gathers = replicas_total(facts, input->mesh, group[g], true);
+        struct replicas_total const sums = replicas_total(analysis, input->mesh, group[g], false);
+        struct replicas_total const gathers = replicas_total(analysis, input->mesh, group[g], true);
         char name[STREAM_USE_BYTES];
         (void)stream_of_text(group[g], name);
-        if (sums.count > 0 && is_minor(facts, alone, sums.exposed_s) == minor)
-            note_reductions(arena, input, facts, name, &sums, notes);
-        if (gathers.count > 0 && is_minor(facts, alone, gathers.exposed_s) == minor)
-            note_gathers(arena, input, facts, name, &gathers, notes);
+        if (sums.count > 0 && is_minor(analysis, alone, sums.exposed_s) == minor)
+            note_reductions(arena, input, analysis, name, &sums, notes);
+        if (gathers.count > 0 && is_minor(analysis, alone, gathers.exposed_s) == minor)
+            note_gathers(arena, input, analysis, name, &gathers, notes);
     }
 }

@@ -11,6 +11,6 @@
  * ranks hold, "dp" of the experts that ep splits. Minor notes are those of two groups that are
  * hidden; others come without `minor`. */
 void notes_replicas_build(struct arena *arena, const struct report_input *input,
-                          const struct analysis *facts, bool minor, struct notes *notes);
+                          const struct analysis *analysis, bool minor, struct notes *notes);
 
 #endif

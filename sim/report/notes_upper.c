@@ -46,13 +46,13 @@ static void reason_add(char *text, size_t size, bool holds, const char *reason)
 }
 
 void notes_upper_build(struct arena *arena, const struct report_input *input,
-                       const struct analysis *facts, struct notes *notes)
+                       const struct analysis *analysis, struct notes *notes)
 {
     const struct workload_plan *plan = input->workload;
     double const upper_s = input->roofline->upper_s;
     bool const stages = input->mesh->axis[MESH_PP].size > 1;
     char reasons[400] = "", form[96] = "";
-    if (facts->step_s <= upper_s * (1 + 1e-9)) return;
+    if (analysis->step_s <= upper_s * (1 + 1e-9)) return;
     if (!is_known(input))
         (void)snprintf(form, sizeof form, "of \"%.64s\"", algorithm_text(&plan->algorithm).text);
     reason_add(reasons, sizeof reasons, form[0] != '\0', form);
@@ -74,7 +74,7 @@ void notes_upper_build(struct arena *arena, const struct report_input *input,
     notes_add(arena, notes,
               "it is %s (%s) longer than the upper bound of %s, where nothing "
               "overlaps: a sum of closed forms, which take no account %s",
-              table_seconds(facts->step_s - upper_s).text,
-              table_percent(facts->step_s - upper_s, upper_s).text, table_seconds(upper_s).text,
+              table_seconds(analysis->step_s - upper_s).text,
+              table_percent(analysis->step_s - upper_s, upper_s).text, table_seconds(upper_s).text,
               reasons);
 }

@@ -7,6 +7,6 @@
 #include "sim/report/analysis.h"
 
 /* Of the step, which is longer than 0, and from step to step where that was asked for. */
-void rates_fill(const struct report_input *input, struct analysis *facts);
+void rates_fill(const struct report_input *input, struct analysis *analysis);
 
 #endif

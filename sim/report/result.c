@@ -5,7 +5,7 @@
 #include "sim/report/analysis.h"
 #include "sim/report/column_table.h"
 #include "sim/report/generation.h"
-#include "sim/report/inference_facts.h"
+#include "sim/report/inference_analysis.h"
 #include "sim/report/notes.h"
 #include "sim/report/report_roofline.h"
 #include "sim/report/rows.h"
@@ -63,19 +63,19 @@ static void put_notes(const struct notes *notes, struct json_writer *json)
 
 /* Of a step that is simulated whole. */
 static enum status put_body(struct arena *arena, const struct report_input *input,
-                            const struct analysis *facts, struct json_writer *json,
+                            const struct analysis *analysis, struct json_writer *json,
                             struct error *reterr)
 {
     if (input->roofline != NULL) report_roofline_put(input, json);
-    run_step_put_shares(input, facts, json);
+    run_step_put_shares(input, analysis, json);
     if (input->roofline != NULL && workload_serves(input->workload)) {
-        struct inference_facts const inference = inference_facts_of(input, facts);
-        inference_facts_write(&inference, json);
+        struct inference_analysis const inference = inference_analysis_of(input, analysis);
+        inference_analysis_write(&inference, json);
     }
-    run_step_put_rank(input, facts, json);
+    run_step_put_rank(input, analysis, json);
     put_ranks(input, json);
-    rows_put_phases(input->machine, facts, json);
-    STATUS_TRY(rows_put_classes(arena, facts, json, reterr));
+    rows_put_phases(input->machine, analysis, json);
+    STATUS_TRY(rows_put_classes(arena, analysis, json, reterr));
     run_queues_put(input, json);
     return STATUS_OK;
 }
@@ -83,26 +83,26 @@ static enum status put_body(struct arena *arena, const struct report_input *inpu
 enum status result_write(struct arena *arena, const struct report_input *input, struct strbuf *text,
                          struct error *reterr)
 {
-    struct analysis facts;
+    struct analysis analysis;
     struct notes notes = {.count = 0};
-    STATUS_TRY(analysis_build(arena, input, &facts, reterr));
-    if (input->roofline != NULL) STATUS_TRY(notes_build(arena, input, &facts, &notes, reterr));
+    STATUS_TRY(analysis_build(arena, input, &analysis, reterr));
+    if (input->roofline != NULL) STATUS_TRY(notes_build(arena, input, &analysis, &notes, reterr));
     struct json_writer json;
     json_write_start(&json, text);
     json.flat = FLAT_DEPTH;
     json_write_object(&json);
-    run_step_put(input, &facts, &json);
+    run_step_put(input, &analysis, &json);
     run_interval_put(input, &json);
     if (input->generation != NULL) {
         const struct generation *of = input->generation;
         generation_write(of, &json);
-        struct inference_facts last = of->page[of->page_count - 1].facts;
+        struct inference_analysis last = of->page[of->page_count - 1].inference;
         last.phase = "decode";
         last.fit = of->fit;
         last.fit_of_gib = of->fit_of_gib;
-        inference_facts_write(&last, &json);
+        inference_analysis_write(&last, &json);
     } else {
-        STATUS_TRY(put_body(arena, input, &facts, &json, reterr));
+        STATUS_TRY(put_body(arena, input, &analysis, &json, reterr));
     }
     run_memory_put(input, &json);
     put_notes(&notes, &json);

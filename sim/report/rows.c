@@ -101,21 +101,21 @@ static void find_rank(const void *owner, uint32_t row, struct column_value *ret_
 
 struct phases_of {
     const struct machine *machine;
-    const struct analysis *facts;
+    const struct analysis *analysis;
 };
 
 static void find_phase(const void *owner, uint32_t row, struct column_value *ret_values)
 {
     const struct phases_of *of = owner;
     const struct machine *machine = of->machine;
-    const struct analysis_phase *phase = &of->facts->phase[row];
+    const struct analysis_phase *phase = &of->analysis->phase[row];
     PHASES(COLUMN_FIND)
 }
 
 static void find_collective(const void *owner, uint32_t row, struct column_value *ret_values)
 {
-    const struct analysis *facts = owner;
-    const struct analysis_class *of = &facts->classes[row];
+    const struct analysis *analysis = owner;
+    const struct analysis_class *of = &analysis->classes[row];
     COLLECTIVES(COLUMN_FIND)
 }
 
@@ -146,13 +146,13 @@ static const struct column_line collectives_line = COLUMN_LINE(collectives, coll
 static const struct column_table parts_table = {parts, PARTS_TOTAL,
                                                 COLUMN_LINE(parts, parts_screen), find_part};
 /* What several collectives together have of theirs. */
-static void collectives_add_rest(const struct analysis *facts, const uint32_t *index,
+static void collectives_add_rest(const struct analysis *analysis, const uint32_t *index,
                                  uint32_t count, uint32_t at, struct strbuf *text)
 {
     double time_s = 0, exposed_s = 0;
     for (uint32_t i = 0; i < count; i++) {
-        time_s += facts->classes[index[i]].time_s;
-        exposed_s += facts->classes[index[i]].exposed_s;
+        time_s += analysis->classes[index[i]].time_s;
+        exposed_s += analysis->classes[index[i]].exposed_s;
     }
     struct column_value values[COLLECTIVES_TOTAL] = {
         [COLLECTIVE_TIME] = REAL(time_s), [COLLECTIVE_EXPOSED] = REAL(exposed_s)};
@@ -162,65 +162,65 @@ static void collectives_add_rest(const struct analysis *facts, const uint32_t *i
 }
 
 /* Columns of the names: as wide as the longest needs. */
-static uint32_t collectives_name_columns(const struct analysis *facts, const uint32_t *index,
+static uint32_t collectives_name_columns(const struct analysis *analysis, const uint32_t *index,
                                          uint32_t count)
 {
     uint32_t columns = NAME_COLUMNS;
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t const needed = table_columns(facts->classes[index[i]].name);
+        uint32_t const needed = table_columns(analysis->classes[index[i]].name);
         if (needed > columns) columns = needed;
     }
     return columns < NAME_COLUMNS_MAX ? columns : NAME_COLUMNS_MAX;
 }
 
-enum status rows_add_collectives(struct arena *arena, const struct analysis *facts,
+enum status rows_add_collectives(struct arena *arena, const struct analysis *analysis,
                                  uint32_t shown_max, struct strbuf *text, struct error *reterr)
 {
     uint32_t *index;
     uint32_t count;
     struct column_value values[COLLECTIVES_TOTAL];
-    STATUS_TRY(analysis_collectives(arena, facts, &index, &count, reterr));
+    STATUS_TRY(analysis_collectives(arena, analysis, &index, &count, reterr));
     if (count == 0) return STATUS_OK;
     strbuf_add(text, "\n");
     uint64_t const table = table_open(text);
     uint32_t const shown = count < shown_max ? count : shown_max;
-    uint32_t const columns = collectives_name_columns(facts, index, shown);
+    uint32_t const columns = collectives_name_columns(analysis, index, shown);
     uint32_t const at = columns - NAME_COLUMNS;
     strbuf_add(text, "%s", collectives[COLLECTIVE].heading[1]);
     column_add_headings(&collectives_line, 1, at, text);
     strbuf_add(text, "\n");
     bool of_rank = false;
     for (uint32_t i = 0; i < shown; i++) {
-        of_rank = of_rank || facts->classes[index[i]].of_rank;
-        find_collective(facts, index[i], values);
+        of_rank = of_rank || analysis->classes[index[i]].of_rank;
+        find_collective(analysis, index[i], values);
         table_name(text, CELL(collectives, values, COLLECTIVE), columns);
         column_add_figures(&collectives_line, values, at, false, text);
         strbuf_add(text, "\n");
     }
-    if (count > shown) collectives_add_rest(facts, index + shown, count - shown, at, text);
+    if (count > shown) collectives_add_rest(analysis, index + shown, count - shown, at, text);
     table_close(text, table, columns);
     if (of_rank) strbuf_add(text, "each: of a Permute what one rank sends, else the whole array\n");
     return STATUS_OK;
 }
 
-enum status rows_put_classes(struct arena *arena, const struct analysis *facts,
+enum status rows_put_classes(struct arena *arena, const struct analysis *analysis,
                              struct json_writer *json, struct error *reterr)
 {
     uint32_t *index;
     uint32_t count;
     struct column_value values[COLUMNS_MAX];
-    STATUS_TRY(analysis_collectives(arena, facts, &index, &count, reterr));
+    STATUS_TRY(analysis_collectives(arena, analysis, &index, &count, reterr));
     json_put_array(json, "collectives");
     for (uint32_t i = 0; i < count; i++) {
-        find_collective(facts, index[i], values);
+        find_collective(analysis, index[i], values);
         json_write_object(json);
         column_put(collectives, values, 0, COLLECTIVES_TOTAL - 1, json);
         json_write_object_end(json);
     }
     json_write_array_end(json);
     json_put_array(json, "compute");
-    for (uint32_t i = 0; i < facts->class_count; i++) {
-        const struct analysis_class *of = &facts->classes[i];
+    for (uint32_t i = 0; i < analysis->class_count; i++) {
+        const struct analysis_class *of = &analysis->classes[i];
         if (of->collective || of->receives) continue;
         find_compute(of, values);
         json_write_object(json);
@@ -231,14 +231,14 @@ enum status rows_put_classes(struct arena *arena, const struct analysis *facts,
     return STATUS_OK;
 }
 
-void rows_add_phases(const struct machine *machine, const struct analysis *facts,
+void rows_add_phases(const struct machine *machine, const struct analysis *analysis,
                      struct strbuf *text)
 {
-    struct phases_of const owner = {machine, facts};
+    struct phases_of const owner = {machine, analysis};
     struct column_value values[PHASES_TOTAL];
     uint32_t wider = 0; /* For "forward and backward". */
-    for (uint32_t i = 0; i < facts->phase_count; i++) {
-        uint32_t const width = table_columns(facts->phase[i].name);
+    for (uint32_t i = 0; i < analysis->phase_count; i++) {
+        uint32_t const width = table_columns(analysis->phase[i].name);
         if (width > 18 && width - 18 > wider) wider = width - 18;
     }
     strbuf_add(text, "\n");
@@ -246,7 +246,7 @@ void rows_add_phases(const struct machine *machine, const struct analysis *facts
     strbuf_add(text, "%s", phases[PHASE].heading[1]);
     column_add_headings(&phases_line, 1, wider, text);
     strbuf_add(text, "  %s\n", phases[PHASE_BOUND].heading[1]);
-    for (uint32_t i = 0; i < facts->phase_count; i++) {
+    for (uint32_t i = 0; i < analysis->phase_count; i++) {
         find_phase(&owner, i, values);
         strbuf_add(text, "%s", CELL(phases, values, PHASE));
         column_add_figures(&phases_line, values, wider, false, text);
@@ -255,19 +255,19 @@ void rows_add_phases(const struct machine *machine, const struct analysis *facts
     table_close(text, table, wider + 18);
 }
 
-void rows_put_phases(const struct machine *machine, const struct analysis *facts,
+void rows_put_phases(const struct machine *machine, const struct analysis *analysis,
                      struct json_writer *json)
 {
-    struct phases_of const owner = {machine, facts};
+    struct phases_of const owner = {machine, analysis};
     struct column_value values[PHASES_TOTAL];
     json_put_array(json, "phases");
-    for (uint32_t i = 0; i < facts->phase_count; i++) {
+    for (uint32_t i = 0; i < analysis->phase_count; i++) {
         find_phase(&owner, i, values);
         json_write_object(json);
         column_put(phases, values, PHASE, PHASE_IDLE, json);
         json_put_object(json, "ici_s");
         for (uint32_t a = 0; a < machine->axis_count; a++)
-            json_put_real(json, machine_axis_name(machine, a), facts->phase[i].ici_s[a]);
+            json_put_real(json, machine_axis_name(machine, a), analysis->phase[i].ici_s[a]);
         json_write_object_end(json);
         column_put(phases, values, PHASE_BOUND, PHASE_BOUND_NAME, json);
         json_write_object_end(json);

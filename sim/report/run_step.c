@@ -17,7 +17,7 @@ enum { DIGEST_BYTES = 17 };
 
 struct step {
     const struct report_input *input;
-    const struct analysis *facts;
+    const struct analysis *analysis;
     char digest[DIGEST_BYTES];
     int64_t step_ps; /* A generation's is that of all its steps. */
     uint64_t tokens;
@@ -52,17 +52,17 @@ static struct table_figure millions(struct column_value value)
     X(STEP_PS, "step_time_ps", WHOLE(step->step_ps), HIDDEN)                                       \
     X(STEP, "step_time_s", SECONDS(step->step_ps), NAMED("step", column_instant))                  \
     X(PERIOD_PS, "period_time_ps", FOLLOWED(WHOLE(trace->period.time)), HIDDEN)                    \
-    X(PERIOD, "period_time_s", FOLLOWED(REAL(facts->period.time_s)),                               \
+    X(PERIOD, "period_time_s", FOLLOWED(REAL(analysis->period.time_s)),                            \
       NAMED("period", column_instant))                                                             \
     X(PERIOD_STEPS, "period_steps", FOLLOWED(WHOLE(trace->period.steps)), IN_WORDS(column_plain))  \
     X(PERIOD_CYCLE, "period_cycle", FOLLOWED(WHOLE(trace->period.cycle)), HIDDEN)                  \
     X(PERIOD_SPREAD, "period_spread_ps", FOLLOWED(WHOLE(trace->period.spread)),                    \
       IN_WORDS(column_duration))                                                                   \
-    X(PERIOD_TOKENS, "period_tokens_per_s", FOLLOWED(REAL(facts->period.tokens_per_s)), HIDDEN)    \
-    X(PERIOD_MFU, "period_mfu", FOLLOWED(BY_ROOFLINE(REAL(facts->period.mfu))),                    \
+    X(PERIOD_TOKENS, "period_tokens_per_s", FOLLOWED(REAL(analysis->period.tokens_per_s)), HIDDEN) \
+    X(PERIOD_MFU, "period_mfu", FOLLOWED(BY_ROOFLINE(REAL(analysis->period.mfu))),                 \
       IN_WORDS(column_share))                                                                      \
     X(PERIOD_MFU_ATTENTION, "period_mfu_attention",                                                \
-      FOLLOWED(BY_ROOFLINE(REAL(facts->period.mfu_attention))), IN_WORDS(column_share))            \
+      FOLLOWED(BY_ROOFLINE(REAL(analysis->period.mfu_attention))), IN_WORDS(column_share))         \
     X(FITS, "fits", FLAG(run_memory_fits(input)), HIDDEN)                                          \
     X(CHIPS, "chips", WHOLE(trace->fold.chips), IN_WORDS(column_count))                            \
     X(REPLAYED, "chips_replayed", WHOLE(trace->fold.replayed), NAMED("replayed", column_count))    \
@@ -73,21 +73,22 @@ static struct table_figure millions(struct column_value value)
     X(TRANSFERS, "transfers", WHOLE(trace->work.transfers), IN_WORDS(column_count))                \
     X(BOUND_CHECKS, "bound_checks", WHOLE(trace->work.bound_checks), HIDDEN)                       \
     X(TOKENS, "tokens", WHOLE(step->tokens), HIDDEN)                                               \
-    X(TOKENS_PER_S, "tokens_per_s", REAL(facts->tokens_per_s), NAMED("tokens/s", column_rounded))  \
-    X(MFU, "mfu", BY_ROOFLINE(REAL(facts->mfu)), IN_WORDS(column_share))                           \
-    X(MFU_ATTENTION, "mfu_attention", BY_ROOFLINE(REAL(facts->mfu_attention)),                     \
+    X(TOKENS_PER_S, "tokens_per_s", REAL(analysis->tokens_per_s),                                  \
+      NAMED("tokens/s", column_rounded))                                                           \
+    X(MFU, "mfu", BY_ROOFLINE(REAL(analysis->mfu)), IN_WORDS(column_share))                        \
+    X(MFU_ATTENTION, "mfu_attention", BY_ROOFLINE(REAL(analysis->mfu_attention)),                  \
       IN_WORDS(column_share))                                                                      \
-    X(HFU, "hfu", BY_ROOFLINE(REAL(facts->hfu)), IN_WORDS(column_share))                           \
-    X(BOUND, "bound_by", RESOURCE(facts->bound_by), IN_WORDS(column_words))                        \
-    X(BOUND_NAME, "bound_name", WORDS(words_resource(input->machine, facts->bound_by)), HIDDEN)    \
-    X(BOUND_AXIS, "bound_axis", WHERE(facts->bound_axis != NULL, WORDS(facts->bound_axis)),        \
+    X(HFU, "hfu", BY_ROOFLINE(REAL(analysis->hfu)), IN_WORDS(column_share))                        \
+    X(BOUND, "bound_by", RESOURCE(analysis->bound_by), IN_WORDS(column_words))                     \
+    X(BOUND_NAME, "bound_name", WORDS(words_resource(input->machine, analysis->bound_by)), HIDDEN) \
+    X(BOUND_AXIS, "bound_axis", WHERE(analysis->bound_axis != NULL, WORDS(analysis->bound_axis)),  \
       IN_WORDS(column_words))                                                                      \
-    X(BOUND_SHARE, NULL, REAL(facts->bound_share), IN_WORDS(column_share))                         \
-    X(NEXT, NULL, WHERE(facts->runner_up != NULL, RESOURCE(facts->runner_up)),                     \
+    X(BOUND_SHARE, NULL, REAL(analysis->bound_share), IN_WORDS(column_share))                      \
+    X(NEXT, NULL, WHERE(analysis->runner_up != NULL, RESOURCE(analysis->runner_up)),               \
       IN_WORDS(column_words))                                                                      \
-    X(NEXT_AXIS, NULL, WHERE(facts->runner_up_axis != NULL, WORDS(facts->runner_up_axis)),         \
+    X(NEXT_AXIS, NULL, WHERE(analysis->runner_up_axis != NULL, WORDS(analysis->runner_up_axis)),   \
       IN_WORDS(column_words))                                                                      \
-    X(NEXT_SHARE, NULL, REAL(facts->runner_up_share), IN_WORDS(column_share))                      \
+    X(NEXT_SHARE, NULL, REAL(analysis->runner_up_share), IN_WORDS(column_share))                   \
     X(WALL, "wall_s", TIMED(REAL(input->wall_s)), NAMED("simulated in", column_seconds))           \
     X(EVENTS_PER_S, "events_per_s", TIMED(REAL((double)trace->work.events / input->wall_s)),       \
       HIDDEN)                                                                                      \
@@ -103,12 +104,13 @@ static struct table_figure millions(struct column_value value)
 
 /* They add up to the step; idle is waiting and bubble, where there are ranks to wait for. */
 #define SHARES(X)                                                                                  \
-    X(COMPUTE, "compute_s", REAL(facts->compute_s), NAMED("compute", column_seconds))              \
-    X(EXPOSED, "exposed_communication_s", REAL(facts->exposed_s),                                  \
+    X(COMPUTE, "compute_s", REAL(analysis->compute_s), NAMED("compute", column_seconds))           \
+    X(EXPOSED, "exposed_communication_s", REAL(analysis->exposed_s),                               \
       NAMED("exposed", column_seconds))                                                            \
-    X(IDLE, "idle_s", REAL(facts->idle_s), NAMED("idle", column_seconds))                          \
-    X(WAITING, "waiting_s", PIPELINED(REAL(facts->waiting_s)), NAMED("waiting", column_seconds))   \
-    X(BUBBLE, "bubble_s", PIPELINED(REAL(facts->bubble_s)), NAMED("bubble", column_seconds))
+    X(IDLE, "idle_s", REAL(analysis->idle_s), NAMED("idle", column_seconds))                       \
+    X(WAITING, "waiting_s", PIPELINED(REAL(analysis->waiting_s)),                                  \
+      NAMED("waiting", column_seconds))                                                            \
+    X(BUBBLE, "bubble_s", PIPELINED(REAL(analysis->bubble_s)), NAMED("bubble", column_seconds))
 
 /* Of the whole machine, a step. */
 #define EXPERTS(X)                                                                                 \
@@ -139,12 +141,12 @@ static const struct column folded[] = {FOLDED(COLUMN_ENTRY)};
 static void find(const struct step *step, struct column_value *ret_values)
 {
     const struct report_input *input = step->input;
-    const struct analysis *facts = step->facts;
+    const struct analysis *analysis = step->analysis;
     const struct trace *trace = input->trace;
     TABLE(COLUMN_FIND)
 }
 
-static void find_shares(const struct report_input *input, const struct analysis *facts,
+static void find_shares(const struct report_input *input, const struct analysis *analysis,
                         struct column_value *ret_values)
 {
     SHARES(COLUMN_FIND)
@@ -164,12 +166,12 @@ static void find_folded(const void *owner, uint32_t row, struct column_value *re
 
 static const struct column_table folded_table = {folded, FOLDED_TOTAL, {0}, find_folded};
 
-static struct step step_of(const struct report_input *input, const struct analysis *facts)
+static struct step step_of(const struct report_input *input, const struct analysis *analysis)
 {
     const struct generation *generation = input->generation;
     struct step step = {
         .input = input,
-        .facts = facts,
+        .analysis = analysis,
         .step_ps = generation == NULL ? input->trace->step_ps : generation_total_ps(generation),
         .tokens = generation == NULL ? input->program->tokens : generation_tokens(generation)};
     (void)snprintf(step.digest, sizeof step.digest, "%016" PRIx64, input->trace->digest);
@@ -216,22 +218,23 @@ static void write_period(const struct report_input *input, const struct column_v
                FIGURE(PERIOD_STEPS), FIGURE(PERIOD_SPREAD));
 }
 
-void run_step_write(const struct report_input *input, const struct analysis *facts, bool colour,
+void run_step_write(const struct report_input *input, const struct analysis *analysis, bool colour,
                     struct strbuf *text)
 {
     struct column_value values[COLUMN_TOTAL];
-    struct step const step = step_of(input, facts);
+    struct step const step = step_of(input, analysis);
     find(&step, values);
     table_line(text, columns[STEP].heading[1]);
     table_colour(text, colour, TABLE_BOLD);
     strbuf_add(text, "%s", FIGURE(STEP));
     table_colour(text, colour, TABLE_PLAIN);
     strbuf_add(text, "   bound by %s%s%s (%s of the step", FIGURE(BOUND),
-               facts->bound_axis != NULL ? " along " : "", FIGURE(BOUND_AXIS), FIGURE(BOUND_SHARE));
-    if (facts->bound_is_bubble) strbuf_add(text, " of rank %s, which ends last", FIGURE(RANK));
-    if (facts->runner_up != NULL)
+               analysis->bound_axis != NULL ? " along " : "", FIGURE(BOUND_AXIS),
+               FIGURE(BOUND_SHARE));
+    if (analysis->bound_is_bubble) strbuf_add(text, " of rank %s, which ends last", FIGURE(RANK));
+    if (analysis->runner_up != NULL)
         strbuf_add(text, "; %s%s%s %s", FIGURE(NEXT),
-                   facts->runner_up_axis != NULL ? " along " : "", FIGURE(NEXT_AXIS),
+                   analysis->runner_up_axis != NULL ? " along " : "", FIGURE(NEXT_AXIS),
                    FIGURE(NEXT_SHARE));
     strbuf_add(text, ")\n");
     write_rates(input, values, text);
@@ -257,26 +260,26 @@ static void write_share(const struct column_value *values, uint32_t column, doub
     strbuf_add(text, "\n");
 }
 
-void run_step_write_shares(const struct report_input *input, const struct analysis *facts,
+void run_step_write_shares(const struct report_input *input, const struct analysis *analysis,
                            bool colour, struct strbuf *text)
 {
     struct column_value values[SHARES_TOTAL];
-    find_shares(input, facts, values);
-    write_share(values, COMPUTE, facts->step_s, colour, TABLE_GREEN, text);
-    write_share(values, EXPOSED, facts->step_s, colour, TABLE_RED, text);
+    find_shares(input, analysis, values);
+    write_share(values, COMPUTE, analysis->step_s, colour, TABLE_GREEN, text);
+    write_share(values, EXPOSED, analysis->step_s, colour, TABLE_RED, text);
     if (values[WAITING].kind == COLUMN_NONE) {
-        write_share(values, IDLE, facts->step_s, colour, TABLE_YELLOW, text);
+        write_share(values, IDLE, analysis->step_s, colour, TABLE_YELLOW, text);
         return;
     }
-    write_share(values, WAITING, facts->step_s, colour, TABLE_YELLOW, text);
-    write_share(values, BUBBLE, facts->step_s, colour, TABLE_YELLOW, text);
+    write_share(values, WAITING, analysis->step_s, colour, TABLE_YELLOW, text);
+    write_share(values, BUBBLE, analysis->step_s, colour, TABLE_YELLOW, text);
 }
 
-void run_step_write_fold(const struct report_input *input, const struct analysis *facts,
+void run_step_write_fold(const struct report_input *input, const struct analysis *analysis,
                          struct strbuf *text)
 {
     struct column_value values[COLUMN_TOTAL], axis[FOLDED_TOTAL];
-    struct step const step = step_of(input, facts);
+    struct step const step = step_of(input, analysis);
     const struct trace *trace = input->trace;
     find(&step, values);
     strbuf_add(text, "\n");
@@ -309,11 +312,11 @@ static void put_experts(const struct report_input *input, struct json_writer *js
     json_write_object_end(json);
 }
 
-void run_step_put(const struct report_input *input, const struct analysis *facts,
+void run_step_put(const struct report_input *input, const struct analysis *analysis,
                   struct json_writer *json)
 {
     struct column_value values[COLUMN_TOTAL];
-    struct step const step = step_of(input, facts);
+    struct step const step = step_of(input, analysis);
     find(&step, values);
     column_put(columns, values, 0, EARLY_UNTIL, json);
     result_mesh_write(json, input->machine, input->mesh);
@@ -325,21 +328,21 @@ void run_step_put(const struct report_input *input, const struct analysis *facts
     column_put(columns, values, WALL, TRANSFERS_PER_S, json);
 }
 
-void run_step_put_shares(const struct report_input *input, const struct analysis *facts,
+void run_step_put_shares(const struct report_input *input, const struct analysis *analysis,
                          struct json_writer *json)
 {
     struct column_value values[SHARES_TOTAL];
-    find_shares(input, facts, values);
+    find_shares(input, analysis, values);
     json_put_object(json, "breakdown");
     column_put(shares, values, 0, SHARES_TOTAL - 1, json);
     json_write_object_end(json);
 }
 
-void run_step_put_rank(const struct report_input *input, const struct analysis *facts,
+void run_step_put_rank(const struct report_input *input, const struct analysis *analysis,
                        struct json_writer *json)
 {
     struct column_value values[COLUMN_TOTAL];
-    struct step const step = step_of(input, facts);
+    struct step const step = step_of(input, analysis);
     find(&step, values);
     column_put(columns, values, RANK, RANK, json);
 }

@@ -13,19 +13,19 @@ struct json_writer;
 struct strbuf;
 
 /* The step, its rates and its period; its shares; the chips and events that it took. */
-void run_step_write(const struct report_input *input, const struct analysis *facts, bool colour,
+void run_step_write(const struct report_input *input, const struct analysis *analysis, bool colour,
                     struct strbuf *text);
-void run_step_write_shares(const struct report_input *input, const struct analysis *facts,
+void run_step_write_shares(const struct report_input *input, const struct analysis *analysis,
                            bool colour, struct strbuf *text);
-void run_step_write_fold(const struct report_input *input, const struct analysis *facts,
+void run_step_write_fold(const struct report_input *input, const struct analysis *analysis,
                          struct strbuf *text);
 
 /* The first members of a result; "breakdown"; "reported_rank". */
-void run_step_put(const struct report_input *input, const struct analysis *facts,
+void run_step_put(const struct report_input *input, const struct analysis *analysis,
                   struct json_writer *json);
-void run_step_put_shares(const struct report_input *input, const struct analysis *facts,
+void run_step_put_shares(const struct report_input *input, const struct analysis *analysis,
                          struct json_writer *json);
-void run_step_put_rank(const struct report_input *input, const struct analysis *facts,
+void run_step_put_rank(const struct report_input *input, const struct analysis *analysis,
                        struct json_writer *json);
 
 #endif

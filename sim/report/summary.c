@@ -3,7 +3,7 @@
 #include "sim/base/strbuf.h"
 #include "sim/report/analysis.h"
 #include "sim/report/generation.h"
-#include "sim/report/inference_facts.h"
+#include "sim/report/inference_analysis.h"
 #include "sim/report/notes.h"
 #include "sim/report/report_roofline.h"
 #include "sim/report/rows.h"
@@ -47,22 +47,22 @@ static void write_notes(const struct notes *notes, struct strbuf *text)
 
 /* Of a step that is simulated whole. */
 static enum status write_body(struct arena *arena, const struct report_input *input,
-                              const struct analysis *facts, const struct notes *notes, bool colour,
-                              struct strbuf *text, struct error *reterr)
+                              const struct analysis *analysis, const struct notes *notes,
+                              bool colour, struct strbuf *text, struct error *reterr)
 {
-    run_step_write(input, facts, colour, text);
-    run_step_write_shares(input, facts, colour, text);
+    run_step_write(input, analysis, colour, text);
+    run_step_write_shares(input, analysis, colour, text);
     if (input->program->role_count > 1) write_ranks(input, text);
     if (input->roofline != NULL) {
-        report_roofline_write_bounds(input, facts->step_s, text);
+        report_roofline_write_bounds(input, analysis->step_s, text);
         rows_add_parts(notes, PARTS_SHOWN, text);
     }
     if (input->roofline != NULL && workload_serves(input->workload)) {
-        struct inference_facts const inference = inference_facts_of(input, facts);
-        inference_facts_print(&inference, text);
+        struct inference_analysis const inference = inference_analysis_of(input, analysis);
+        inference_analysis_print(&inference, text);
     }
-    rows_add_phases(input->machine, facts, text);
-    STATUS_TRY(rows_add_collectives(arena, facts, COLLECTIVES_SHOWN, text, reterr));
+    rows_add_phases(input->machine, analysis, text);
+    STATUS_TRY(rows_add_collectives(arena, analysis, COLLECTIVES_SHOWN, text, reterr));
     run_queues_write(input, text);
     return STATUS_OK;
 }
@@ -70,21 +70,21 @@ static enum status write_body(struct arena *arena, const struct report_input *in
 enum status summary_write(struct arena *arena, const struct report_input *input, bool colour,
                           struct strbuf *text, struct error *reterr)
 {
-    struct analysis facts;
+    struct analysis analysis;
     struct notes notes = {.count = 0};
-    STATUS_TRY(analysis_build(arena, input, &facts, reterr));
-    if (input->roofline != NULL) STATUS_TRY(notes_build(arena, input, &facts, &notes, reterr));
+    STATUS_TRY(analysis_build(arena, input, &analysis, reterr));
+    if (input->roofline != NULL) STATUS_TRY(notes_build(arena, input, &analysis, &notes, reterr));
     table_heading(input, colour, text);
     if (input->generation != NULL) {
         generation_print(input->generation, text);
         if (input->interval != NULL) strbuf_add(text, "\n");
         run_interval_write(input, text);
     } else {
-        STATUS_TRY(write_body(arena, input, &facts, &notes, colour, text, reterr));
+        STATUS_TRY(write_body(arena, input, &analysis, &notes, colour, text, reterr));
     }
     strbuf_add(text, "\n");
     run_memory_write(input, text);
     write_notes(&notes, text);
-    run_step_write_fold(input, &facts, text);
+    run_step_write_fold(input, &analysis, text);
     return STATUS_OK;
 }

@@ -59,15 +59,15 @@ static bool is_of_replicas(const struct analysis_class *row, const char *ranks, 
 
 /* What the rows of some ranks add up to, of gathers or of reductions, is what the note of them
  * says; without such rows there is no note. */
-static void note_agrees(const struct analysis *facts, const struct notes *notes, const char *ranks,
-                        bool gathers, const char *text)
+static void note_agrees(const struct analysis *analysis, const struct notes *notes,
+                        const char *ranks, bool gathers, const char *text)
 {
     char begin[64];
     double time_s = 0, exposed_s = 0;
     bool expected = false, found = false;
     (void)snprintf(begin, sizeof begin, "the %s %s ", ranks, gathers ? "gathers" : "reductions");
-    for (uint32_t i = 0; i < facts->class_count; i++) {
-        const struct analysis_class *row = &facts->classes[i];
+    for (uint32_t i = 0; i < analysis->class_count; i++) {
+        const struct analysis_class *row = &analysis->classes[i];
         if (!is_of_replicas(row, ranks, gathers)) continue;
         expected = true;
         time_s += row->time_s;
@@ -87,23 +87,24 @@ static void note_agrees(const struct analysis *facts, const struct notes *notes,
         fail_msg("%s note that begins \"%s\"\nin %s", found ? "no row for a" : "no", begin, text);
 }
 
-static void notes_agree(const struct analysis *facts, const struct notes *notes, const char *text)
+static void notes_agree(const struct analysis *analysis, const struct notes *notes,
+                        const char *text)
 {
     static const char *const ranks[] = {"dp", "ep", "cp", "dp,ep", "dp,cp", "ep,cp", "dp,ep,cp"};
     for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++) {
-        note_agrees(facts, notes, ranks[i], true, text);
-        note_agrees(facts, notes, ranks[i], false, text);
+        note_agrees(analysis, notes, ranks[i], true, text);
+        note_agrees(analysis, notes, ranks[i], false, text);
     }
 }
 
 /* A note names what is exposed the longest, unless that is next to nothing. */
-static void longest_is_named(const struct analysis *facts, const struct notes *notes,
+static void longest_is_named(const struct analysis *analysis, const struct notes *notes,
                              const char *text)
 {
-    double longest_s = 0.0051 * facts->step_s;
+    double longest_s = 0.0051 * analysis->step_s;
     const char *name = NULL;
-    for (uint32_t i = 0; i < facts->class_count; i++) {
-        const struct analysis_class *row = &facts->classes[i];
+    for (uint32_t i = 0; i < analysis->class_count; i++) {
+        const struct analysis_class *row = &analysis->classes[i];
         if (!row->collective || row->exposed_s <= longest_s) continue;
         longest_s = row->exposed_s;
         name = row->name;
@@ -116,20 +117,21 @@ static void longest_is_named(const struct analysis *facts, const struct notes *n
 static void parts_add_up(struct play *play, const char *text)
 {
     struct report_input const input = play_report(play);
-    struct analysis facts;
+    struct analysis analysis;
     struct notes notes;
     struct error error = {0};
-    if (analysis_build(play->arena, &input, &facts, &error) != STATUS_OK ||
-        notes_build(play->arena, &input, &facts, &notes, &error) != STATUS_OK)
+    if (analysis_build(play->arena, &input, &analysis, &error) != STATUS_OK ||
+        notes_build(play->arena, &input, &analysis, &notes, &error) != STATUS_OK)
         fail_msg("%s: %s\nin %s", error.where, error.message, text);
-    notes_agree(&facts, &notes, text);
-    longest_is_named(&facts, &notes, text);
-    for (uint32_t p = 0; p < facts.phase_count; p++)
-        phase_has_room(&facts.phase[p], input.machine->axis_count, text);
+    notes_agree(&analysis, &notes, text);
+    longest_is_named(&analysis, &notes, text);
+    for (uint32_t p = 0; p < analysis.phase_count; p++)
+        phase_has_room(&analysis.phase[p], input.machine->axis_count, text);
     /* All that a model's use counts is executed, counted by other formulas. */
-    case_that(facts.mfu <= facts.mfu_attention && facts.mfu_attention <= facts.hfu * (1 + 1e-9),
+    case_that(analysis.mfu <= analysis.mfu_attention &&
+                  analysis.mfu_attention <= analysis.hfu * (1 + 1e-9),
               text);
-    above_check(&input, &facts, &notes, text);
+    above_check(&input, &analysis, &notes, text);
 }
 
 static void all_add_up(struct play *play, const char *text)

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "sim/report/analysis.h"
-#include "sim/report/inference_facts.h"
+#include "sim/report/inference_analysis.h"
 #include "tests/property/experts_places.h"
 #include "tests/support/case.h"
 #include "tests/support/walk.h"
@@ -71,16 +71,16 @@ static void parts_check(struct play *play, const char *text)
     struct report_input const input = play_report(play);
     struct analysis analysis;
     case_ok(analysis_build(play->arena, &input, &analysis, &case_error));
-    struct inference_facts const facts = inference_facts_of(&input, &analysis);
-    if (facts.hop_floor_s > analysis.step_s * (1 + 1e-9))
-        fail_msg("a floor of %g s is above the step of %g s\nin %s", facts.hop_floor_s,
+    struct inference_analysis const inference = inference_analysis_of(&input, &analysis);
+    if (inference.hop_floor_s > analysis.step_s * (1 + 1e-9))
+        fail_msg("a floor of %g s is above the step of %g s\nin %s", inference.hop_floor_s,
                  analysis.step_s, text);
     struct inference_shares const shares = inference_shares_of(&input, &analysis);
     double sum_s = 0;
     for (uint32_t i = 0; i < INFERENCE_SHARE_COUNT; i++) sum_s += shares.s[i];
     if (!is_near(sum_s, analysis.step_s, 1e-9))
         fail_msg("shares are %.12g s of a step of %.12g s\nin %s", sum_s, analysis.step_s, text);
-    double const ops_s = facts.linear_s + facts.attention_s + facts.other_s;
+    double const ops_s = inference.linear_s + inference.attention_s + inference.other_s;
     if (!is_near(ops_s, analysis.compute_s, 1e-9))
         fail_msg("ops take %.12g s of %.12g s of compute\nin %s", ops_s, analysis.compute_s, text);
 }

@@ -37,14 +37,14 @@ static enum status tell(struct play *play, const char *text, uint64_t memory_byt
                         struct strbuf *result, struct error *reterr)
 {
     struct play_options const options = {.record = true, .memory_bytes = memory_bytes};
-    struct analysis facts;
+    struct analysis analysis;
     struct notes notes;
     STATUS_TRY(play_try(play, text, &options, reterr));
     STATUS_TRY(workload_listing(&play->scenario.workload, &play->machine, &play->mesh,
                                 &play->program, result, reterr));
     struct report_input const input = play_report(play);
-    STATUS_TRY(analysis_build(play->arena, &input, &facts, reterr));
-    STATUS_TRY(notes_build(play->arena, &input, &facts, &notes, reterr));
+    STATUS_TRY(analysis_build(play->arena, &input, &analysis, reterr));
+    STATUS_TRY(notes_build(play->arena, &input, &analysis, &notes, reterr));
     return result_write(play->arena, &input, result, reterr);
 }
 

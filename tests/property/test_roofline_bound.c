@@ -298,11 +298,11 @@ static bool check_step(const char *text, const char *arbitration, struct error *
         if (busiest_s * (1 + 1e-3) < least_s)
             fail_msg("the busiest axis is so for %.9g s, not %.9g s: %s", busiest_s, least_s, text);
         struct report_input const input = play_report(&play);
-        struct analysis facts;
+        struct analysis analysis;
         struct notes notes;
-        assert_int_equal(analysis_build(play.arena, &input, &facts, error), STATUS_OK);
-        assert_int_equal(notes_build(play.arena, &input, &facts, &notes, error), STATUS_OK);
-        above_check(&input, &facts, &notes, text);
+        assert_int_equal(analysis_build(play.arena, &input, &analysis, error), STATUS_OK);
+        assert_int_equal(notes_build(play.arena, &input, &analysis, &notes, error), STATUS_OK);
+        above_check(&input, &analysis, &notes, text);
     }
     play_close(&play);
     return played;

@@ -29,22 +29,22 @@ static double busiest_s(const struct report_input *input)
     return units_seconds(busiest_ps);
 }
 
-void above_check(const struct report_input *input, const struct analysis *facts,
+void above_check(const struct report_input *input, const struct analysis *analysis,
                  const struct notes *notes, const char *text)
 {
-    double const slack_s = 1e-9 * facts->step_s, idle_s = facts->step_s - busiest_s(input);
+    double const slack_s = 1e-9 * analysis->step_s, idle_s = analysis->step_s - busiest_s(input);
     double sum_s = 0;
     for (uint32_t i = 0; i < notes->part_count; i++) {
         const char *name = notes->part[i].name;
         double const seconds = notes->part[i].seconds;
         sum_s += seconds;
         case_that(seconds > 0 || begins(name, "less "), text);
-        if (begins(name, "compute") && seconds > facts->compute_s + slack_s)
+        if (begins(name, "compute") && seconds > analysis->compute_s + slack_s)
             fail_msg("%g s of \"%s\", where %g s are compute\nin %s", seconds, name,
-                     facts->compute_s, text);
+                     analysis->compute_s, text);
         if (begins(name, "compute during which") && seconds > idle_s + slack_s)
             fail_msg("%g s of \"%s\", which are so for %g s\nin %s", seconds, name, idle_s, text);
     }
-    double const above_s = facts->step_s - input->roofline->lower_s;
+    double const above_s = analysis->step_s - input->roofline->lower_s;
     case_that(sum_s > above_s - slack_s && sum_s < above_s + slack_s, text);
 }

@@ -33,7 +33,7 @@ static struct {
     struct trace_class classes[CLASSES_MAX];
     struct trace trace;
     struct report_input input;
-    struct analysis facts;
+    struct analysis analysis;
 } made;
 
 static inline void on(const char *machine)
@@ -102,7 +102,7 @@ static inline struct plan *plan_on(const char *axes, enum collective_kind kind,
 
 static inline void build(void)
 {
-    case_ok(analysis_build(case_arena, &made.input, &made.facts, &case_error));
+    case_ok(analysis_build(case_arena, &made.input, &made.analysis, &case_error));
 }
 
 #endif

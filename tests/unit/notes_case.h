@@ -23,7 +23,7 @@ static struct {
     struct program_role role;
     struct program_block block;
     struct analysis_class class[NOTES_CASE_CLASSES];
-    struct analysis facts;
+    struct analysis analysis;
     struct report_input input;
     struct notes notes;
 } made;
@@ -56,7 +56,7 @@ static inline int notes_case_up(void **state)
                                                 .time_s = 100,
                                                 .exposed_s = 100,
                                                 .hbm_excess_s = 100};
-    made.facts =
+    made.analysis =
         (struct analysis){.step_s = 1, .compute_s = 1, .classes = made.class, .phase_count = 0};
     made.input = (struct report_input){.machine = &made.machine,
                                        .mesh = &made.mesh,
@@ -70,7 +70,7 @@ static inline int notes_case_up(void **state)
 /* One more class of ops, to be filled in. */
 static inline struct analysis_class *notes_case_class(const char *name)
 {
-    struct analysis_class *row = &made.class[made.facts.class_count++];
+    struct analysis_class *row = &made.class[made.analysis.class_count++];
     *row = (struct analysis_class){.name = name, .count = 1};
     return row;
 }

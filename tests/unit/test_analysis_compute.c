@@ -26,7 +26,7 @@ static void compute_says_what_hbm_takes_beyond_math(void **state)
     (void)compute_on_v5p();
     const struct analysis_class *row;
     build();
-    row = &made.facts.classes[0];
+    row = &made.analysis.classes[0];
     case_near(row->math_s, 5, 1e-9);
     case_near(row->hbm_excess_s, 5 * 0.2, 1e-9);
     case_near(row->beyond_s[ANALYSIS_MXU][ANALYSIS_HBM], 5 * 0.2, 1e-9);
@@ -39,16 +39,16 @@ static void compute_says_what_hbm_takes_beyond_math(void **state)
     case_override_chips(case_arena, &made.machine, chips, 2);
     made.trace.reported_chip = 1;
     build();
-    row = &made.facts.classes[0];
+    row = &made.analysis.classes[0];
     case_near(row->math_s, 5 * 0.5, 1e-9);
     case_near(row->hbm_excess_s, 5 * (2.4 - 0.5), 1e-9);
     case_override_chips(case_arena, &made.machine, NULL, 0);
     made.work.vector_flop = 110;
     build();
-    case_near(made.facts.classes[0].hbm_excess_s, 5 * 0.1, 1e-9);
+    case_near(made.analysis.classes[0].hbm_excess_s, 5 * 0.1, 1e-9);
     made.work.vector_flop = 130;
     build();
-    assert_true(made.facts.classes[0].hbm_excess_s == 0);
+    assert_true(made.analysis.classes[0].hbm_excess_s == 0);
 }
 
 /* An op is bound by what a replay takes for it, not by its FLOP at the chip's rates. */
@@ -59,15 +59,15 @@ static void compute_takes_what_a_replay_takes(void **state)
     /* 9 rows are padded to 16: 2 s, and HBM does not bind. */
     made.work.matmul[0].rows = 9;
     build();
-    case_near(made.facts.classes[0].math_s, 5 * 2, 1e-9);
-    assert_true(made.facts.classes[0].hbm_excess_s == 0);
-    case_near(made.facts.classes[0].beyond_s[ANALYSIS_HBM][ANALYSIS_MXU], 5 * 0.8, 1e-9);
+    case_near(made.analysis.classes[0].math_s, 5 * 2, 1e-9);
+    assert_true(made.analysis.classes[0].hbm_excess_s == 0);
+    case_near(made.analysis.classes[0].beyond_s[ANALYSIS_HBM][ANALYSIS_MXU], 5 * 0.8, 1e-9);
     /* Three of four cores have no part of it. */
     made.work.matmul[0].rows = 8;
     made.work.idle_core_ppm = PPM_ONE / 4 * 3;
     build();
-    case_near(made.facts.classes[0].math_s, 5 * 4, 1e-9);
-    assert_true(made.facts.classes[0].hbm_excess_s == 0);
+    case_near(made.analysis.classes[0].math_s, 5 * 4, 1e-9);
+    assert_true(made.analysis.classes[0].hbm_excess_s == 0);
     made.work.idle_core_ppm = 0;
     /* A measured kernel has a quarter of the rate of what bounds it on the roofline, HBM. */
     static const uint32_t rows[] = {8}, side[] = {128}, share_ppm[] = {PPM_ONE / 4};
@@ -84,13 +84,13 @@ static void compute_takes_what_a_replay_takes(void **state)
         .stack = &stack, .rest_math_ppm = PPM_ONE / 8, .rest_hbm_ppm = PPM_ONE};
     made.work.kernel = WORK_KERNEL_FORWARD;
     build();
-    case_near(made.facts.classes[0].math_s, 5, 1e-9);
-    case_near(made.facts.classes[0].hbm_excess_s, 5 * (4 * 1.2 - 1), 1e-9);
+    case_near(made.analysis.classes[0].math_s, 5, 1e-9);
+    case_near(made.analysis.classes[0].hbm_excess_s, 5 * (4 * 1.2 - 1), 1e-9);
     /* What has no kernel has the profile's shares: 8 s of math. */
     made.work.kernel = WORK_KERNEL_NONE;
     build();
-    case_near(made.facts.classes[0].math_s, 5 * 8, 1e-9);
-    assert_true(made.facts.classes[0].hbm_excess_s == 0);
+    case_near(made.analysis.classes[0].math_s, 5 * 8, 1e-9);
+    assert_true(made.analysis.classes[0].hbm_excess_s == 0);
 }
 
 int main(void)

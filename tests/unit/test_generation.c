@@ -22,8 +22,8 @@ static struct generation of_pages(struct generation_page *pages, uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         uint64_t const steps = i == 0 ? 1 : pages[i].last - pages[i].first + 1;
         pages[i].end_ps = (i == 0 ? 0 : pages[i - 1].end_ps) + (int64_t)steps * pages[i].step_ps;
-        pages[i].facts.book.step_s = 0.5;
-        pages[i].facts.sequences = 4;
+        pages[i].inference.book.step_s = 0.5;
+        pages[i].inference.sequences = 4;
     }
     generation_end(&generation);
     return generation;

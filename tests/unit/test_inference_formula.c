@@ -1,6 +1,6 @@
 /* The closed forms of the book's chapters 7 and 8, and what they are given. */
 #include "sim/model/model_read.h"
-#include "sim/report/inference_facts.h"
+#include "sim/report/inference_analysis.h"
 #include "sim/roofline/inference.h"
 #include "tests/support/case.h"
 #include "tests/unit/workload_case.h"

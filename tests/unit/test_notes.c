@@ -10,7 +10,7 @@
 
 static void build(void)
 {
-    case_ok(notes_build(case_arena, &made.input, &made.facts, &made.notes, &case_error));
+    case_ok(notes_build(case_arena, &made.input, &made.analysis, &made.notes, &case_error));
 }
 
 /* The notes between the first, which says by how much the step is above its bound, and the last,
@@ -35,8 +35,8 @@ static void a_step_is_set_against_its_bound(void **state)
     (void)state;
     build();
     notes_case_are(BOUND BEYOND, MEMORY);
-    made.facts.compute_s = 0.75;
-    made.facts.idle_s = 0.25;
+    made.analysis.compute_s = 0.75;
+    made.analysis.idle_s = 0.25;
     made.roofline.bound = (struct roofline_bound){.unit = ROOFLINE_HBM, .by = "hbm", .axis = -1};
     build();
     notes_case_are("the step takes 1.00 s, 250 ms (33.3%) more than the lower bound of 750 ms "
@@ -44,15 +44,15 @@ static void a_step_is_set_against_its_bound(void **state)
                    MEMORY);
     made.roofline.bound = (struct roofline_bound){
         .unit = ROOFLINE_LINKS, .by = "ici", .axis = 1, .axis_bits = 1u << 1, .axes = "y"};
-    made.facts.compute_s = 1;
+    made.analysis.compute_s = 1;
     made.trace.links_ps[0] = made.trace.links_ps[1] = TIME_PS_PER_S / 8; /* Of x; 3/4 of y. */
-    made.facts.idle_s = 0;
+    made.analysis.idle_s = 0;
     build();
     notes_case_are("the step takes 1.00 s, 250 ms (33.3%) more than the lower bound of 750 ms "
                    "(links along y); mostly compute during which the y links are idle 250 ms",
                    MEMORY);
     made.trace.links_ps[0] = made.trace.links_ps[1] = 0;
-    made.facts.compute_s = made.facts.step_s = 0.75;
+    made.analysis.compute_s = made.analysis.step_s = 0.75;
     build();
     notes_case_are("the step takes 750 ms, 0 s (0.0%) more than the lower bound of 750 ms (links "
                    "along y)",
@@ -63,8 +63,8 @@ static void a_step_is_set_against_its_bound(void **state)
 static void the_largest_parts_are_named(void **state)
 {
     (void)state;
-    made.facts.compute_s = 0.625;
-    made.facts.idle_s = 0.125;
+    made.analysis.compute_s = 0.625;
+    made.analysis.idle_s = 0.125;
     (void)notes_case_collective("AllGather W", STREAM_OF_FSDP, 1, 0.1875);
     (void)notes_case_collective("AllReduce dW", STREAM_OF_DP, 1, 0.0625);
     (void)notes_case_collective("exchange", STREAM_OF_EP, 1, 0.03125);
@@ -73,15 +73,15 @@ static void the_largest_parts_are_named(void **state)
                         BOUND "; 406 ms beyond it, mostly AllGather W exposed 188 ms, neither "
                               "compute nor collectives 125 ms, AllReduce dW exposed 62.5 ms, less "
                               "125 ms: the bound's work during what is listed here");
-    made.facts.compute_s = 1;
+    made.analysis.compute_s = 1;
     build();
     assert_string_equal(made.notes.text[0], BOUND "; mostly compute beyond the bound: fill and "
                                                   "drain of tiles, overheads, HBM shared 250 ms, "
                                                   "AllGather W exposed 188 ms, neither compute nor "
                                                   "collectives 125 ms");
-    made.facts.idle_s = 0;
-    made.facts.class_count = 0;
-    made.facts.compute_s = 0.5;
+    made.analysis.idle_s = 0;
+    made.analysis.class_count = 0;
+    made.analysis.compute_s = 0.5;
     build();
     assert_string_equal(made.notes.text[0], BOUND "; less 250 ms: the bound's work during "
                                                   "what is listed here");
@@ -344,7 +344,7 @@ static void hbm_is_said_where_it_bounds_or_is_shared(void **state)
     notes_case_class("wait")->hbm_excess_s = 4;
     made.class[4].receives = true;
     made.trace.dma_ps = TIME_PS_PER_S / 100;
-    made.facts.idle_s = 0;
+    made.analysis.idle_s = 0;
     build();
     assert_int_equal(made.notes.count, 3);
     assert_string_equal(made.notes.text[1],
@@ -358,12 +358,12 @@ static void hbm_is_said_where_it_bounds_or_is_shared(void **state)
 static void the_update_is_said_where_it_takes_time(void **state)
 {
     (void)state;
-    made.facts.phase[0] = (struct analysis_phase){.end_s = 0.5, .bound_by = "mxu"};
-    made.facts.phase[1] = (struct analysis_phase){
+    made.analysis.phase[0] = (struct analysis_phase){.end_s = 0.5, .bound_by = "mxu"};
+    made.analysis.phase[1] = (struct analysis_phase){
         .is_update = true, .begin_s = 0.5, .end_s = 0.5009, .bound_by = "hbm"};
-    made.facts.phase_count = 2;
+    made.analysis.phase_count = 2;
     said(NULL);
-    made.facts.phase[1].end_s = 0.501953125;
+    made.analysis.phase[1].end_s = 0.501953125;
     said("the update at the end takes 1.95 ms (0.2% of the step; HBM bound): it waits for the last "
          "reductions and nothing overlaps with it");
 }

@@ -4,7 +4,7 @@
 
 static void build(void)
 {
-    case_ok(notes_build(case_arena, &made.input, &made.facts, &made.notes, &case_error));
+    case_ok(notes_build(case_arena, &made.input, &made.analysis, &made.notes, &case_error));
 }
 
 static struct roofline_group *tp_group(void)

@@ -14,7 +14,7 @@ struct part {
 static void parts_are(const struct part *wanted, uint32_t count)
 {
     notes_case_again();
-    notes_parts_build(case_arena, &made.input, &made.facts, &made.notes);
+    notes_parts_build(case_arena, &made.input, &made.analysis, &made.notes);
     for (uint32_t i = 0; i < count && i < made.notes.part_count; i++) {
         if (strcmp(made.notes.part[i].name, wanted[i].name) != 0) notes_case_print();
         assert_string_equal(made.notes.part[i].name, wanted[i].name);
@@ -38,8 +38,8 @@ static void parts_above_math_are_named_longest_first(void **state)
     row->hbm_excess_s = 5;
     notes_case_collective("ReduceScatter Out", STREAM_OF_TP, 0.5, 0)
         ->beyond_s[ANALYSIS_MXU][ANALYSIS_HBM] = 5;
-    made.facts.compute_s = 0.8125;
-    made.facts.idle_s = 0.125;
+    made.analysis.compute_s = 0.8125;
+    made.analysis.idle_s = 0.125;
     struct part const alike[] = {{"neither compute nor collectives", 0.125},
                                  {"AllGather W exposed", 0.0625},
                                  {"AllGather In exposed", 0.0625},
@@ -72,10 +72,10 @@ static void parts_of_a_pipeline_are_against_its_mean_rank(void **state)
     made.program.role_count = made.trace.role_count = 2;
     made.trace.roles = roles;
     made.trace.compute_ps = TIME_PS_PER_S / 4 * 3;
-    made.facts.compute_s = 0.75;
-    made.facts.bubble_s = 0.1875;
-    made.facts.waiting_s = 0.0625;
-    made.facts.idle_s = 0.25;
+    made.analysis.compute_s = 0.75;
+    made.analysis.bubble_s = 0.1875;
+    made.analysis.waiting_s = 0.0625;
+    made.analysis.idle_s = 0.25;
     struct part const more[] = {
         {"compute of this rank beyond a mean one of the pipeline", 0.25},
         {"bubbles: waiting for what other ranks of the pipeline do", 0.1875},
@@ -84,7 +84,7 @@ static void parts_of_a_pipeline_are_against_its_mean_rank(void **state)
     parts_are(more, 4);
     made.roofline.lower_s = made.roofline.math_s = 0.5;
     made.trace.compute_ps = TIME_PS_PER_S / 4;
-    made.facts.compute_s = 0.25;
+    made.analysis.compute_s = 0.25;
     struct part const less[] = {
         {"bubbles: waiting for what other ranks of the pipeline do", 0.1875},
         {"waiting for messages of other ranks that are on their way", 0.0625},
@@ -108,7 +108,7 @@ static void parts_above_links_are_what_leaves_them_idle(void **state)
         .unit = ROOFLINE_LINKS, .by = "ici", .axis = 2, .axis_bits = 1u << 2, .axes = "z"};
     notes_case_collective("AllGather W", STREAM_OF_FSDP, 0.3, 0.125)->axis_bits = 5;
     notes_case_collective("AllGather In", STREAM_OF_TP, 0.3, 0.0625)->axis_bits = 3;
-    made.facts.compute_s = 0.8125;
+    made.analysis.compute_s = 0.8125;
     made.trace.links_ps[0] = TIME_PS_PER_S / 16;
     made.trace.links_ps[3] = TIME_PS_PER_S / 8; /* Of x and y. */
     made.trace.links_ps[4] = TIME_PS_PER_S / 8;
@@ -120,7 +120,7 @@ static void parts_above_links_are_what_leaves_them_idle(void **state)
     made.roofline.bound = (struct roofline_bound){.unit = ROOFLINE_HOST, .by = "host", .axis = -1};
     made.class[0].axis_bits = ANALYSIS_HOST_BIT;
     made.machine.host.cable_name = "PCIe";
-    made.facts.compute_s = 0.8125;
+    made.analysis.compute_s = 0.8125;
     made.trace.links_ps[7 | ANALYSIS_HOST_BIT] = made.trace.links_ps[7];
     made.trace.links_ps[4 | ANALYSIS_HOST_BIT] = made.trace.links_ps[4];
     made.trace.links_ps[7] = made.trace.links_ps[4] = 0;
@@ -131,7 +131,7 @@ static void parts_above_links_are_what_leaves_them_idle(void **state)
         .unit = ROOFLINE_LINKS, .by = "ici", .axis = 2, .axis_bits = 1u << 2, .axes = "z"};
     made.class[0].axis_bits = 5;
     made.trace.links_ps[0] = made.trace.links_ps[3] = 0;
-    made.facts.compute_s = 0.5;
+    made.analysis.compute_s = 0.5;
     struct part const busy[] = {{"AllGather In exposed", 0.0625},
                                 {"less what the z links do during what is listed here", -0.125}};
     parts_are(busy, 2);
@@ -145,7 +145,7 @@ static void parts_above_axes_that_share_the_bound(void **state)
         .unit = ROOFLINE_LINKS, .by = "ici", .axis = 0, .axis_bits = 7, .axes = "x, y, z"};
     notes_case_collective("AllGather W", STREAM_OF_FSDP, 0.3, 0.125)->axis_bits = 7;
     notes_case_collective("AllGather K V", STREAM_OF_TP, 0.3, 0.1875)->axis_bits = 4;
-    made.facts.compute_s = 0.6875;
+    made.analysis.compute_s = 0.6875;
     made.trace.links_ps[0] = TIME_PS_PER_S / 8;
     made.trace.links_ps[4] = TIME_PS_PER_S / 16 * 9;
     struct part const parts[] = {{"AllGather K V exposed, on 1 of 3 axes", 0.125},
@@ -164,7 +164,7 @@ static void parts_above_links_are_what_keeps_them_busy(void **state)
     struct analysis_class *row = notes_case_collective("AllGather W", STREAM_OF_FSDP, 0.3, 0.25);
     row->axis_bits = 3;
     row->algorithm = "line";
-    made.facts.compute_s = 0.75;
+    made.analysis.compute_s = 0.75;
     made.trace.links_ps[0] = TIME_PS_PER_S / 8;
     made.trace.links_ps[2] = TIME_PS_PER_S / 8 * 5;
     made.trace.link[1].busy_ps = TIME_PS_PER_S / 4;
@@ -204,7 +204,7 @@ static void parts_above_switches_that_could_add(void **state)
     struct analysis_class *row = notes_case_collective("AllGather W", STREAM_OF_FSDP, 0.3, 0.25);
     row->axis_bits = 1;
     row->algorithm = "direct";
-    made.facts.compute_s = 0.75;
+    made.analysis.compute_s = 0.75;
     made.trace.links_ps[1] = TIME_PS_PER_S / 4 * 3;
     made.trace.link[machine_level_port(made.machine.axis_level[0], 0, true)].busy_ps =
         TIME_PS_PER_S;
@@ -216,7 +216,7 @@ static void parts_above_switches_that_could_add(void **state)
     parts_are(sharp, 1);
     row->axis_bits = 0;
     row->exposed_s = 0;
-    made.facts.compute_s = 1;
+    made.analysis.compute_s = 1;
     made.trace.links_ps[1] = TIME_PS_PER_S;
     struct part const other[] = {{"gpu links busy beyond the bound (other messages)", 0.5}};
     parts_are(other, 1);
@@ -228,8 +228,8 @@ static void further_collectives_share_a_part(void **state)
     (void)state;
     for (uint32_t i = 0; i < 27; i++)
         (void)notes_case_collective("AllGather", STREAM_OF_FSDP, 1, i == 5 ? 0 : 1.0 / 128);
-    made.facts.compute_s = 0.75;
-    notes_parts_build(case_arena, &made.input, &made.facts, &made.notes);
+    made.analysis.compute_s = 0.75;
+    notes_parts_build(case_arena, &made.input, &made.analysis, &made.notes);
     assert_int_equal(made.notes.part_count, 25);
     assert_string_equal(made.notes.part[0].name, "other collectives exposed");
     case_near(made.notes.part[0].seconds, 2.0 / 128, 1e-9);
@@ -239,7 +239,7 @@ static void further_collectives_share_a_part(void **state)
 static void upper(void)
 {
     notes_case_again();
-    notes_upper_build(case_arena, &made.input, &made.facts, &made.notes);
+    notes_upper_build(case_arena, &made.input, &made.analysis, &made.notes);
 }
 
 #define UPPER                                                                                      \
@@ -306,7 +306,7 @@ static void a_step_above_its_upper_bound_says_what_the_forms_leave_out(void **st
 static void host(void)
 {
     notes_case_again();
-    notes_host_build(case_arena, &made.input, &made.facts, &made.notes);
+    notes_host_build(case_arena, &made.input, &made.analysis, &made.notes);
 }
 
 static void copies_to_the_host_say_how_long_and_from_which_batch_on(void **state)
@@ -346,7 +346,7 @@ static void copies_to_the_host_say_how_long_and_from_which_batch_on(void **state
 static void replicas(bool minor)
 {
     notes_case_again();
-    notes_replicas_build(case_arena, &made.input, &made.facts, minor, &made.notes);
+    notes_replicas_build(case_arena, &made.input, &made.analysis, minor, &made.notes);
 }
 
 #define AT_THE_LATEST ", at the latest the last layer's, which no compute is left to overlap"
@@ -459,10 +459,10 @@ static void collectives_are_listed_by_what_is_exposed(void **state)
         {.collective = true, .count = 1, .exposed_s = 0, .time_s = 8},
     };
     static const uint32_t wanted[] = {4, 1, 5, 0, 6};
-    struct analysis const facts = {.classes = classes,
-                                   .class_count = sizeof classes / sizeof *classes};
+    struct analysis const analysis = {.classes = classes,
+                                      .class_count = sizeof classes / sizeof *classes};
     uint32_t *indexes = NULL, count = 0;
-    case_ok(analysis_collectives(case_arena, &facts, &indexes, &count, &case_error));
+    case_ok(analysis_collectives(case_arena, &analysis, &indexes, &count, &case_error));
     assert_int_equal(count, 5);
     assert_memory_equal(indexes, wanted, sizeof wanted);
 }

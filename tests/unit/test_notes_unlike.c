@@ -8,7 +8,7 @@
 static struct notes_overrides overrides(void)
 {
     notes_case_again();
-    return notes_overrides_build(case_arena, &made.input, &made.facts, &made.notes);
+    return notes_overrides_build(case_arena, &made.input, &made.analysis, &made.notes);
 }
 
 static void a_slow_link_is_named_where_it_is_busier(void **state)

@@ -163,17 +163,17 @@ static void the_parts_above_the_bound_sum_to_the_difference(void **state)
         report.roofline.bound.by = ici == 1 ? "ici" : "mxu";
         report.roofline.bound.unit = ici == 1 ? ROOFLINE_LINKS : ROOFLINE_MXU;
         report.roofline.math_s = ici == 1 ? 0 : report.roofline.lower_s;
-        struct analysis facts;
+        struct analysis analysis;
         struct notes notes;
-        case_ok(analysis_build(report.made.arena, &report.input, &facts, &case_error));
-        case_ok(notes_build(report.made.arena, &report.input, &facts, &notes, &case_error));
+        case_ok(analysis_build(report.made.arena, &report.input, &analysis, &case_error));
+        case_ok(notes_build(report.made.arena, &report.input, &analysis, &notes, &case_error));
         double sum = 0;
         for (uint32_t i = 0; i < notes.part_count; i++) {
             sum += notes.part[i].seconds;
             if (i > 0) assert_true(notes.part[i].seconds <= notes.part[i - 1].seconds);
         }
         assert_true(notes.part_count >= 3);
-        double const above = facts.step_s - report.roofline.lower_s;
+        double const above = analysis.step_s - report.roofline.lower_s;
         assert_true(sum > above * (1 - 1e-9) && sum < above * (1 + 1e-9));
         finish();
     }
@@ -198,23 +198,23 @@ static void busbw_is_nccl_tests(void **state)
 static void a_step_is_bound_by_its_busiest_resource_or_by_latency(void **state)
 {
     (void)state;
-    struct analysis facts;
+    struct analysis analysis;
     prepare(&case_mlp, "4x4x4", "x y", "z");
     struct trace *trace = &report.trace;
     memset(trace->queue_busy_ps, 0, sizeof trace->queue_busy_ps);
     trace->queue_busy_ps[TRACE_QUEUE_HBM] = trace->step_ps * 6 / 10;
     trace->link[5].busy_ps = trace->step_ps * 7 / 10;
-    case_ok(analysis_build(report.made.arena, &report.input, &facts, &case_error));
-    assert_string_equal(facts.bound_by, "ici");
-    assert_string_equal(facts.bound_axis, "z");
+    case_ok(analysis_build(report.made.arena, &report.input, &analysis, &case_error));
+    assert_string_equal(analysis.bound_by, "ici");
+    assert_string_equal(analysis.bound_axis, "z");
     trace->link[5].busy_ps = 0;
-    case_ok(analysis_build(report.made.arena, &report.input, &facts, &case_error));
-    assert_string_equal(facts.bound_by, "hbm");
-    assert_null(facts.bound_axis);
+    case_ok(analysis_build(report.made.arena, &report.input, &analysis, &case_error));
+    assert_string_equal(analysis.bound_by, "hbm");
+    assert_null(analysis.bound_axis);
     trace->idle_ps += trace->compute_ps; /* Nothing is busy for as long as nothing happens. */
     trace->compute_ps = 0;
-    case_ok(analysis_build(report.made.arena, &report.input, &facts, &case_error));
-    assert_string_equal(facts.bound_by, "latency");
+    case_ok(analysis_build(report.made.arena, &report.input, &analysis, &case_error));
+    assert_string_equal(analysis.bound_by, "latency");
     finish();
 }
 
@@ -225,15 +225,15 @@ static void what_is_busy_nearly_as_long_stands_beside_the_bound(void **state)
     int64_t const longest_ps = report.trace.step_ps - report.trace.step_ps / 50;
     report.trace.queue_busy_ps[TRACE_QUEUE_MXU] = longest_ps;
     report.trace.link[5].busy_ps = longest_ps - longest_ps / 50;
-    struct analysis facts;
-    case_ok(analysis_build(report.made.arena, &report.input, &facts, &case_error));
-    assert_string_equal(facts.bound_by, "mxu");
-    assert_string_equal(facts.runner_up, "ici");
-    assert_string_equal(facts.runner_up_axis, "z");
+    struct analysis analysis;
+    case_ok(analysis_build(report.made.arena, &report.input, &analysis, &case_error));
+    assert_string_equal(analysis.bound_by, "mxu");
+    assert_string_equal(analysis.runner_up, "ici");
+    assert_string_equal(analysis.runner_up_axis, "z");
     report.trace.link[5].busy_ps = longest_ps / 2;
     report.trace.queue_busy_ps[TRACE_QUEUE_VPU] = longest_ps / 2;
-    case_ok(analysis_build(report.made.arena, &report.input, &facts, &case_error));
-    assert_null(facts.runner_up);
+    case_ok(analysis_build(report.made.arena, &report.input, &analysis, &case_error));
+    assert_null(analysis.runner_up);
     finish();
 }
 
@@ -258,9 +258,9 @@ static bool has_note(const struct notes *notes, const char *words)
 
 static void build_notes(struct notes *notes)
 {
-    struct analysis facts;
-    case_ok(analysis_build(report.made.arena, &report.input, &facts, &case_error));
-    case_ok(notes_build(report.made.arena, &report.input, &facts, notes, &case_error));
+    struct analysis analysis;
+    case_ok(analysis_build(report.made.arena, &report.input, &analysis, &case_error));
+    case_ok(notes_build(report.made.arena, &report.input, &analysis, notes, &case_error));
 }
 
 static void notes_come_from_the_numbers(void **state)
@@ -310,7 +310,7 @@ static void notes_tell_remat_from_flash(void **state)
     } rows[] = {{GRAPH_REMAT_NONE, false}, {GRAPH_REMAT_BLOCK, true}};
     for (uint32_t i = 0; i < 2; i++) {
         struct model small = case_llama_70b;
-        struct analysis facts;
+        struct analysis analysis;
         prepare(&small, "4x4x4", "x y", "z");
         report.made.plan.remat = rows[i].remat;
         counts_roofline(&report.made.plan, &report.made.machine, &report.made.mesh,
@@ -318,8 +318,8 @@ static void notes_tell_remat_from_flash(void **state)
         report.roofline.lower_s = 0; /* The trace is made by hand. */
         build_notes(&notes);
         assert_int_equal(has_note(&notes, "recomputation for remat"), rows[i].remat_note);
-        case_ok(analysis_build(report.made.arena, &report.input, &facts, &case_error));
-        assert_true(facts.mfu < facts.mfu_attention && facts.mfu_attention < facts.hfu);
+        case_ok(analysis_build(report.made.arena, &report.input, &analysis, &case_error));
+        assert_true(analysis.mfu < analysis.mfu_attention && analysis.mfu_attention < analysis.hfu);
         assert_true(has_note(&notes, "flash attention's backward pass computes the scores again"));
         finish();
     }
@@ -361,22 +361,22 @@ static void notes_name_the_slow_link_and_the_slow_chip(void **state)
     z->busiest_chip = 3;
     z->link_count = 11;
     z->sum_busy_ps = 2 * z->busy_ps; /* The other ten are busy for a tenth as long. */
-    struct analysis facts;
+    struct analysis analysis;
     struct notes notes;
-    case_ok(analysis_build(report.made.arena, &report.input, &facts, &case_error));
-    case_ok(notes_build(report.made.arena, &report.input, &facts, &notes, &case_error));
+    case_ok(analysis_build(report.made.arena, &report.input, &analysis, &case_error));
+    case_ok(notes_build(report.made.arena, &report.input, &analysis, &notes, &case_error));
     assert_true(has_note(&notes, "the link from (0,0,3) to (0,0,4) has 9.00 GB/s instead of 90.0"));
     assert_true(has_note(&notes, "the other z+ links for 2.5% on average"));
     assert_true(has_note(&notes, "chip (1,2,3) computes at 50.0% of the rate"));
     assert_true(has_note(&notes, "waits for the slow chip or link"));
     assert_false(has_note(&notes, "collective matmul goes in"));
     z->sum_busy_ps = 11 * z->busy_ps; /* All are as busy as the slow one: it limits nothing. */
-    case_ok(notes_build(report.made.arena, &report.input, &facts, &notes, &case_error));
+    case_ok(notes_build(report.made.arena, &report.input, &analysis, &notes, &case_error));
     assert_false(has_note(&notes, "the link from"));
     z->sum_busy_ps = 2 * z->busy_ps;
     z->busiest_chip = 2; /* Another link is the busiest: the slow one delays nobody. */
     case_override_chips(report.made.arena, &report.made.machine, NULL, 0);
-    case_ok(notes_build(report.made.arena, &report.input, &facts, &notes, &case_error));
+    case_ok(notes_build(report.made.arena, &report.input, &analysis, &notes, &case_error));
     assert_false(has_note(&notes, "the link from"));
     assert_false(has_note(&notes, "slow chip or link"));
     finish();

@@ -6,7 +6,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/graph/parameters.h"
-#include "sim/report/inference_facts.h"
+#include "sim/report/inference_analysis.h"
 #include "sim/step/workload.h"
 #include "tests/validation/case_parts.h"
 #include "tests/validation/case_workload.h"

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 #include "sim/report/column.h"
-#include "sim/report/inference_facts.h"
+#include "sim/report/inference_analysis.h"
 #include "sim/report/inference_shares.h"
 #include "tools/podsim/common/session.h"
 

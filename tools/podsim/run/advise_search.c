@@ -65,16 +65,16 @@ static enum status row_play(struct advise_search *search, uint32_t thread,
     if (owner.too_long && worker_check(search->worker, reterr) == STATUS_OK) return STATUS_OK;
     if (status != STATUS_OK) return status;
     struct report_input input;
-    struct analysis facts;
+    struct analysis analysis;
     report_from_session(session, &input);
-    STATUS_TRY(analysis_build(session->arena, &input, &facts, reterr));
+    STATUS_TRY(analysis_build(session->arena, &input, &analysis, reterr));
     row->digest = session->trace.digest;
     row->step_ps = session->trace.step_ps;
     /* A prompt's first token waits for all stages, however soon the next prompt may follow. */
     row->has_period =
         session->trace.period.time > 0 && session->scenario.workload.kind != WORKLOAD_PREFILL;
     row->time_ps = row->has_period ? session->trace.period.time : row->step_ps;
-    row->mfu = row->has_period ? facts.period.mfu : facts.mfu;
+    row->mfu = row->has_period ? analysis.period.mfu : analysis.mfu;
     row->memory_bytes = session->trace.memory.peak_bytes;
     row->fits = row->memory_bytes <= search->advise->hbm_bytes;
     if (session->scenario.workload.kind == WORKLOAD_GENERATE)

@@ -5,7 +5,7 @@
 #include <uv.h>
 
 #include "sim/base/strbuf.h"
-#include "sim/report/inference_facts.h"
+#include "sim/report/inference_analysis.h"
 #include "sim/report/result.h"
 #include "sim/report/run_interval.h"
 #include "sim/report/run_memory.h"

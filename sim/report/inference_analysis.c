@@ -1,4 +1,4 @@
-#include "sim/report/inference_facts.h"
+#include "sim/report/inference_analysis.h"
 
 #include <math.h>
 
@@ -16,7 +16,7 @@ const char *inference_phase(const struct workload_plan *plan)
 /* Each class of computes is of one part. What HBM still owes to messages behind the last op is time
  * of compute, of none. */
 static void times_add(const struct report_input *input, const struct analysis *analysis,
-                      struct inference_facts *facts)
+                      struct inference_analysis *inference)
 {
     double excess_s = 0;
     const struct program *program = input->program;
@@ -29,11 +29,12 @@ static void times_add(const struct report_input *input, const struct analysis *a
             if (op->kind != PROGRAM_OP_COMPUTE || counted[op->class_index]) continue;
             counted[op->class_index] = true;
             if (op->purpose != PROGRAM_PURPOSE_OTHER) excess_s += row->hbm_excess_s;
-            if (op->purpose == PROGRAM_PURPOSE_LINEAR) facts->linear_s += time_s;
-            if (op->purpose == PROGRAM_PURPOSE_ATTENTION) facts->attention_s += time_s;
+            if (op->purpose == PROGRAM_PURPOSE_LINEAR) inference->linear_s += time_s;
+            if (op->purpose == PROGRAM_PURPOSE_ATTENTION) inference->attention_s += time_s;
         }
-    facts->activations.wait_s = fmin(facts->activations.load_s, excess_s);
-    facts->other_s = fmax(analysis->compute_s - facts->linear_s - facts->attention_s, 0);
+    inference->activations.wait_s = fmin(inference->activations.load_s, excess_s);
+    inference->other_s =
+        fmax(analysis->compute_s - inference->linear_s - inference->attention_s, 0);
 }
 
 struct inference_model inference_book_model(const struct workload_plan *plan)
@@ -96,7 +97,7 @@ static struct inference_step book_of(const struct report_input *input)
     return inference_book_step(input->workload, &model, &chips);
 }
 
-struct inference_fit inference_facts_fit(const struct report_input *input, uint64_t hbm_bytes)
+struct inference_fit inference_analysis_fit(const struct report_input *input, uint64_t hbm_bytes)
 {
     struct inference_whole const whole = {inference_whole_bytes, input};
     struct inference_fit fit = inference_fit_of(input, &whole, hbm_bytes);
@@ -107,15 +108,15 @@ struct inference_fit inference_facts_fit(const struct report_input *input, uint6
     return fit;
 }
 
-struct inference_facts inference_facts_of(const struct report_input *input,
-                                          const struct analysis *analysis)
+struct inference_analysis inference_analysis_of(const struct report_input *input,
+                                                const struct analysis *analysis)
 {
     const struct workload_plan *plan = input->workload;
     const struct roofline *roofline = input->roofline;
     const struct chip *chip = &input->machine->chip;
     struct inference_sum const sum = inference_sum_all(plan);
     struct inference_shares const shares = inference_shares_of(input, analysis);
-    struct inference_facts facts = {
+    struct inference_analysis inference = {
         .phase = inference_phase(plan),
         .sequences = sum.sequences,
         .stages = {.batches =
@@ -128,8 +129,8 @@ struct inference_facts inference_facts_of(const struct report_input *input,
         .kv_bytes_per_token = inference_whole_read_bytes(plan) - inference_whole_shared_bytes(plan),
         .kv_read_bytes = roofline->counts.inference.kv_read_bytes,
         .kv_bytes = roofline->counts.memory.cache_bytes,
-        .fit = inference_facts_fit(input, chip->hbm_capacity_bytes),
-        .fit_of_gib = inference_facts_fit(input, chip_gib_bytes(chip->hbm_capacity_bytes)),
+        .fit = inference_analysis_fit(input, chip->hbm_capacity_bytes),
+        .fit_of_gib = inference_analysis_fit(input, chip_gib_bytes(chip->hbm_capacity_bytes)),
         .weight_load_s = roofline->counts.inference.weight_bytes / (double)chip->hbm_bytes_per_s,
         .kv_load_s = roofline->counts.inference.kv_read_bytes / (double)chip->hbm_bytes_per_s,
         .activations = {.bytes = roofline->counts.inference.activation_bytes,
@@ -146,7 +147,7 @@ struct inference_facts inference_facts_of(const struct report_input *input,
         .tokens_per_s_per_chip = analysis->tokens_per_s / (double)input->machine->chip_count,
         .book = book_of(input),
     };
-    inference_fit_found(&input->largest, &facts.fit, &facts.fit_of_gib);
-    times_add(input, analysis, &facts);
-    return facts;
+    inference_fit_found(&input->largest, &inference.fit, &inference.fit_of_gib);
+    times_add(input, analysis, &inference);
+    return inference;
 }

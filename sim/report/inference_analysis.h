@@ -1,9 +1,9 @@
 /*
- * inference_facts.h: what a simulated step of inference says: its time by what it is spent on, the
- * bytes that a chip reads and holds, what fits, and the book's formula for the same step.
+ * inference_analysis.h: what a simulated step of inference says: its time by what it is spent on,
+ * the bytes that a chip reads and holds, what fits, and the book's formula for the same step.
  */
-#ifndef SIM_REPORT_INFERENCE_FACTS_H
-#define SIM_REPORT_INFERENCE_FACTS_H
+#ifndef SIM_REPORT_INFERENCE_ANALYSIS_H
+#define SIM_REPORT_INFERENCE_ANALYSIS_H
 
 #include "sim/report/analysis.h"
 #include "sim/report/inference_fit.h"
@@ -34,7 +34,7 @@ struct inference_launches {
 };
 
 /* Times of the reported chip, of ops one after the other; bytes of one chip. */
-struct inference_facts {
+struct inference_analysis {
     const char *phase; /* "decode", or another kind of step. */
     uint64_t sequences;
     struct inference_stages stages;
@@ -59,11 +59,11 @@ struct inference_facts {
     struct inference_step book; /* The formula of 7.1.5; of prompts what math takes. */
 };
 
-struct inference_facts inference_facts_of(const struct report_input *input,
-                                          const struct analysis *analysis);
+struct inference_analysis inference_analysis_of(const struct report_input *input,
+                                                const struct analysis *analysis);
 
 /* How many sequences fit chips with HBM of `hbm_bytes`, and the smallest slice of such chips. */
-struct inference_fit inference_facts_fit(const struct report_input *input, uint64_t hbm_bytes);
+struct inference_fit inference_analysis_fit(const struct report_input *input, uint64_t hbm_bytes);
 
 const char *inference_phase(const struct workload_plan *plan); /* "decode" */
 
@@ -79,9 +79,9 @@ struct inference_step inference_book_step(const struct workload_plan *plan,
                                           const struct inference_chips *chips);
 
 /* The member "inference" of a result. */
-void inference_facts_write(const struct inference_facts *facts, struct json_writer *json);
+void inference_analysis_write(const struct inference_analysis *inference, struct json_writer *json);
 /* Lines of the summary. */
-void inference_facts_print(const struct inference_facts *facts, struct strbuf *text);
+void inference_analysis_print(const struct inference_analysis *inference, struct strbuf *text);
 /* Of a step that does not fit: the smallest slice that would do, as the summary has it. */
 void inference_slice_print(const struct report_input *input, struct strbuf *text);
 /* Of a generation: members of its result, lines of its summary. */

@@ -141,7 +141,7 @@ static bool is_permute(const void *line)
     return ((const struct text_plan *)line)->request.kind == COLLECTIVE_PERMUTE;
 }
 
-static bool is_exchange(const void *line)
+static bool is_all_to_all(const void *line)
 {
     return ((const struct text_plan *)line)->request.kind == COLLECTIVE_ALL_TO_ALL;
 }
@@ -151,7 +151,7 @@ static bool of_permute(const void *line)
     return ((const struct text_dimension *)line)->kind == COLLECTIVE_PERMUTE;
 }
 
-static bool of_exchange(const void *line)
+static bool of_all_to_all(const void *line)
 {
     return ((const struct text_dimension *)line)->kind == COLLECTIVE_ALL_TO_ALL;
 }
@@ -221,7 +221,7 @@ static const struct text_row plan_rows[] = {
     {NUMBER("root", text_plan, request.root, COUNT_MOST), .means = has_root},
     {SIGNED("shift", text_plan, request.shift, INT32_MAX), .means = is_permute},
     {WORD("mirrors", text_plan, request.mirrors, no_yes), .means = is_permute},
-    {WORD("spreads", text_plan, request.spreads, no_yes), .means = is_exchange},
+    {WORD("spreads", text_plan, request.spreads, no_yes), .means = is_all_to_all},
     {WORD("links", text_plan, from_machine, link_rates)},
     {TEXT("protocol", text_plan, request.protocol.name), .means = has_protocol},
     {NUMBER("begin_ps", text_plan, request.protocol.begin_ps, TIME_MOST), .means = has_protocol},
@@ -241,7 +241,7 @@ static const struct text_row dimension_rows[] = {
     {NUMBER("stride", text_dimension, stride, UINT16_MAX), .needed = true},
     {WORD("links", text_dimension, links, links), .needed = true},
     {SIGNED("offset", text_dimension, offset, INT32_MAX), .means = of_permute},
-    {NUMBER("exchange_bytes", text_dimension, exchange_bytes, BYTES_MOST), .means = of_exchange},
+    {NUMBER("exchange_bytes", text_dimension, exchange_bytes, BYTES_MOST), .means = of_all_to_all},
 };
 
 static const struct text_row ragged_rows[] = {

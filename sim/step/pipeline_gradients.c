@@ -5,8 +5,8 @@
 #include "sim/base/units.h"
 #include "sim/step/pipeline.h"
 
-/* An exchange of two ranks: each op, its stream, and what goes. */
-struct exchange {
+/* What two ranks swap: each op, its stream, and what goes. */
+struct gradient_swap {
     const char *send, *receive, *sum; /* Ops. */
     enum lower_stream send_stream, receive_stream;
     bool layers; /* Gradients of layers, or else of the vocabulary only, which fewer streams reduce.
@@ -26,41 +26,41 @@ static void own_need(struct lower *lower, uint32_t op, bool layers, const char *
 }
 
 /* Ops of the template under construction. The request is of the message, less its size. */
-static void exchange_send(struct lower *lower, const struct exchange *exchange,
-                          const struct plan_request *request)
+static void swap_send(struct lower *lower, const struct gradient_swap *swap,
+                      const struct plan_request *request)
 {
-    uint32_t const plan = lower_plan_request(lower, request, exchange->elements,
-                                             lower->ranks->plan->formats.gradients);
+    uint32_t const plan =
+        lower_plan_request(lower, request, swap->elements, lower->ranks->plan->formats.gradients);
     if (lower->build.status != STATUS_OK) return;
     SIM_ASSERT(plan != LOWER_NONE); /* Its group is pp, which has several ranks. */
     uint32_t const sent =
-        lower_op_add(lower, (struct program_op){.name = exchange->send,
-                                                .class_name = exchange->send,
+        lower_op_add(lower, (struct program_op){.name = swap->send,
+                                                .class_name = swap->send,
                                                 .kind = PROGRAM_OP_SEND,
-                                                .stream = lower->stream[exchange->send_stream],
+                                                .stream = lower->stream[swap->send_stream],
                                                 .parts = 1,
                                                 .index = (uint16_t)plan});
-    own_need(lower, sent, exchange->layers, lower_weight_gradient);
+    own_need(lower, sent, swap->layers, lower_weight_gradient);
 }
 
-static void exchange_sum(struct lower *lower, const struct exchange *exchange)
+static void swap_sum(struct lower *lower, const struct gradient_swap *swap)
 {
-    uint64_t const bytes = lower_gradient_bytes(lower, exchange->elements);
+    uint64_t const bytes = lower_gradient_bytes(lower, swap->elements);
     struct work const work = {
         .math_format = lower->ranks->plan->formats.gradients,
-        .vector_flop = exchange->elements,
+        .vector_flop = swap->elements,
         .hbm_read_bytes = 2 * bytes,
         .hbm_write_bytes = bytes,
     };
     if (lower->build.status != STATUS_OK) return;
     uint32_t const received =
-        lower_op_add(lower, (struct program_op){.name = exchange->receive,
-                                                .class_name = exchange->receive,
+        lower_op_add(lower, (struct program_op){.name = swap->receive,
+                                                .class_name = swap->receive,
                                                 .kind = PROGRAM_OP_RECEIVE,
-                                                .stream = lower->stream[exchange->receive_stream],
+                                                .stream = lower->stream[swap->receive_stream],
                                                 .parts = 1});
-    own_need(lower, received, exchange->layers, NULL);
-    uint32_t const sum = lower_compute(lower, exchange->sum, &work, 1);
+    own_need(lower, received, swap->layers, NULL);
+    uint32_t const sum = lower_compute(lower, swap->sum, &work, 1);
     lower_need_done(lower, sum, received, "copy");
     lower_take(lower, received, PROGRAM_MEMORY_BUFFERS, bytes);
     lower_give(lower, sum, PROGRAM_MEMORY_BUFFERS, bytes);
@@ -78,21 +78,21 @@ static void exchange_sum(struct lower *lower, const struct exchange *exchange)
  * one's with the two halves of the microbatches exchanged.
  */
 
-static struct exchange copy_of(const struct lower *lower, enum lower_module module)
+static struct gradient_swap copy_of(const struct lower *lower, enum lower_module module)
 {
-    struct exchange exchange = {.send = "send copy's gradients",
-                                .receive = "receive copy's gradients",
-                                .sum = "copy's gradients.sum",
-                                .send_stream = LOWER_SEND_COPY,
-                                .receive_stream = LOWER_RECEIVE_COPY,
-                                .layers = true};
+    struct gradient_swap swap = {.send = "send copy's gradients",
+                                 .receive = "receive copy's gradients",
+                                 .sum = "copy's gradients.sum",
+                                 .send_stream = LOWER_SEND_COPY,
+                                 .receive_stream = LOWER_RECEIVE_COPY,
+                                 .layers = true};
     struct bucket buckets[LOWER_BUCKETS_MAX];
     uint32_t const count = lower_buckets_of(lower->ranks, module, buckets);
     /* As the data ranks share them: what each of them has the sum of. */
     for (uint32_t u = 0; u < count; u++)
-        exchange.elements += units_ceil_divide(
+        swap.elements += units_ceil_divide(
             buckets[u].elements, ranks_replicas(lower->ranks, buckets[u].experts)->state_shards);
-    return exchange;
+    return swap;
 }
 
 void lower_copy_send(struct lower *lower, enum lower_module module)
@@ -100,14 +100,14 @@ void lower_copy_send(struct lower *lower, enum lower_module module)
     struct plan_request const request = {.kind = COLLECTIVE_PERMUTE,
                                          .group = lower->ranks->mesh->axis[MESH_PP].group,
                                          .mirrors = true};
-    struct exchange const exchange = copy_of(lower, module);
-    exchange_send(lower, &exchange, &request);
+    struct gradient_swap const swap = copy_of(lower, module);
+    swap_send(lower, &swap, &request);
 }
 
 void lower_copies_sum(struct lower *lower, enum lower_module module)
 {
-    struct exchange const exchange = copy_of(lower, module);
-    exchange_sum(lower, &exchange);
+    struct gradient_swap const swap = copy_of(lower, module);
+    swap_sum(lower, &swap);
 }
 
 /* --- Tied ---
@@ -136,13 +136,13 @@ void lower_tie(struct lower *lower, uint32_t other, bool head)
                                               own ? LOWER_SEND_FIRST : LOWER_SEND_NEXT};
     enum lower_stream const streams[] = {own ? LOWER_RECEIVE_TIED : LOWER_RECEIVE_PREVIOUS,
                                          own ? LOWER_RECEIVE_FIRST : LOWER_RECEIVE_NEXT};
-    struct exchange const exchange = {.send = "send tied gradients",
-                                      .receive = "receive tied gradients",
-                                      .sum = "tied gradients.sum",
-                                      .send_stream = send_streams[head],
-                                      .receive_stream = streams[head],
-                                      .elements = elements};
+    struct gradient_swap const swap = {.send = "send tied gradients",
+                                       .receive = "receive tied gradients",
+                                       .sum = "tied gradients.sum",
+                                       .send_stream = send_streams[head],
+                                       .receive_stream = streams[head],
+                                       .elements = elements};
     *pipeline_distance(&request) = head ? -apart : apart;
-    exchange_send(lower, &exchange, &request);
-    exchange_sum(lower, &exchange);
+    swap_send(lower, &swap, &request);
+    swap_sum(lower, &swap);
 }

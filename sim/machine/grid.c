@@ -138,7 +138,7 @@ void machine_hops(const struct machine *machine, const uint32_t from[MACHINE_AXE
 }
 
 /* Goes down where half way round leaves the choice. */
-static bool turn_back(const struct machine *machine, uint32_t axes, int32_t hops[CHIP_AXES_MAX])
+static bool go_down(const struct machine *machine, uint32_t axes, int32_t hops[CHIP_AXES_MAX])
 {
     for (uint32_t axis = 0; axis < CHIP_AXES_MAX; axis++) {
         if ((axes >> axis & 1) == 0) continue;
@@ -160,7 +160,7 @@ uint32_t machine_ways(const struct machine *machine, const uint32_t from[MACHINE
         int32_t around[CHIP_AXES_MAX], hops[CHIP_AXES_MAX];
         if (!around_of(machine, way / 8, around)) continue;
         way_around(machine, from, to, around, hops);
-        if (!turn_back(machine, way % 8, hops)) continue;
+        if (!go_down(machine, way % 8, hops)) continue;
         bool known = size_of(hops[0]) + size_of(hops[1]) + size_of(hops[2]) != least;
         for (uint32_t i = 0; i < count && !known; i++)
             known = memcmp(ret_hops[i], hops, sizeof hops) == 0;

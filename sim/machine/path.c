@@ -129,7 +129,7 @@ struct path_course path_course(const struct paths *paths, const uint32_t from[MA
         if ((differ & ~level->axes) != 0) continue;
         for (uint32_t axes = differ; axes != 0; axes &= axes - 1) {
             uint32_t const axis = (uint32_t)__builtin_ctz(axes);
-            turn = path_turn(level, axis, from[axis], to[axis], turn);
+            turn = path_top(level, axis, from[axis], to[axis], turn);
         }
         if (turn < level->level->tier_count)
             return (struct path_course){.level = index, .turn = turn};

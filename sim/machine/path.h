@@ -103,8 +103,8 @@ struct path_course path_course(const struct paths *paths, const uint32_t from[MA
 
 /* The tier where a message turns between two places of an axis; tier_count: the level does not join
  * them. */
-static inline uint32_t path_turn(const struct path_level *level, uint32_t axis, uint32_t from,
-                                 uint32_t to, uint32_t turn)
+static inline uint32_t path_top(const struct path_level *level, uint32_t axis, uint32_t from,
+                                uint32_t to, uint32_t turn)
 {
     while (turn < level->level->tier_count &&
            level->tier[turn].unit_at[axis][from] != level->tier[turn].unit_at[axis][to])
@@ -119,7 +119,7 @@ static inline struct path_course path_course_along(const struct paths *paths, ui
     for (uint32_t index = 0; index < paths->level_count; index++) {
         const struct path_level *level = &paths->level[index];
         if ((level->axes >> axis & 1) == 0) continue;
-        uint32_t const turn = path_turn(level, axis, from, to, 0);
+        uint32_t const turn = path_top(level, axis, from, to, 0);
         if (turn < level->level->tier_count)
             return (struct path_course){.level = index, .turn = turn};
     }

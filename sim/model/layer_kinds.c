@@ -36,7 +36,7 @@ bool layer_kinds_equal(struct layer_kind one, struct layer_kind other)
 }
 
 /* The place of a kind, or of the first kind behind it. */
-static uint32_t place_of(const struct layer_kinds *kinds, struct layer_kind kind)
+static uint32_t index_of(const struct layer_kinds *kinds, struct layer_kind kind)
 {
     uint32_t at = 0;
     while (at < kinds->count && compare(kinds->kind[at], kind) < 0) at++;
@@ -67,7 +67,7 @@ static uint64_t kinds_find(const struct model *model, uint64_t keys, struct laye
         struct layer_kind const kind = model_layer_kind(model, layer, keys);
         bool const changes = layer == 0 || !layer_kinds_equal(kind, former);
         former = kind;
-        if (changes) at = place_of(&kinds, kind);
+        if (changes) at = index_of(&kinds, kind);
         kinds.changes += changes && layer > 0;
         if (at == kinds.count || !layer_kinds_equal(kinds.kind[at], kind)) {
             if (kinds.count == LAYER_KINDS_MAX) break;
@@ -102,7 +102,7 @@ struct layer_kinds model_layer_kinds(const struct model *model, uint64_t keys)
 uint32_t layer_kinds_at(const struct layer_kinds *kinds, const struct model *model, uint64_t layer)
 {
     if (kinds->count == 1) return 0;
-    return place_of(kinds, model_layer_kind(model, layer, kinds->keys));
+    return index_of(kinds, model_layer_kind(model, layer, kinds->keys));
 }
 
 struct layer_kind_text layer_kind_text(struct layer_kind kind)

@@ -254,7 +254,7 @@ const struct model_family model_families[] = {
      .keys = NAMES("attn_logit_softcapping", "final_logit_softcapping"),
      .ignored = NAMES("query_pre_attn_scalar", "sliding_window_size"), /* sliding_window counts. */
      .read = read_gemma2,
-     .windows = MODEL_WINDOWS_TURNS,
+     .windows = MODEL_WINDOWS_ALTERNATE,
      .window = 4096,
      .head_width = 256},
     {.type = "qwen3",
@@ -304,7 +304,7 @@ const struct model_family model_families[] = {
      .ignored = NAMES("experts_per_token", /* As num_experts_per_tok. */
                       "num_experts", "initial_context_length", "swiglu_alpha", "swiglu_limit"),
      .read = model_read_gpt_oss,
-     .windows = MODEL_WINDOWS_TURNS,
+     .windows = MODEL_WINDOWS_ALTERNATE,
      .window = 128,
      .head_width = 64},
     {.type = "kimi_k2",

@@ -35,7 +35,7 @@ enum model_windows {
     MODEL_WINDOWS_USED,  /* All, where `use_sliding_window` is set besides. */
     MODEL_WINDOWS_ABOVE, /* Then those above the first `max_window_layers`, or what `layer_types`
                             says. */
-    MODEL_WINDOWS_TURNS, /* Every other one from the first on, or what `layer_types` says. */
+    MODEL_WINDOWS_ALTERNATE, /* Every other one from the first on, or what `layer_types` says. */
 };
 
 /* Models of one `model_type`. */

@@ -41,7 +41,7 @@ static enum status read_window(struct json *document, const struct model_family 
 static bool is_windowed(enum model_windows windows, uint64_t full_layers, uint64_t layer)
 {
     if (windows == MODEL_WINDOWS_ABOVE) return layer >= full_layers;
-    if (windows == MODEL_WINDOWS_TURNS) return layer % 2 == 0;
+    if (windows == MODEL_WINDOWS_ALTERNATE) return layer % 2 == 0;
     return windows != MODEL_WINDOWS_NONE;
 }
 
@@ -50,7 +50,7 @@ static enum status read_type(struct json *value, const struct model_family *fami
                              bool *windowed, struct error *reterr)
 {
     bool const listed =
-        family->windows == MODEL_WINDOWS_ABOVE || family->windows == MODEL_WINDOWS_TURNS;
+        family->windows == MODEL_WINDOWS_ABOVE || family->windows == MODEL_WINDOWS_ALTERNATE;
     static const char *const types[] = {"sliding_attention", "full_attention", NULL};
     const char *type = NULL;
     STATUS_TRY(json_as_string(value, &type, reterr));

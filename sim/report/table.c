@@ -236,8 +236,8 @@ static void heading_inference(const struct workload_plan *plan, struct strbuf *t
     uint32_t const batches = inference_batch_count(&plan->inference);
     if (batches > 1)
         strbuf_add(&line, " in %s, %s", counted(batches, "batch").text,
-                   generates || inference_turns(&plan->inference) ? "one on each stage"
-                                                                  : "one behind another");
+                   generates || inference_goes_round(&plan->inference) ? "one on each stage"
+                                                                       : "one behind another");
     if (plan->inference.prompts.chunk != 0 && passes > 1)
         strbuf_add(&line, "%s in %s of %s", batches > 1 ? ", each" : "",
                    counted(passes, "pass").text, table_count(plan->inference.prompts.chunk).text);

@@ -47,7 +47,7 @@ double stage_bound_hops_s(const struct workload_plan *plan, const struct machine
     for (uint32_t rank = 1; rank < ranks; rank++)
         through += message_hop_s(machine, group, rank - 1, rank);
     if (follows) return 2 * through + back;
-    return inference_turns(&plan->inference) ? through + back : through;
+    return inference_goes_round(&plan->inference) ? through + back : through;
 }
 
 void stage_bound_evaluate(const struct machine *machine, const struct workload_counts *counts,

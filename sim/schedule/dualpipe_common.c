@@ -53,7 +53,7 @@ void dualpipe_list(struct dual *dual, const struct dualpipe_counts *counts)
         forward(dual, 1);
     }
     for (uint32_t i = 0; i < counts->steady; i++) {
-        if (i == 0 && counts->turns) {
+        if (i == 0 && counts->at_bottom) {
             forward(dual, 0);
             backward(dual, 1, false);
         } else {

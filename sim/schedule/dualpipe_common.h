@@ -26,7 +26,7 @@ struct dualpipe_counts {
     uint32_t half;   /* Ranks from an end to where the ways turn or meet. */
     uint32_t place;  /* Of the rank, from that end. */
     uint32_t steady; /* Times that both ways overlap. */
-    bool turns;      /* The rank where they do: its first pair cannot overlap. */
+    bool at_bottom;  /* The rank where the V turns: its first pair cannot overlap. */
 };
 
 void dualpipe_list(struct dual *dual, const struct dualpipe_counts *counts);

@@ -95,8 +95,8 @@ struct schedule {
     uint32_t copy_count;  /* 1, or 2: the first half of the microbatches takes copy 0. */
     bool has_gathers;     /* Actions say when weights are gathered. */
     bool has_reductions;  /* Actions say when gradients of some stages are reduced. */
-    bool turns; /* Of passes that go round and round: what the last stage gives is for the first
-                   one's next time, and what each list begins with came the time before. */
+    bool goes_round; /* Passes go round and round: what the last stage gives is for the first one's
+                        next time, and what each list begins with came the time before. */
     uint32_t answer_passes; /* Passes of a batch, the prefill's and the first of its answer. That
                                one is the last, and begins at the first stage with what the last
                                stage gave in the prefill. 0: no pass is of an answer. */

@@ -235,7 +235,7 @@ static inline enum inference_part inference_batch_part(const struct inference_pl
     return plan->decodes.count > 0 ? INFERENCE_DECODES : INFERENCE_PROMPTS;
 }
 /* Whether each rank of pp begins with another batch, and always has a batch. */
-static inline bool inference_turns(const struct inference_plan *plan)
+static inline bool inference_goes_round(const struct inference_plan *plan)
 {
     bool const steps = plan->decodes.count > 0 || plan->generation.played == INFERENCE_STEP;
     return plan->stages > 1 && steps;

@@ -469,12 +469,12 @@ void pipeline_pass_build(struct pipeline *pipeline, uint32_t index)
     for (uint32_t from = 0, end = 0; from < passing.count; from = end) {
         struct slot first = {0};
         part_add(pipeline, &passing, from, &first);
-        bool const turns = !forward && first.variant.part[0].module == MODULE_MTP;
+        bool const reversed = !forward && first.variant.part[0].module == MODULE_MTP;
         end = from + run_at(&passing.modules, forward, from, /* weights= */ true);
         for (uint32_t kind = 0; kind < ranks->kinds.count; kind++)
             for (uint32_t at = from, next; at < end; at = next) {
                 struct slot slot = {0};
-                part_add(pipeline, &passing, turns ? from + end - 1 - at : at, &slot);
+                part_add(pipeline, &passing, reversed ? from + end - 1 - at : at, &slot);
                 if (!forward && layers_differ(&first.variant.part[0], &slot.variant.part[0])) {
                     end = at;
                     break;

@@ -7,7 +7,7 @@
 static bool gives_tokens(const struct pipeline *pipeline, uint32_t microbatch)
 {
     uint32_t const passes = pipeline->schedule.answer_passes;
-    if (passes == 0) return pipeline->schedule.turns;
+    if (passes == 0) return pipeline->schedule.goes_round;
     return (microbatch + 1) % passes != 0 &&
            pipeline->lower->shapes[microbatch].ranks->inference.head_rows != 0;
 }
@@ -15,7 +15,7 @@ static bool gives_tokens(const struct pipeline *pipeline, uint32_t microbatch)
 static bool takes_tokens(const struct pipeline *pipeline, uint32_t microbatch)
 {
     uint32_t const passes = pipeline->schedule.answer_passes;
-    return passes == 0 ? pipeline->schedule.turns : (microbatch + 1) % passes == 0;
+    return passes == 0 ? pipeline->schedule.goes_round : (microbatch + 1) % passes == 0;
 }
 
 /* The stage that a pass gives its result to (`behind`), or whose result it needs; -1: none, as it
@@ -66,7 +66,7 @@ static uint32_t arrays_between(const struct pipeline *pipeline, int64_t stage, i
 {
     int64_t const before = stage < behind ? stage : behind;
     uint32_t arrays = pipeline->schedule.stage_count > 1;
-    bool const answers = pipeline->schedule.turns || pipeline->schedule.answer_passes != 0;
+    bool const answers = pipeline->schedule.goes_round || pipeline->schedule.answer_passes != 0;
     if (answers && behind >= 0 && behind < stage) return 0;
     if (behind < 0 || !pipeline->lower->ranks->mtp.apart) return arrays;
     for (int64_t s = 0; s <= before; s++) arrays += pipeline->stages.stage[s].mtp_modules;
@@ -123,7 +123,7 @@ struct pipeline_messages pipeline_messages_of(const struct pipeline *pipeline, u
     (void)pass_sends(pipeline, pass, rank, &messages.send, &messages.around);
     messages.arrays = arrays_between(pipeline, pass->stage, stage_beside(pipeline, pass, true));
     if (before < 0) return messages;
-    if (pipeline->schedule.turns &&
+    if (pipeline->schedule.goes_round &&
         pass->microbatch == pipeline->schedule.rank[rank].pass[0].microbatch)
         return messages;
     /* A step begins with the token that the pass before it has given. */

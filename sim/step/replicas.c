@@ -54,15 +54,15 @@ static void stages_time(const struct ranks *ranks, int64_t stage_ps[STAGES_MAX])
 static int64_t step_ps(const struct ranks *ranks, uint32_t batches,
                        int64_t pass_ps[STAGES_MAX][STAGES_MAX])
 {
-    bool const turns = inference_turns(&ranks->plan->inference);
+    bool const round = inference_goes_round(&ranks->plan->inference);
     int64_t end_ps[STAGES_MAX] = {0}, most_ps = 0;
     for (uint32_t n = 0; n < batches; n++) {
-        int64_t before_ps = turns ? end_ps[ranks->pp - 1] : 0;
+        int64_t before_ps = round ? end_ps[ranks->pp - 1] : 0;
         for (uint32_t s = 0; s < ranks->pp; s++) {
-            uint32_t const pass = turns ? (batches - s % batches + n) % batches : n;
+            uint32_t const pass = round ? (batches - s % batches + n) % batches : n;
             int64_t const own_ps = end_ps[s];
             end_ps[s] = later(own_ps, before_ps) + pass_ps[pass][s];
-            before_ps = turns ? own_ps : end_ps[s];
+            before_ps = round ? own_ps : end_ps[s];
             most_ps = later(most_ps, end_ps[s]);
         }
     }

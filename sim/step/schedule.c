@@ -83,13 +83,14 @@ static enum status straight(struct arena *arena, const struct workload_plan *pla
     uint32_t const microbatches = workload_microbatches(plan);
     bool const trains = !workload_serves(plan);
     void *memory = NULL;
-    *ret_schedule = (struct schedule){.name = WORKLOAD_SCHEDULE_DEFAULT,
-                                      .rank_count = ranks,
-                                      .stage_count = ranks,
-                                      .microbatch_count = microbatches,
-                                      .chunk_count = 1,
-                                      .copy_count = 1,
-                                      .turns = !trains && inference_turns(&plan->inference)};
+    *ret_schedule =
+        (struct schedule){.name = WORKLOAD_SCHEDULE_DEFAULT,
+                          .rank_count = ranks,
+                          .stage_count = ranks,
+                          .microbatch_count = microbatches,
+                          .chunk_count = 1,
+                          .copy_count = 1,
+                          .goes_round = !trains && inference_goes_round(&plan->inference)};
     if (!trains && inference_follows(&plan->inference))
         ret_schedule->answer_passes = inference_batch_passes(&plan->inference);
     STATUS_TRY(arena_try(arena, ranks, sizeof *ret_schedule->rank_of, &memory, reterr));
@@ -99,7 +100,7 @@ static enum status straight(struct arena *arena, const struct workload_plan *pla
     for (uint32_t r = 0; r < ranks; r++) {
         struct schedule_list list = {.capacity = 2 * microbatches,
                                      .microbatch_count = microbatches};
-        uint32_t const first = ret_schedule->turns ? (microbatches - r % microbatches) : 0;
+        uint32_t const first = ret_schedule->goes_round ? (microbatches - r % microbatches) : 0;
         STATUS_TRY(arena_try(arena, list.capacity, sizeof *list.pass, &memory, reterr));
         list.pass = memory;
         for (uint32_t m = 0; m < microbatches; m++) {

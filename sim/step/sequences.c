@@ -30,21 +30,21 @@ static uint64_t parts_of(const struct ranks *ranks)
 
 /* A rank has some of the heads, or one that it shares with others of cp; of numbers of ranks that
  * the machine's axes of cp offer. */
-static bool heads_turn(const struct ranks *ranks, uint64_t cp)
+static bool heads_divide(const struct ranks *ranks, uint64_t cp)
 {
     if (ranks_room(ranks, MESH_CP) % cp != 0) return false;
     return ranks->heads.queries % cp == 0 &&
            (ranks->heads.kv % cp == 0 || cp % ranks->heads.kv == 0);
 }
 
-static enum status turn_check(const struct ranks *ranks, struct error *reterr)
+static enum status ulysses_check(const struct ranks *ranks, struct error *reterr)
 {
     uint64_t below = ranks->cp < ranks->heads.queries ? ranks->cp : ranks->heads.queries,
              above = ranks->cp;
     char more[SUGGEST_TEXT_BYTES] = "";
-    if (heads_turn(ranks, ranks->cp)) return STATUS_OK;
-    while (!heads_turn(ranks, below)) below--; /* 1 does. */
-    while (above <= ranks->heads.queries && !heads_turn(ranks, above)) above++;
+    if (heads_divide(ranks, ranks->cp)) return STATUS_OK;
+    while (!heads_divide(ranks, below)) below--; /* 1 does. */
+    while (above <= ranks->heads.queries && !heads_divide(ranks, above)) above++;
     if (above <= ranks->heads.queries)
         (void)snprintf(more, sizeof more, " and %llu", (unsigned long long)above);
     return error_set(reterr, STATUS_INVALID, "/mesh/cp",
@@ -62,7 +62,7 @@ enum status ranks_context_check(const struct ranks *ranks, struct error *reterr)
     uint64_t const parts = parts_of(ranks), tokens = ranks->plan->sequence_length;
     char nearest[SUGGEST_TEXT_BYTES];
     if (ranks->cp == 1) return STATUS_OK;
-    if (ranks_has_ulysses(ranks)) STATUS_TRY(turn_check(ranks, reterr));
+    if (ranks_has_ulysses(ranks)) STATUS_TRY(ulysses_check(ranks, reterr));
     if (ranks_serves(ranks) || tokens % parts == 0) return STATUS_OK;
     return error_set(reterr, STATUS_INVALID, "/workload/sequence_length",
                      "%llu tokens cannot be cut into %llu equal parts, %s for each of %u ranks of "

@@ -93,7 +93,7 @@ static void role_end(struct pipeline *pipeline, uint32_t rank)
 }
 
 /* Where passes go round, what the rank begins with next time is there when the step ends. */
-static void turn_end(struct pipeline *pipeline, uint32_t rank)
+static void round_end(struct pipeline *pipeline, uint32_t rank)
 {
     const struct schedule *schedule = &pipeline->schedule;
     struct pipeline_variant const variant = {
@@ -126,7 +126,7 @@ static enum status role_add(struct pipeline *pipeline, uint32_t rank, struct pro
     pipeline_actions_add(pipeline, list->count);
     pipeline_replicas_send(pipeline, list->count);
     if (trains) role_end(pipeline, rank);
-    if (pipeline->schedule.turns) turn_end(pipeline, rank);
+    if (pipeline->schedule.goes_round) round_end(pipeline, rank);
     role->block = pipeline->role.block;
     role->block_count = pipeline->role.block_count;
     return STATUS_OK;

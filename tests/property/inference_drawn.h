@@ -21,7 +21,7 @@ static bool replicated, gathers, prefetches, measured, generates;
 static bool whole_cache;    /* Ranks with the same heads all keep the same rows. */
 static bool uneven, ragged; /* Prompts, decodes of different lengths. */
 static bool windows;        /* Some layers see a few keys: LLaMA-3-8B's heads, fewer layers. */
-static enum { CONTEXT_GATHER, CONTEXT_RING, CONTEXT_TURN } context; /* Of prompts over cp. */
+static enum { CONTEXT_GATHER, CONTEXT_RING, CONTEXT_ULYSSES } context; /* Of prompts over cp. */
 static bool counts; /* By hand, of sequences that are equally long. */
 static uint32_t weights_format, cache_format;
 
@@ -54,11 +54,11 @@ static uint32_t context_draw(uint64_t *state)
 {
     uint32_t const drawn = case_draw(state, 3);
     bool const switched = strstr(inference_places[place].machine, "h100") != NULL;
-    bool const turns = inference_heads_turn(place, model);
+    bool const ulysses = inference_heads_divide(place, model);
     bool const holds = inference_places[place].tp > inference_models[model].kv_heads;
     if (inference_places[place].cp == 1 || holds) return CONTEXT_GATHER;
     if (drawn == CONTEXT_RING) return switched ? drawn : CONTEXT_GATHER;
-    return drawn == CONTEXT_TURN && turns ? drawn : CONTEXT_GATHER;
+    return drawn == CONTEXT_ULYSSES && ulysses ? drawn : CONTEXT_GATHER;
 }
 
 /* Keys of a decode, a prefill, both in one pass, or one behind the other. */

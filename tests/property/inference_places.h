@@ -105,7 +105,7 @@ static inline void inference_heads_lie(uint32_t place, uint32_t model, struct ly
 }
 
 /* Whether ranks of cp can have some of a rank's heads each, or share one of its heads of keys. */
-static inline bool inference_heads_turn(uint32_t place, uint32_t model)
+static inline bool inference_heads_divide(uint32_t place, uint32_t model)
 {
     uint64_t const ways = inference_places[place].cp;
     struct lying of;

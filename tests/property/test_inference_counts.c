@@ -44,8 +44,8 @@ static struct lying lying_of(void)
 {
     uint64_t const wide = inference_places[place].tp_d;
     uint64_t const ways = inference_places[place].cp;
-    bool const turns = context == CONTEXT_TURN;
-    struct lying of = {.keepers = 1, .parts = turns ? 1 : ways, .filled = 1};
+    bool const ulysses = context == CONTEXT_ULYSSES;
+    struct lying of = {.keepers = 1, .parts = ulysses ? 1 : ways, .filled = 1};
     uint64_t least = UINT64_MAX;
     bool enough = true;
     for (counted_batch = 0; counted_batch < batch_count(); counted_batch++) {
@@ -87,7 +87,7 @@ static uint64_t answering_of(uint32_t pass, uint64_t ranks)
 static uint64_t asking_of(uint32_t pass, uint64_t ranks)
 {
     const struct alike *ask = &passes[pass].ask;
-    uint64_t const ways = inference_places[place].cp, ends = context == CONTEXT_TURN ? 1 : 2;
+    uint64_t const ways = inference_places[place].cp, ends = context == CONTEXT_ULYSSES ? 1 : 2;
     if (ways == 1) return shares(share_of(ask->count), ranks) * ask->new_tokens;
     return share_of(ask->count) * shares(ask->new_tokens, ends * ways) * ends;
 }
@@ -177,19 +177,19 @@ static void context_check(const struct play *play, const struct lying *of)
             merged += 4 * answering * (double)(of->heads * (H + 2));
             turned += 2 * (answering + asking) * (double)(2 * (of->heads + kv_heads) * H);
         }
-    bool const turns = context == CONTEXT_TURN;
+    bool const ulysses = context == CONTEXT_ULYSSES;
     case_near(walk_moved_bytes(&play->program, STREAM_OF_SEQUENCE, COLLECTIVE_ALL_GATHER),
-              turns ? 0 : (double)layers * gathered, 1e-9);
+              ulysses ? 0 : (double)layers * gathered, 1e-9);
     case_near(walk_moved_bytes(&play->program, STREAM_OF_SEQUENCE, COLLECTIVE_REDUCE_SCATTER),
-              turns ? 0 : (double)layers * merged, 1e-9);
+              ulysses ? 0 : (double)layers * merged, 1e-9);
     case_near(walk_moved_bytes(&play->program, STREAM_OF_SEQUENCE, COLLECTIVE_ALL_TO_ALL),
-              turns ? (double)layers * turned : 0, 1e-9);
+              ulysses ? (double)layers * turned : 0, 1e-9);
 }
 
 /* What a pass reads of the cache: of prompts that ranks of cp share, all that is gathered. */
 static uint64_t read_of(uint32_t pass, const struct lying *of)
 {
-    bool const shared = inference_places[place].cp > 1 && context != CONTEXT_TURN;
+    bool const shared = inference_places[place].cp > 1 && context != CONTEXT_ULYSSES;
     uint64_t read = rows_of(&passes[pass].answer, of);
     if (stays(pass, of)) return read;
     if (!shared) return read + rows_of(&passes[pass].ask, of);
@@ -280,9 +280,9 @@ static void counts_check(struct play *play, const char *text)
                          head_count * D * shares(inference_models[model].vocabulary, tp));
     double const stages = inference_places[place].pp;
     uint64_t const ways = inference_places[place].cp, by_ways = of.kv_heads / ways;
-    uint64_t const kv_heads = context == CONTEXT_TURN ? (by_ways > 0 ? by_ways : 1)
-                              : of.by_heads           ? of.kv_heads / inference_places[place].tp_d
-                                                      : of.kv_heads;
+    uint64_t const kv_heads = context == CONTEXT_ULYSSES ? (by_ways > 0 ? by_ways : 1)
+                              : of.by_heads ? of.kv_heads / inference_places[place].tp_d
+                                            : of.kv_heads;
     /* Each pass reads what is there behind it, and what the last one has stays. */
     uint64_t rows = 0, read = 0;
     for (uint32_t p = 0; p < pass_count; p++) {

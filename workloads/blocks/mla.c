@@ -67,9 +67,9 @@ struct mla_latents mla_down(struct graph *g, const struct model *model, bool apa
 /* Columns that are rotated lie beside the latent, so that a row of the cache is one key. */
 tensor mla_append(struct graph *g, const struct model *model, const struct mla_latents *of)
 {
-    bool const turns = model->positions.learned == 0;
+    bool const rotates = model->positions.learned == 0;
     graph_op(g, &op_kind_append, "append", 2, (const tensor[]){of->lkv, of->kr})->as.rotated =
-        (struct graph_rotated){{turns ? of->kr : GRAPH_NONE, GRAPH_NONE}};
+        (struct graph_rotated){{rotates ? of->kr : GRAPH_NONE, GRAPH_NONE}};
     return graph_cached(g, "CKV[Sc_ZXW, Key]");
 }
 
@@ -102,10 +102,10 @@ static tensor prompts_write(struct graph *g, const struct model *model,
 static tensor flash_write(struct graph *g, const struct model *model, const struct mla_latents *of,
                           const tensor heads[3])
 {
-    bool const turns = model->positions.learned == 0;
+    bool const rotates = model->positions.learned == 0;
     struct graph_op *flash = graph_op(g, &op_kind_attention, "flash", 3, heads);
-    flash->as.rotated.of[0] = turns ? heads[2] : GRAPH_NONE; /* Of Q as many columns. */
-    flash->as.rotated.of[1] = turns ? of->kr : GRAPH_NONE;
+    flash->as.rotated.of[0] = rotates ? heads[2] : GRAPH_NONE; /* Of Q as many columns. */
+    flash->as.rotated.of[1] = rotates ? of->kr : GRAPH_NONE;
     tensor const a = graph_result(g, "A[B_ZXW, N_YW, V]");
     tensor const statistics = graph_statistic(g, "S[B_ZXW, N_YW]");
     graph_set_kept(g, a, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);

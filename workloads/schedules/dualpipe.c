@@ -44,7 +44,7 @@ static void list(const struct schedule_request *request, uint32_t rank, struct s
     dualpipe_list(&dual, &(struct dualpipe_counts){.half = p / 2,
                                                    .place = near,
                                                    .steady = half - p + near + 1,
-                                                   .turns = near == p / 2 - 1});
+                                                   .at_bottom = near == p / 2 - 1});
 }
 
 static struct schedule_formula formula(const struct schedule_request *request)

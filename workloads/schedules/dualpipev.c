@@ -26,7 +26,7 @@ static void list(const struct schedule_request *request, uint32_t rank, struct s
     dualpipe_list(&dual, &(struct dualpipe_counts){.half = p,
                                                    .place = rank,
                                                    .steady = m - 2 * p + rank + 1,
-                                                   .turns = rank == p - 1});
+                                                   .at_bottom = rank == p - 1});
 }
 
 static struct schedule_formula formula(const struct schedule_request *request)

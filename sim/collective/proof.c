@@ -200,12 +200,12 @@ static enum status atom_sum(struct proof *proof, const struct proof_message *mes
 static enum status exchange_atom(struct proof *proof, const struct proof_message *message,
                                  uint32_t source, uint32_t destination, uint32_t halving)
 {
-    struct proof_place *place =
+    struct proof_holder *place =
         &proof->place[atom_index(proof, message, source, destination, halving)];
     if (place->rank != message->from || !is_waited_for(proof, message, place->tag))
         return proof_refuse(proof, message, "sends what rank %u has for rank %u without having it",
                             source, destination);
-    *place = (struct proof_place){message->to, tag_of(proof, message)};
+    *place = (struct proof_holder){message->to, tag_of(proof, message)};
     return STATUS_OK;
 }
 

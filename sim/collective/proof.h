@@ -50,7 +50,7 @@ struct proof_atom {
 };
 
 /* AllToAll: where an atom is. */
-struct proof_place {
+struct proof_holder {
     uint32_t rank;
     struct proof_tag tag;
 };
@@ -86,7 +86,7 @@ struct proof {
                                           different parts when it begins. */
     uint8_t done[PLAN_ITEMS_MAX];      /* AllToAll, bits: dimensions already exchanged over. */
     struct proof_atom *atom;           /* [piece][rank][chunk][halving] */
-    struct proof_place *place;         /* AllToAll: [piece][source][destination][halving] */
+    struct proof_holder *place;        /* AllToAll: [piece][source][destination][halving] */
     uint32_t *ragged[PLAN_ITEMS_MAX];  /* Halves of tokens: [(piece · ranks + rank) · size +
                                           position], of an item. */
     struct proof_entry *entry;

@@ -133,58 +133,58 @@ uint32_t ragged_draw_next(struct ragged_draw *draw, uint32_t ret_ranks[RAGGED_TO
 /* A part of the way that tokens go: over all ranks at once, or over one dimension. Ranks come in
  * rows of `size` parts, of `inside` ranks each; a token goes on from a part to others of its row.
  */
-struct stage {
+struct leg {
     uint32_t *units; /* As plan_item.ragged_units. */
     uint32_t ranks, size, inside;
     uint32_t piece_count;
     bool returns;
 };
 
-static struct stage stage_whole(uint32_t ranks)
+static struct leg leg_whole(uint32_t ranks)
 {
-    return (struct stage){NULL, ranks, ranks, 1, 1, false};
+    return (struct leg){NULL, ranks, ranks, 1, 1, false};
 }
 
-static struct stage stage_of(const struct plan *plan, const struct plan_item *item)
+static struct leg leg_of(const struct plan *plan, const struct plan_item *item)
 {
-    struct stage stage = stage_whole((uint32_t)group_rank_count(&plan->group));
-    stage.piece_count = item->piece_count;
-    stage.size = item->size;
+    struct leg leg = leg_whole((uint32_t)group_rank_count(&plan->group));
+    leg.piece_count = item->piece_count;
+    leg.size = item->size;
     for (uint32_t i = plan->group.dimension_count; !item->flat && i-- > 0;) {
         if (plan->flat_dimension[i] == item->dimension) break;
-        stage.inside *= plan->group.dimension[plan->flat_dimension[i]].size;
+        leg.inside *= plan->group.dimension[plan->flat_dimension[i]].size;
     }
-    return stage;
+    return leg;
 }
 
-static enum status stage_create(struct arena *arena, struct stage *stage, struct error *reterr)
+static enum status leg_create(struct arena *arena, struct leg *leg, struct error *reterr)
 {
     void *memory = NULL;
-    uint64_t const count = (uint64_t)stage->ranks * stage->size * stage->piece_count;
+    uint64_t const count = (uint64_t)leg->ranks * leg->size * leg->piece_count;
     STATUS_TRY(arena_try(arena, count, sizeof(uint32_t), &memory, reterr));
-    stage->units = memory;
+    leg->units = memory;
     return STATUS_OK;
 }
 
 /* Counts a token of a source that `count` ranks want: once for each part in which some do. In the
  * row of that part it is with the rank that lies there as the source does in its own. */
-static void stage_pass(const struct stage *stage, uint64_t piece, uint32_t source,
-                       const uint32_t *wanted, uint32_t count)
+static void leg_pass(const struct leg *leg, uint64_t piece, uint32_t source, const uint32_t *wanted,
+                     uint32_t count)
 {
     uint32_t parts[RAGGED_TOP_K_MAX];
-    uint32_t const width = stage->inside * stage->size;
+    uint32_t const width = leg->inside * leg->size;
     uint32_t part_count = 0;
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t const part = wanted[i] / stage->inside;
-        if (stage->inside > 1) { /* Else parts are ranks, each of which is there once. */
+        uint32_t const part = wanted[i] / leg->inside;
+        if (leg->inside > 1) { /* Else parts are ranks, each of which is there once. */
             if (is_among(parts, part_count, part)) continue;
             parts[part_count++] = part;
         }
         uint32_t const holder = wanted[i] / width * width + source % width;
-        uint32_t const own = holder / stage->inside % stage->size, to = part % stage->size;
-        uint32_t const other = holder - own * stage->inside + to * stage->inside;
-        uint64_t const row = piece * stage->ranks + (stage->returns ? other : holder);
-        stage->units[row * stage->size + (stage->returns ? own : to)] += 2; /* Units are halves. */
+        uint32_t const own = holder / leg->inside % leg->size, to = part % leg->size;
+        uint32_t const other = holder - own * leg->inside + to * leg->inside;
+        uint64_t const row = piece * leg->ranks + (leg->returns ? other : holder);
+        leg->units[row * leg->size + (leg->returns ? own : to)] += 2; /* Units are halves. */
     }
 }
 
@@ -199,21 +199,21 @@ enum status ragged_build(struct arena *arena, const struct plan_request *request
 {
     uint32_t const ranks = (uint32_t)group_rank_count(&request->group);
     uint64_t const tokens = ragged_tokens(request);
-    struct stage stages[1 + PLAN_ITEMS_MAX] = {stage_whole(ranks)};
+    struct leg legs[1 + PLAN_ITEMS_MAX] = {leg_whole(ranks)};
     uint32_t wanted[RAGGED_TOP_K_MAX], count = 1;
     struct ragged_draw draw;
     STATUS_TRY(ragged_draw_begin(arena, &request->ragged, ranks, &draw, reterr));
-    STATUS_TRY(stage_create(arena, &stages[0], reterr));
-    stages[0].returns = request->ragged.returns;
+    STATUS_TRY(leg_create(arena, &legs[0], reterr));
+    legs[0].returns = request->ragged.returns;
     plan->ragged = request->ragged;
-    plan->ragged_units = stages[0].units;
+    plan->ragged_units = legs[0].units;
     for (uint32_t i = 0; i < plan->item_count; i++) {
-        struct stage stage = stage_of(plan, &plan->item[i]);
-        stage.returns = request->ragged.returns;
-        bool const whole = stage.size == ranks && stage.piece_count == 1;
-        if (!whole) STATUS_TRY(stage_create(arena, &stage, reterr));
-        if (!whole) stages[count++] = stage;
-        plan->item[i].ragged_units = whole ? plan->ragged_units : stage.units;
+        struct leg leg = leg_of(plan, &plan->item[i]);
+        leg.returns = request->ragged.returns;
+        bool const whole = leg.size == ranks && leg.piece_count == 1;
+        if (!whole) STATUS_TRY(leg_create(arena, &leg, reterr));
+        if (!whole) legs[count++] = leg;
+        plan->item[i].ragged_units = whole ? plan->ragged_units : leg.units;
     }
     for (uint32_t rank = 0; rank < ranks; rank++) {
         uint64_t const own = ragged_tokens_of(&request->ragged, rank, tokens);
@@ -222,45 +222,45 @@ enum status ragged_build(struct arena *arena, const struct plan_request *request
                 STATUS_TRY(cancel_check(request->cancel, reterr));
             uint32_t const wanting = ragged_draw_next(&draw, wanted);
             for (uint32_t i = 0; i < count; i++)
-                stage_pass(&stages[i], piece_of(token, tokens, stages[i].piece_count), rank, wanted,
-                           wanting);
+                leg_pass(&legs[i], piece_of(token, tokens, legs[i].piece_count), rank, wanted,
+                         wanting);
         }
     }
     return STATUS_OK;
 }
 
 /* Halves of tokens that a rank has for the others of its row. */
-static uint64_t stage_sent(const struct stage *stage, const uint32_t *units, uint32_t rank)
+static uint64_t leg_sent(const struct leg *leg, const uint32_t *units, uint32_t rank)
 {
-    uint32_t const own = rank / stage->inside % stage->size;
+    uint32_t const own = rank / leg->inside % leg->size;
     uint64_t sent = 0;
-    for (uint32_t piece = 0; piece < stage->piece_count; piece++) {
-        const uint32_t *row = &units[((uint64_t)piece * stage->ranks + rank) * stage->size];
-        for (uint32_t part = 0; part < stage->size; part++) sent += part == own ? 0 : row[part];
+    for (uint32_t piece = 0; piece < leg->piece_count; piece++) {
+        const uint32_t *row = &units[((uint64_t)piece * leg->ranks + rank) * leg->size];
+        for (uint32_t part = 0; part < leg->size; part++) sent += part == own ? 0 : row[part];
     }
     return sent;
 }
 
-static uint64_t stage_received(const struct stage *stage, const uint32_t *units, uint32_t rank)
+static uint64_t leg_received(const struct leg *leg, const uint32_t *units, uint32_t rank)
 {
-    uint32_t const own = rank / stage->inside % stage->size;
+    uint32_t const own = rank / leg->inside % leg->size;
     uint64_t received = 0;
-    for (uint32_t piece = 0; piece < stage->piece_count; piece++)
-        for (uint32_t part = 0; part < stage->size; part++) {
-            uint32_t const from = rank - own * stage->inside + part * stage->inside;
-            uint64_t const row = (uint64_t)piece * stage->ranks + from;
-            received += part == own ? 0 : units[row * stage->size + own];
+    for (uint32_t piece = 0; piece < leg->piece_count; piece++)
+        for (uint32_t part = 0; part < leg->size; part++) {
+            uint32_t const from = rank - own * leg->inside + part * leg->inside;
+            uint64_t const row = (uint64_t)piece * leg->ranks + from;
+            received += part == own ? 0 : units[row * leg->size + own];
         }
     return received;
 }
 
-static struct ragged_load load_of(const struct stage *stage, const uint32_t *units,
+static struct ragged_load load_of(const struct leg *leg, const uint32_t *units,
                                   uint64_t token_bytes)
 {
     struct ragged_load load = {.sent_least_bytes = UINT64_MAX, .received_least_bytes = UINT64_MAX};
-    for (uint32_t rank = 0; rank < stage->ranks; rank++) {
-        uint64_t const sent = stage_sent(stage, units, rank) / 2 * token_bytes;
-        uint64_t const received = stage_received(stage, units, rank) / 2 * token_bytes;
+    for (uint32_t rank = 0; rank < leg->ranks; rank++) {
+        uint64_t const sent = leg_sent(leg, units, rank) / 2 * token_bytes;
+        uint64_t const received = leg_received(leg, units, rank) / 2 * token_bytes;
         load.sent_bytes += sent;
         if (sent < load.sent_least_bytes) load.sent_least_bytes = sent;
         if (sent > load.sent_most_bytes) load.sent_most_bytes = sent;
@@ -273,28 +273,28 @@ static struct ragged_load load_of(const struct stage *stage, const uint32_t *uni
 struct ragged_load ragged_load(const struct plan *plan)
 {
     SIM_ASSERT(plan->ragged_units != NULL);
-    struct stage const stage = stage_whole((uint32_t)group_rank_count(&plan->group));
-    return load_of(&stage, plan->ragged_units, plan->ragged.token_bytes);
+    struct leg const leg = leg_whole((uint32_t)group_rank_count(&plan->group));
+    return load_of(&leg, plan->ragged_units, plan->ragged.token_bytes);
 }
 
 struct ragged_load ragged_item_load(const struct plan *plan, const struct plan_item *item)
 {
     SIM_ASSERT(item->ragged_units != NULL);
-    struct stage const stage = stage_of(plan, item);
-    return load_of(&stage, item->ragged_units, plan->ragged.token_bytes);
+    struct leg const leg = leg_of(plan, item);
+    return load_of(&leg, item->ragged_units, plan->ragged.token_bytes);
 }
 
 uint64_t ragged_farthest_bytes(const struct plan *plan)
 {
     const struct plan_item *item = &plan->item[0];
-    struct stage const stage = stage_of(plan, item);
+    struct leg const leg = leg_of(plan, item);
     uint32_t const units_farthest = plan->group.dimension[plan->flat_dimension[0]].size;
     if (!item->flat) return ragged_item_load(plan, item).sent_bytes;
-    uint32_t const width = stage.ranks / units_farthest;
+    uint32_t const width = leg.ranks / units_farthest;
     uint64_t units = 0;
-    for (uint64_t row = 0; row < (uint64_t)stage.ranks * stage.piece_count; row++)
-        for (uint32_t to = 0; to < stage.ranks; to++)
-            if (to / width != row % stage.ranks / width)
-                units += item->ragged_units[row * stage.ranks + to];
+    for (uint64_t row = 0; row < (uint64_t)leg.ranks * leg.piece_count; row++)
+        for (uint32_t to = 0; to < leg.ranks; to++)
+            if (to / width != row % leg.ranks / width)
+                units += item->ragged_units[row * leg.ranks + to];
     return units / 2 * plan->ragged.token_bytes;
 }

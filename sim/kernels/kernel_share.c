@@ -7,7 +7,7 @@
 
 /* A side among the edges: between the one at `low` and the next, `part` of the way there in
  * logarithms, in units of 2^-32. */
-struct place {
+struct edge_position {
     uint32_t low;
     uint64_t part;
 };
@@ -49,17 +49,19 @@ const struct kernel_table *kernel_attention_of(const struct kernel_stack *stack,
     return NULL;
 }
 
-static struct place place_of(const struct kernel_table *table, uint32_t which, uint64_t side)
+static struct edge_position edge_position_of(const struct kernel_table *table, uint32_t which,
+                                             uint64_t side)
 {
     const uint32_t *edge = table->edge[which];
-    struct place place = {.low = 0};
-    if (table->edge_count[which] == 1) return place;
-    while (place.low + 2 < table->edge_count[which] && edge[place.low + 1] <= side) place.low++;
-    int64_t const low = logarithm_2(edge[place.low]);
-    uint64_t const whole = (uint64_t)(logarithm_2(edge[place.low + 1]) - low);
+    struct edge_position position = {.low = 0};
+    if (table->edge_count[which] == 1) return position;
+    while (position.low + 2 < table->edge_count[which] && edge[position.low + 1] <= side)
+        position.low++;
+    int64_t const low = logarithm_2(edge[position.low]);
+    uint64_t const whole = (uint64_t)(logarithm_2(edge[position.low + 1]) - low);
     uint64_t const way = (uint64_t)(logarithm_2(side) - low);
-    place.part = (uint64_t)(((units_wide)way << LOGARITHM_BITS) / whole);
-    return place;
+    position.part = (uint64_t)(((units_wide)way << LOGARITHM_BITS) / whole);
+    return position;
 }
 
 /* Of sides within the grid. */
@@ -67,16 +69,17 @@ static uint32_t inner_share_ppm(const struct kernel_table *table,
                                 const uint64_t side[KERNEL_SIDES_MAX])
 {
     uint32_t const sides = kernel_side_count(table->family);
-    struct place place[KERNEL_SIDES_MAX];
+    struct edge_position position[KERNEL_SIDES_MAX];
     units_wide sum = 0;
-    for (uint32_t s = 0; s < sides; s++) place[s] = place_of(table, s, side[s]);
+    for (uint32_t s = 0; s < sides; s++) position[s] = edge_position_of(table, s, side[s]);
     for (uint32_t corner = 0; corner >> sides == 0; corner++) {
         uint64_t weight = UINT64_C(1) << LOGARITHM_BITS, at = 0;
         for (uint32_t s = 0; s < sides; s++) {
             bool const is_high = (corner >> s & 1) != 0;
-            uint64_t const part = is_high ? place[s].part : (uint64_t)LOGARITHM_ONE - place[s].part;
+            uint64_t const part =
+                is_high ? position[s].part : (uint64_t)LOGARITHM_ONE - position[s].part;
             weight = (uint64_t)((units_wide)weight * part >> LOGARITHM_BITS);
-            at = at * table->edge_count[s] + place[s].low + is_high;
+            at = at * table->edge_count[s] + position[s].low + is_high;
         }
         if (weight != 0) sum += (units_wide)weight * (uint64_t)logarithm_2(table->share_ppm[at]);
     }

@@ -8,14 +8,15 @@
 #include "sim/replay/transport.h"
 
 /* Where a stream of a chip is in its program. */
-struct stream_place {
+struct stream_copy {
     struct stream_state state;
     struct chip_state chip;
 };
 
-static inline struct stream_place place_of(struct replay *replay, uint32_t stream, uint32_t chip)
+static inline struct stream_copy stream_copy_of(struct replay *replay, uint32_t stream,
+                                                uint32_t chip)
 {
-    return (struct stream_place){*stream_at(replay, stream, chip), replay->chips[chip]};
+    return (struct stream_copy){*stream_at(replay, stream, chip), replay->chips[chip]};
 }
 
 /* Of the fields from `first` to `last`. */
@@ -23,7 +24,7 @@ static inline struct stream_place place_of(struct replay *replay, uint32_t strea
     (memcmp(&(a)->first, &(b)->first,                                                              \
             offsetof(struct type, last) + sizeof(a)->last - offsetof(struct type, first)) == 0)
 
-static inline bool is_alike(const struct stream_place *place, const struct stream_state *state,
+static inline bool is_alike(const struct stream_copy *place, const struct stream_state *state,
                             const struct chip_state *self)
 {
     return SAME_FIELDS(stream_state, state, &place->state, slot, lanes_left) &&
@@ -137,7 +138,7 @@ static void advance_many(struct replay *replay, uint32_t stream, const struct ba
     struct batch ready;
     struct need_cache needs = {0};
     if (batch->count == 0) return;
-    struct stream_place const place = place_of(replay, stream, batch->chip[0]);
+    struct stream_copy const place = stream_copy_of(replay, stream, batch->chip[0]);
     struct stream_state *first = &states[batch->chip[0]];
     bool const runs = place.state.phase == STREAM_RUNS;
     bool together = batch->count >= BATCH_CHIPS_MIN;
@@ -179,7 +180,7 @@ void streams_compute_end_many(struct replay *replay, const uint32_t *chips, uint
         return;
     }
     struct stream_state *states = stream_at(replay, PROGRAM_COMPUTE, 0);
-    struct stream_place const place = place_of(replay, PROGRAM_COMPUTE, chips[0]);
+    struct stream_copy const place = stream_copy_of(replay, PROGRAM_COMPUTE, chips[0]);
     struct need_cache const needs = *streams_needs(replay, PROGRAM_COMPUTE, chips[0]);
     const struct op_table *table = op_table_at(replay, needs.op->index, place.chip.chip_class);
     uint64_t const key = event_key_make(EVENT_COMPUTE_END, 0, PROGRAM_COMPUTE, 0);
@@ -219,7 +220,7 @@ void streams_collective_end_many(struct replay *replay, uint32_t stream, const u
             streams_collective_end(replay, stream, chips[i], now_ps);
         return;
     }
-    struct stream_place const place = place_of(replay, stream, chips[0]);
+    struct stream_copy const place = stream_copy_of(replay, stream, chips[0]);
     struct batch ended, woken;
     ended.count = woken.count = 0;
     for (uint32_t i = 0; i < count; i++) {

@@ -14,13 +14,13 @@ struct arena;
 enum { ANALYSIS_HOST_BIT = 1 << MACHINE_AXES_MAX };
 
 /* What may bound a compute op; words.h has their names. */
-enum analysis_unit {
+enum analysis_resource {
     ANALYSIS_MXU = ROOFLINE_MXU,
     ANALYSIS_VPU = ROOFLINE_VPU,
     ANALYSIS_HBM = ROOFLINE_HBM,
-    ANALYSIS_UNITS
+    ANALYSIS_RESOURCES
 };
-extern const char *const analysis_unit_names[ANALYSIS_UNITS + 1]; /* NULL ends them. */
+extern const char *const analysis_resource_names[ANALYSIS_RESOURCES + 1]; /* NULL ends them. */
 
 /* A class of ops: one row of a report. */
 struct analysis_class {
@@ -54,7 +54,7 @@ struct analysis_class {
      * times of compute_time(). */
     double hbm_excess_s;
     /* Compute: of ops whose slowest unit is the second, how much longer it takes than the first. */
-    double beyond_s[ANALYSIS_UNITS][ANALYSIS_UNITS];
+    double beyond_s[ANALYSIS_RESOURCES][ANALYSIS_RESOURCES];
     double math_s; /* Compute: time of the matrix unit. */
 };
 

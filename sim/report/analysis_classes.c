@@ -147,17 +147,17 @@ static void add_copy(const struct report_input *input, struct arena *arena,
     row->busbw_bytes_per_s = 1; /* A factor still. */
 }
 
-const char *const analysis_unit_names[] = {"mxu", "vpu", "hbm", NULL};
+const char *const analysis_resource_names[] = {"mxu", "vpu", "hbm", NULL};
 
-/* What an op keeps its slowest unit busy for, beyond each other one. */
-static void add_beyond(const double unit_s[ANALYSIS_UNITS], double times,
+/* What an op keeps its slowest resource busy for, beyond each other one. */
+static void add_beyond(const double resource_s[ANALYSIS_RESOURCES], double times,
                        struct analysis_class *row)
 {
     uint32_t slowest = 0;
-    for (uint32_t unit = 1; unit < ANALYSIS_UNITS; unit++)
-        if (unit_s[unit] > unit_s[slowest]) slowest = unit;
-    for (uint32_t unit = 0; unit < ANALYSIS_UNITS; unit++)
-        row->beyond_s[unit][slowest] += (unit_s[slowest] - unit_s[unit]) * times;
+    for (uint32_t resource = 1; resource < ANALYSIS_RESOURCES; resource++)
+        if (resource_s[resource] > resource_s[slowest]) slowest = resource;
+    for (uint32_t resource = 0; resource < ANALYSIS_RESOURCES; resource++)
+        row->beyond_s[resource][slowest] += (resource_s[slowest] - resource_s[resource]) * times;
 }
 
 /* By the times that a replay takes, so that padding, idle cores and measured kernels count. */
@@ -169,14 +169,14 @@ static void add_compute(const struct report_input *input, const struct program_o
     struct compute_time const time =
         compute_time(&input->machine->chip, &input->program->works[op->index], math_ppm, hbm_ppm);
     double const times = (double)slots;
-    double const unit_s[ANALYSIS_UNITS] = {[ANALYSIS_MXU] = units_seconds(time.mxu_ps),
-                                           [ANALYSIS_VPU] = units_seconds(time.vpu_ps),
-                                           [ANALYSIS_HBM] = units_seconds(time.hbm_ps)};
-    double const other_s = fmax(unit_s[ANALYSIS_MXU], unit_s[ANALYSIS_VPU]);
-    row->math_s += unit_s[ANALYSIS_MXU] * times;
-    if (unit_s[ANALYSIS_HBM] > other_s)
-        row->hbm_excess_s += (unit_s[ANALYSIS_HBM] - other_s) * times;
-    add_beyond(unit_s, times, row);
+    double const resource_s[ANALYSIS_RESOURCES] = {[ANALYSIS_MXU] = units_seconds(time.mxu_ps),
+                                                   [ANALYSIS_VPU] = units_seconds(time.vpu_ps),
+                                                   [ANALYSIS_HBM] = units_seconds(time.hbm_ps)};
+    double const other_s = fmax(resource_s[ANALYSIS_MXU], resource_s[ANALYSIS_VPU]);
+    row->math_s += resource_s[ANALYSIS_MXU] * times;
+    if (resource_s[ANALYSIS_HBM] > other_s)
+        row->hbm_excess_s += (resource_s[ANALYSIS_HBM] - other_s) * times;
+    add_beyond(resource_s, times, row);
 }
 
 enum status analysis_classes_build(struct arena *arena, const struct report_input *input,

@@ -19,8 +19,8 @@
 
 uint32_t notes_links_bits(const struct roofline_bound *bound)
 {
-    if (bound->unit == ROOFLINE_LINKS) return bound->axis_bits;
-    return bound->unit == ROOFLINE_HOST ? ANALYSIS_HOST_BIT : 0;
+    if (bound->resource == ROOFLINE_LINKS) return bound->axis_bits;
+    return bound->resource == ROOFLINE_HOST ? ANALYSIS_HOST_BIT : 0;
 }
 
 /* Chunks of arrays, and shares of several links, are rounded up to whole bytes. Time beyond a bound

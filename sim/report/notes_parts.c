@@ -84,27 +84,30 @@ static double unlike_mean_s(const struct trace *trace)
 }
 
 /* "HBM", but "the MXU". */
-static const char *unit_words(struct arena *arena, const struct machine *machine, uint32_t unit)
+static const char *resource_words(struct arena *arena, const struct machine *machine,
+                                  uint32_t resource)
 {
-    const char *words = words_resource(machine, analysis_unit_names[unit]);
-    return unit == ANALYSIS_HBM ? words : arena_format(arena, "the %s", words);
+    const char *words = words_resource(machine, analysis_resource_names[resource]);
+    return resource == ANALYSIS_HBM ? words : arena_format(arena, "the %s", words);
 }
 
-/* What compute ops take beyond the unit that is the bound, by the unit that they wait for. */
-static double unit_parts(struct arena *arena, const struct report_input *input,
-                         const struct analysis *analysis, struct notes *notes)
+/* What compute ops take beyond the resource that is the bound, by the resource that they wait for.
+ */
+static double resource_parts(struct arena *arena, const struct report_input *input,
+                             const struct analysis *analysis, struct notes *notes)
 {
     double sum = 0;
-    uint32_t const bound = input->roofline->bound.unit;
-    for (uint32_t unit = 0; bound < ANALYSIS_UNITS && unit < ANALYSIS_UNITS; unit++) {
+    uint32_t const bound = input->roofline->bound.resource;
+    for (uint32_t resource = 0; bound < ANALYSIS_RESOURCES && resource < ANALYSIS_RESOURCES;
+         resource++) {
         double beyond_s = 0;
         for (uint32_t i = 0; i < analysis->class_count; i++)
             if (!analysis->classes[i].collective)
-                beyond_s += analysis->classes[i].beyond_s[bound][unit];
+                beyond_s += analysis->classes[i].beyond_s[bound][resource];
         notes_part_add(notes,
                        arena_format(arena, "compute ops that wait for %s rather than %s",
-                                    unit_words(arena, input->machine, unit),
-                                    unit_words(arena, input->machine, bound)),
+                                    resource_words(arena, input->machine, resource),
+                                    resource_words(arena, input->machine, bound)),
                        beyond_s);
         sum += beyond_s;
     }
@@ -144,7 +147,7 @@ void notes_parts_build(struct arena *arena, const struct report_input *input,
         notes_links_build(arena, input, analysis, within, notes);
         return;
     }
-    double const excess = unit_parts(arena, input, analysis, notes);
+    double const excess = resource_parts(arena, input, analysis, notes);
     double const unlike_s = unlike_mean_s(input->trace);
     double const beyond_s = analysis->compute_s - unlike_s - roofline->lower_s - excess;
     if (unlike_s < 0)

@@ -32,7 +32,7 @@ enum { COMPUTE_VMEM_TILES = 256, COMPUTE_TILE_BUFFERS = 4 };
 
 static const int64_t compute_ps_max = TIME_PS_NEVER / 4; /* As units_duration_ps() saturates. */
 
-struct compute_stages {
+struct compute_tiles {
     int64_t load_ps; /* Each of all tiles together. */
     int64_t math_ps;
     int64_t store_ps;
@@ -61,9 +61,9 @@ static int64_t larger(int64_t left, int64_t right)
     return left > right ? left : right;
 }
 
-static struct compute_stages stages_of(const struct chip *chip, const struct work *work,
-                                       uint64_t there_bytes, uint32_t math_ppm, uint32_t hbm_ppm,
-                                       struct compute_time *ret_time)
+static struct compute_tiles stages_of(const struct chip *chip, const struct work *work,
+                                      uint64_t there_bytes, uint32_t math_ppm, uint32_t hbm_ppm,
+                                      struct compute_time *ret_time)
 {
     uint64_t const all_bytes = saturate_add(work->hbm_read_bytes, work->hbm_write_bytes);
     uint64_t const hbm_bytes = all_bytes - there_bytes;
@@ -89,7 +89,7 @@ static struct compute_stages stages_of(const struct chip *chip, const struct wor
         .padded_flop = flop,
     };
     int64_t const store_ps = demand_ps(work->hbm_write_bytes, hbm_bytes_per_s);
-    return (struct compute_stages){
+    return (struct compute_tiles){
         .load_ps = ret_time->hbm_ps - store_ps,
         .math_ps = larger(larger(ret_time->mxu_ps, ret_time->vpu_ps), ret_time->vmem_ps),
         .store_ps = store_ps,
@@ -190,7 +190,7 @@ struct compute_time compute_time_of_rest(const struct chip *chip, const struct w
     if (kernels.table != NULL)
         return kernel_time(chip, work, kernels.share_ppm, there_bytes, math_ppm, hbm_ppm);
     struct compute_time time;
-    struct compute_stages const stages =
+    struct compute_tiles const stages =
         stages_of(chip, work, there_bytes, math_ppm, hbm_ppm, &time);
     uint64_t const count = stages.tile_count;
     uint64_t const load = (uint64_t)stages.load_ps;

@@ -97,7 +97,7 @@ struct roofline_rules {
 };
 
 /* What of a chip, or of what it is linked to, may bound a step. */
-enum roofline_unit {
+enum roofline_resource {
     ROOFLINE_MXU,
     ROOFLINE_VPU,
     ROOFLINE_HBM,
@@ -107,7 +107,7 @@ enum roofline_unit {
 
 /* What lower_s of a roofline is. */
 struct roofline_bound {
-    enum roofline_unit unit;
+    enum roofline_resource resource;
     const char *by; /* "mxu", "vpu", "hbm", "host", "ici", or a level: "NVLink", "DCN" */
     int32_t axis;   /* The machine axis if it is "ici" or a level, else -1. */
     /* Of links, every axis that is busy as long, as arrays that may go over any of them share them:

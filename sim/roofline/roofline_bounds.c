@@ -181,17 +181,17 @@ static void bound_set(struct roofline *roofline, double busy_s, struct roofline_
 void roofline_bound(const struct workload_plan *plan, const struct machine *machine,
                     const struct mesh *mesh, struct roofline *roofline)
 {
-    roofline->bound = (struct roofline_bound){.unit = ROOFLINE_MXU, .by = "mxu", .axis = -1};
+    roofline->bound = (struct roofline_bound){.resource = ROOFLINE_MXU, .by = "mxu", .axis = -1};
     roofline->lower_s = roofline->math_s;
     bound_set(roofline, roofline->vector_s,
-              (struct roofline_bound){.unit = ROOFLINE_VPU, .by = "vpu", .axis = -1});
+              (struct roofline_bound){.resource = ROOFLINE_VPU, .by = "vpu", .axis = -1});
     bound_set(roofline, roofline->hbm_s,
-              (struct roofline_bound){.unit = ROOFLINE_HBM, .by = "hbm", .axis = -1});
+              (struct roofline_bound){.resource = ROOFLINE_HBM, .by = "hbm", .axis = -1});
     bound_set(roofline, roofline->host_s,
-              (struct roofline_bound){.unit = ROOFLINE_HOST, .by = "host", .axis = -1});
+              (struct roofline_bound){.resource = ROOFLINE_HOST, .by = "host", .axis = -1});
     for (uint32_t i = 0; i < machine->axis_count; i++)
         bound_set(roofline, roofline->ici_s[i],
-                  (struct roofline_bound){.unit = ROOFLINE_LINKS,
+                  (struct roofline_bound){.resource = ROOFLINE_LINKS,
                                           .by = level_link_name(machine, i),
                                           .axis = (int32_t)i});
     bound_axes(machine, roofline);

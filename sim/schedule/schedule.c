@@ -159,7 +159,7 @@ enum status schedule_request_check(const struct schedule_form *form,
 }
 
 /* Where stages lie: round the ranks, or down and up again; a second copy from the other end. */
-static void places_fill(const struct schedule_form *form, struct schedule *schedule)
+static void stage_ranks_fill(const struct schedule_form *form, struct schedule *schedule)
 {
     uint32_t const p = schedule->rank_count, stages = schedule->stage_count;
     for (uint32_t s = 0; s < stages; s++) {
@@ -205,7 +205,7 @@ enum status schedule_places(struct arena *arena, const struct schedule_form *for
     STATUS_TRY(arena_try(arena, (uint64_t)form->copies * schedule.stage_count,
                          sizeof *schedule.rank_of, &memory, reterr));
     schedule.rank_of = memory;
-    places_fill(form, &schedule);
+    stage_ranks_fill(form, &schedule);
     *ret_schedule = schedule;
     return STATUS_OK;
 }

@@ -9,7 +9,7 @@ enum { REASON_BYTES = 128 };
 
 /* A stage's part of a microbatch: where the passes stand in the list of its rank that make, and
  * need, what is sent; and what messages it has, a bit a kind. */
-struct part {
+struct pass_pair {
     uint32_t forward, back;
     uint8_t seen;
 };
@@ -17,7 +17,7 @@ struct part {
 struct check {
     const struct schedule *schedule;
     const struct schedule_messages *messages;
-    struct part *part; /* [stage][microbatch] */
+    struct pass_pair *pair; /* [stage][microbatch] */
     const char *where;
     struct error *reterr;
 };
@@ -43,9 +43,9 @@ static bool is_forward(enum schedule_message_kind kind)
     return kind == SCHEDULE_SEND_FORWARD || kind == SCHEDULE_RECEIVE_FORWARD;
 }
 
-static struct part *part_of(const struct check *check, uint32_t stage, uint32_t microbatch)
+static struct pass_pair *pair_of(const struct check *check, uint32_t stage, uint32_t microbatch)
 {
-    return &check->part[(uint64_t)stage * check->schedule->microbatch_count + microbatch];
+    return &check->pair[(uint64_t)stage * check->schedule->microbatch_count + microbatch];
 }
 
 /* What answers a message, which a stage has at the other end. */
@@ -119,10 +119,10 @@ static const char *message_refused(const struct check *check, uint32_t rank,
                        other);
         return reason;
     }
-    struct part *part = part_of(check, stage, message->microbatch);
-    uint32_t const at = is_forward(kind) ? part->forward : part->back;
+    struct pass_pair *pair = pair_of(check, stage, message->microbatch);
+    uint32_t const at = is_forward(kind) ? pair->forward : pair->back;
     char text[SCHEDULE_PASS_TEXT_BYTES];
-    if ((part->seen >> kind & 1) != 0) return "comes for the second time";
+    if ((pair->seen >> kind & 1) != 0) return "comes for the second time";
     if (is_send(kind) && message->before <= at) {
         (void)snprintf(reason, REASON_BYTES, "%s, whose result it sends, comes later",
                        schedule_pass_text(&schedule->rank[rank].pass[at], text));
@@ -133,7 +133,7 @@ static const char *message_refused(const struct check *check, uint32_t rank,
                        schedule_pass_text(&schedule->rank[rank].pass[at], text));
         return reason;
     }
-    part->seen |= (uint8_t)(1U << kind);
+    pair->seen |= (uint8_t)(1U << kind);
     return NULL;
 }
 
@@ -149,7 +149,7 @@ static enum status answers_check(const struct check *check, uint32_t rank)
         char reason[REASON_BYTES];
         bool const found = other_stage(check, kind, message->stage, &other);
         SIM_ASSERT(found);
-        if ((part_of(check, other, message->microbatch)->seen >> answer & 1) != 0) continue;
+        if ((pair_of(check, other, message->microbatch)->seen >> answer & 1) != 0) continue;
         (void)snprintf(reason, sizeof reason, "line %u has no %u%s%u for it",
                        check->schedule->rank_of[other] + 1u, other, schedule_message_word(answer),
                        message->microbatch);
@@ -171,7 +171,7 @@ static enum status passes_check(const struct check *check, uint32_t rank)
         char text[SCHEDULE_PASS_TEXT_BYTES], place[SCHEDULE_PLACE_BYTES];
         if (pass->kind == SCHEDULE_WEIGHT || !other_stage(check, kind, pass->stage, &other) ||
             schedule->rank_of[other] == rank ||
-            (part_of(check, pass->stage, pass->microbatch)->seen >> kind & 1) != 0)
+            (pair_of(check, pass->stage, pass->microbatch)->seen >> kind & 1) != 0)
             continue;
         return error_set(check->reterr, STATUS_INVALID, check->where,
                          "%s, %s: needs a %u%s%u before it, and a %u%s%u in line %u, as others of "
@@ -190,9 +190,9 @@ static enum status all_check(const struct check *check)
     for (uint32_t r = 0; r < schedule->rank_count; r++)
         for (uint32_t i = 0; i < schedule->rank[r].count; i++) {
             const struct schedule_pass *pass = &schedule->rank[r].pass[i];
-            struct part *part = part_of(check, pass->stage, pass->microbatch);
-            if (pass->kind == SCHEDULE_FORWARD) part->forward = i;
-            if (pass->kind == SCHEDULE_BACKWARD || pass->kind == SCHEDULE_INPUT) part->back = i;
+            struct pass_pair *pair = pair_of(check, pass->stage, pass->microbatch);
+            if (pass->kind == SCHEDULE_FORWARD) pair->forward = i;
+            if (pass->kind == SCHEDULE_BACKWARD || pass->kind == SCHEDULE_INPUT) pair->back = i;
         }
     for (uint32_t r = 0; r < schedule->rank_count; r++)
         for (uint32_t i = 0; i < check->messages[r].count; i++) {
@@ -218,7 +218,7 @@ enum status schedule_messages_check(const struct schedule *schedule,
     if (arena == NULL) return error_set(reterr, STATUS_NO_MEMORY, where, "no memory for the check");
     enum status status =
         arena_try(arena, (uint64_t)schedule->stage_count * schedule->microbatch_count,
-                  sizeof(struct part), &memory, reterr);
+                  sizeof(struct pass_pair), &memory, reterr);
     struct check const check = {schedule, messages, memory, where, reterr};
     if (status == STATUS_OK) status = all_check(&check);
     arena_destroy(arena);

@@ -30,8 +30,8 @@ void pipeline_module_counts(const struct pipeline *pipeline, const struct stage 
 
 /* Adds slots of the modules of one kind. Modules of one stage are in the order of their places, and
  * so of their numbers. */
-static void units_add(struct pipeline *pipeline, enum lower_act act, uint32_t count,
-                      struct program_block block, enum lower_module module, uint32_t *arrivals)
+static void modules_add(struct pipeline *pipeline, enum lower_act act, uint32_t count,
+                        struct program_block block, enum lower_module module, uint32_t *arrivals)
 {
     bool const placed = module == MODULE_MTP && pipeline->lower->ranks->pp == 1;
     block.name = pipeline_module_name(module);
@@ -63,7 +63,7 @@ static void layers_add(struct pipeline *pipeline, const struct stage *stage, enu
         run = 1;
         while (run < left && lower_weights_at(ranks, last - run) == module) run++;
         block.layer_first = (int32_t)last;
-        units_add(pipeline, act, run, block, module, arrivals);
+        modules_add(pipeline, act, run, block, module, arrivals);
     }
 }
 
@@ -83,7 +83,7 @@ void pipeline_modules_add(struct pipeline *pipeline, const struct stage *stage, 
         if (module == MODULE_LAYER)
             layers_add(pipeline, stage, act, block, arrivals);
         else
-            units_add(pipeline, act, counts[module], block, module, arrivals);
+            modules_add(pipeline, act, counts[module], block, module, arrivals);
     }
 }
 

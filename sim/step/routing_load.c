@@ -39,17 +39,17 @@ static void digits_fill(struct tally *tally)
     }
 }
 
-/* How many units along a digit a token goes on to: other ones than the one that it is in. */
-static uint32_t units_count(const struct digit *digit, uint32_t source, const uint32_t *wanted,
+/* How many boxes along a digit a token goes on to: other ones than the one that it is in. */
+static uint32_t boxes_count(const struct digit *digit, uint32_t source, const uint32_t *wanted,
                             uint32_t count)
 {
-    uint32_t units[RAGGED_TOP_K_MAX];
+    uint32_t boxes[RAGGED_TOP_K_MAX];
     uint32_t found = 0;
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t const unit = wanted[i] / digit->inside;
-        bool known = unit % digit->size == source / digit->inside % digit->size;
-        for (uint32_t j = 0; j < found; j++) known = known || units[j] == unit;
-        if (!known) units[found++] = unit;
+        uint32_t const box = wanted[i] / digit->inside;
+        bool known = box % digit->size == source / digit->inside % digit->size;
+        for (uint32_t j = 0; j < found; j++) known = known || boxes[j] == box;
+        if (!known) boxes[found++] = box;
     }
     return found;
 }
@@ -107,7 +107,7 @@ static enum status rank_count(struct tally *tally, uint32_t source, uint64_t tok
         if (tally->grid) grid_count(tally, source, wanted, count);
         for (uint32_t i = 0; !tally->grid && i < tally->group->dimension_count; i++)
             load->crossing[tally->digit[i].dimension] +=
-                units_count(&tally->digit[i], source, wanted, count);
+                boxes_count(&tally->digit[i], source, wanted, count);
     }
     load->sent += sent;
     if (sent > load->sent_most) load->sent_most = sent;

@@ -56,7 +56,7 @@ bool suggest_sequences_split(const struct ranks *ranks, uint64_t sequences, uint
 }
 
 /* Tokens of which all batches are multiples. */
-static uint64_t batch_unit(const struct ranks *ranks)
+static uint64_t batch_multiple(const struct ranks *ranks)
 {
     const struct workload_plan *plan = ranks->plan;
     bool const by_tokens = plan->activations == WORKLOAD_ACTIVATIONS_TOKENS;
@@ -72,7 +72,7 @@ static bool batch_fits(const struct ranks *ranks, uint64_t units, uint32_t *ret_
     const struct workload_plan *plan = ranks->plan;
     enum mesh_role role = MESH_FSDP;
     uint64_t const ways = (uint64_t)plan->accumulate * ranks->data;
-    uint64_t const tokens = units * batch_unit(ranks);
+    uint64_t const tokens = units * batch_multiple(ranks);
     *ret_parts = 1;
     if (!ranks_is_decoder(ranks)) return true;
     if (tokens % ways != 0 || !suggest_sequences_split(ranks, units, ret_parts, &role))
@@ -97,7 +97,7 @@ static bool batch_is_even(const struct ranks *ranks, uint64_t units)
 
 uint64_t suggest_batch_below(const struct ranks *ranks, uint64_t most)
 {
-    uint64_t const unit = batch_unit(ranks);
+    uint64_t const unit = batch_multiple(ranks);
     uint32_t ignored_parts = 1;
     uint64_t even = most / unit, below = even;
     while (even != 0 && !batch_is_even(ranks, even)) even--;
@@ -118,7 +118,7 @@ static uint64_t batch_above(const struct ranks *ranks, uint64_t above, uint64_t 
 const char *suggest_batch(const struct ranks *ranks, char text[SUGGEST_TEXT_BYTES])
 {
     const struct workload_plan *plan = ranks->plan;
-    uint64_t const unit = batch_unit(ranks);
+    uint64_t const unit = batch_multiple(ranks);
     uint64_t const most = WORKLOAD_TOKENS_MAX / unit;
     uint64_t const below = suggest_batch_below(ranks, plan->batch_tokens);
     uint64_t const above = batch_above(ranks, plan->batch_tokens / unit + 1, most);

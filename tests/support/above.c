@@ -21,7 +21,7 @@ static double busiest_s(const struct report_input *input)
         bool const grid = level == LEVEL_NONE;
         uint32_t const first = grid ? 2 * axis : machine_level_port(level, 0, false);
         uint32_t const count = grid ? 2 : 2 * machine->level[level].tier_count;
-        if (bound->unit != ROOFLINE_LINKS || (bound->axis_bits >> axis & 1) == 0) continue;
+        if (bound->resource != ROOFLINE_LINKS || (bound->axis_bits >> axis & 1) == 0) continue;
         for (uint32_t port = first; port < first + count; port++)
             if (input->trace->link[port].busy_ps > busiest_ps)
                 busiest_ps = input->trace->link[port].busy_ps;

@@ -36,7 +36,8 @@ static inline int notes_case_up(void **state)
     made.mesh.keys_differ_on = MACHINE_AXES_MAX;
     for (uint32_t role = 0; role < MESH_ROLE_COUNT; role++) made.mesh.axis[role].size = 1;
     made.plan = (struct workload_plan){.accumulate = 1, .algorithm = algorithm_read("auto")};
-    made.roofline.bound = (struct roofline_bound){.unit = ROOFLINE_MXU, .by = "mxu", .axis = -1};
+    made.roofline.bound =
+        (struct roofline_bound){.resource = ROOFLINE_MXU, .by = "mxu", .axis = -1};
     made.roofline.lower_s = made.roofline.math_s = 0.75;
     made.roofline.upper_s = 10;
     made.block = (struct program_block){.name = "layer", .repeat = 4, .layer_step = 1};

@@ -37,13 +37,14 @@ static void a_step_is_set_against_its_bound(void **state)
     notes_case_are(BOUND BEYOND, MEMORY);
     made.analysis.compute_s = 0.75;
     made.analysis.idle_s = 0.25;
-    made.roofline.bound = (struct roofline_bound){.unit = ROOFLINE_HBM, .by = "hbm", .axis = -1};
+    made.roofline.bound =
+        (struct roofline_bound){.resource = ROOFLINE_HBM, .by = "hbm", .axis = -1};
     build();
     notes_case_are("the step takes 1.00 s, 250 ms (33.3%) more than the lower bound of 750 ms "
                    "(HBM); mostly neither compute nor collectives 250 ms",
                    MEMORY);
     made.roofline.bound = (struct roofline_bound){
-        .unit = ROOFLINE_LINKS, .by = "ici", .axis = 1, .axis_bits = 1u << 1, .axes = "y"};
+        .resource = ROOFLINE_LINKS, .by = "ici", .axis = 1, .axis_bits = 1u << 1, .axes = "y"};
     made.analysis.compute_s = 1;
     made.trace.links_ps[0] = made.trace.links_ps[1] = TIME_PS_PER_S / 8; /* Of x; 3/4 of y. */
     made.analysis.idle_s = 0;
@@ -92,7 +93,7 @@ static void the_longest_is_named_where_it_is_within_the_bound(void **state)
 {
     (void)state;
     made.roofline.bound = (struct roofline_bound){
-        .unit = ROOFLINE_LINKS, .by = "ici", .axis = 0, .axis_bits = 1u << 0, .axes = "x"};
+        .resource = ROOFLINE_LINKS, .by = "ici", .axis = 0, .axis_bits = 1u << 0, .axes = "x"};
     notes_case_class("matmul")->exposed_s = 1;
     notes_case_collective("AllGather A", STREAM_OF_FSDP, 1, 0.0625)->axis_bits = 1;
     notes_case_collective("AllGather B", STREAM_OF_FSDP, 0.5, 0.25)->axis_bits = 1;

@@ -51,7 +51,7 @@ static void parts_above_math_are_named_longest_first(void **state)
     assert_ptr_equal(made.notes.part[2].of, &made.class[2]);
     assert_null(made.notes.part[0].of);
     /* Where HBM is the bound, waiting for it is none of the parts, but for the MXU and the VPU. */
-    made.roofline.bound.unit = ROOFLINE_HBM;
+    made.roofline.bound.resource = ROOFLINE_HBM;
     struct part const hbm[] = {{"neither compute nor collectives", 0.125},
                                {"AllGather W exposed", 0.0625},
                                {"AllGather In exposed", 0.0625},
@@ -105,7 +105,7 @@ static void parts_above_links_are_what_leaves_them_idle(void **state)
 {
     (void)state;
     made.roofline.bound = (struct roofline_bound){
-        .unit = ROOFLINE_LINKS, .by = "ici", .axis = 2, .axis_bits = 1u << 2, .axes = "z"};
+        .resource = ROOFLINE_LINKS, .by = "ici", .axis = 2, .axis_bits = 1u << 2, .axes = "z"};
     notes_case_collective("AllGather W", STREAM_OF_FSDP, 0.3, 0.125)->axis_bits = 5;
     notes_case_collective("AllGather In", STREAM_OF_TP, 0.3, 0.0625)->axis_bits = 3;
     made.analysis.compute_s = 0.8125;
@@ -117,7 +117,8 @@ static void parts_above_links_are_what_leaves_them_idle(void **state)
                                 {"AllGather In exposed", 0.0625}};
     parts_are(idle, 2);
     /* The host's are links too. */
-    made.roofline.bound = (struct roofline_bound){.unit = ROOFLINE_HOST, .by = "host", .axis = -1};
+    made.roofline.bound =
+        (struct roofline_bound){.resource = ROOFLINE_HOST, .by = "host", .axis = -1};
     made.class[0].axis_bits = ANALYSIS_HOST_BIT;
     made.machine.host.cable_name = "PCIe";
     made.analysis.compute_s = 0.8125;
@@ -128,7 +129,7 @@ static void parts_above_links_are_what_leaves_them_idle(void **state)
                                 {"AllGather In exposed", 0.0625}};
     parts_are(host, 2);
     made.roofline.bound = (struct roofline_bound){
-        .unit = ROOFLINE_LINKS, .by = "ici", .axis = 2, .axis_bits = 1u << 2, .axes = "z"};
+        .resource = ROOFLINE_LINKS, .by = "ici", .axis = 2, .axis_bits = 1u << 2, .axes = "z"};
     made.class[0].axis_bits = 5;
     made.trace.links_ps[0] = made.trace.links_ps[3] = 0;
     made.analysis.compute_s = 0.5;
@@ -142,7 +143,7 @@ static void parts_above_axes_that_share_the_bound(void **state)
 {
     (void)state;
     made.roofline.bound = (struct roofline_bound){
-        .unit = ROOFLINE_LINKS, .by = "ici", .axis = 0, .axis_bits = 7, .axes = "x, y, z"};
+        .resource = ROOFLINE_LINKS, .by = "ici", .axis = 0, .axis_bits = 7, .axes = "x, y, z"};
     notes_case_collective("AllGather W", STREAM_OF_FSDP, 0.3, 0.125)->axis_bits = 7;
     notes_case_collective("AllGather K V", STREAM_OF_TP, 0.3, 0.1875)->axis_bits = 4;
     made.analysis.compute_s = 0.6875;
@@ -159,7 +160,7 @@ static void parts_above_links_are_what_keeps_them_busy(void **state)
 {
     (void)state;
     made.roofline.bound = (struct roofline_bound){
-        .unit = ROOFLINE_LINKS, .by = "ici", .axis = 0, .axis_bits = 3, .axes = "x, y"};
+        .resource = ROOFLINE_LINKS, .by = "ici", .axis = 0, .axis_bits = 3, .axes = "x, y"};
     made.roofline.lower_s = 0.5;
     struct analysis_class *row = notes_case_collective("AllGather W", STREAM_OF_FSDP, 0.3, 0.25);
     row->axis_bits = 3;
@@ -197,7 +198,7 @@ static void parts_above_switches_that_could_add(void **state)
     (void)state;
     made.machine = case_machine("h100-sxm:gpus=8");
     made.roofline.bound = (struct roofline_bound){
-        .unit = ROOFLINE_LINKS, .by = "NVLink", .axis = 0, .axis_bits = 1, .axes = "gpu"};
+        .resource = ROOFLINE_LINKS, .by = "NVLink", .axis = 0, .axis_bits = 1, .axes = "gpu"};
     made.roofline.lower_s = 0.5;
     made.roofline.group[0].group = case_group(&made.machine, "gpu");
     made.roofline.group_count = 1;

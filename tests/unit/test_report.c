@@ -161,7 +161,7 @@ static void the_parts_above_the_bound_sum_to_the_difference(void **state)
         prepare(&case_llama_70b, "16x16x16", "x y", "z");
         report.roofline.bound.axis = ici == 1 ? 2 : -1;
         report.roofline.bound.by = ici == 1 ? "ici" : "mxu";
-        report.roofline.bound.unit = ici == 1 ? ROOFLINE_LINKS : ROOFLINE_MXU;
+        report.roofline.bound.resource = ici == 1 ? ROOFLINE_LINKS : ROOFLINE_MXU;
         report.roofline.math_s = ici == 1 ? 0 : report.roofline.lower_s;
         struct analysis analysis;
         struct notes notes;

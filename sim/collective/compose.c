@@ -321,7 +321,7 @@ enum status compose(struct arena *arena, const struct plan_request *request, con
                           .choice = choice,
                           .plan = plan,
                           .reterr = reterr};
-    STATUS_TRY(cuts_set(&build));
+    STATUS_TRY(compose_split(&build));
     STATUS_TRY(orders_add(&build));
     if (build.pieces.turns) turns_set(plan);
     if (choice->by_axis && plan->kind == COLLECTIVE_REDUCE) rooted_turns_set(plan);

@@ -51,7 +51,7 @@ static inline bool build_is_ragged(const struct build *build)
 
 /* compose_split.c: how the array is cut: into shares, pieces, chunks for other ops, and portions.
  */
-enum status cuts_set(struct build *build);
+enum status compose_split(struct build *build);
 
 /* compose.c: adds an item after `*after`, which it becomes. `level`: how many dimensions of the
  * chain hold the same when it ends in a gather, or begins as a reduction. NULL: over all

@@ -139,7 +139,7 @@ static void chunks_set(struct build *build, const struct group *grid, const uint
 }
 
 /* How the array is cut: into shares, pieces, chunks for other ops, and portions. */
-enum status cuts_set(struct build *build)
+enum status compose_split(struct build *build)
 {
     const struct plan_request *request = build->request;
     const struct choice *choice = build->choice;

@@ -37,7 +37,7 @@ static uint32_t awaited_stream(struct replay *replay, uint32_t chip)
 static struct class_total *total_of(struct replay *replay, uint32_t stream, uint32_t chip)
 {
     const struct program_op *op = streams_needs(replay, stream, chip)->op;
-    return &replay->accounts.classes[(uint64_t)op->class_index * replay->chip_count + chip];
+    return &replay->breakdowns.classes[(uint64_t)op->class_index * replay->chip_count + chip];
 }
 
 /* A plan's machine axes as bits; of a copy, the bit behind those of the axes. */
@@ -54,42 +54,42 @@ static uint32_t links_of(const struct program *program, const struct program_op 
 void breakdown_links_build(struct replay *replay)
 {
     const struct program *program = replay->program;
-    struct accounts *accounts = &replay->accounts;
+    struct breakdowns *breakdowns = &replay->breakdowns;
     uint32_t all = 0;
     for (uint32_t t = 0; t < program->template_count; t++)
         for (uint32_t i = 0; i < program->templates[t].op_count; i++) {
             const struct program_op *op = &program->templates[t].op[i];
             uint32_t const bits = links_of(program, op);
-            accounts->stream_links[op->stream] |= (uint8_t)bits;
+            breakdowns->stream_links[op->stream] |= (uint8_t)bits;
             all |= bits;
         }
-    accounts->link_sets = 1;
-    while (accounts->link_sets <= all) accounts->link_sets *= 2;
-    SIM_ASSERT(accounts->link_sets <= TRACE_LINK_SETS_MAX);
+    breakdowns->link_sets = 1;
+    while (breakdowns->link_sets <= all) breakdowns->link_sets *= 2;
+    SIM_ASSERT(breakdowns->link_sets <= TRACE_LINK_SETS_MAX);
 }
 
 void breakdown_until(struct replay *replay, uint32_t chip, int64_t now_ps)
 {
     struct chip_state *self = &replay->chips[chip];
-    int64_t const span_ps = now_ps - self->account_ps;
+    int64_t const span_ps = now_ps - self->breakdown_ps;
     if (span_ps == 0) return;
-    uint64_t const index = account_row(replay, self->block_phase, chip);
-    struct breakdown *breakdown = &replay->accounts.breakdowns[index];
-    struct phase_span *span = &replay->accounts.spans[index];
-    if (span->end_ps == 0) span->begin_ps = self->account_ps;
+    uint64_t const index = breakdown_row(replay, self->block_phase, chip);
+    struct breakdown *breakdown = &replay->breakdowns.of_phase[index];
+    struct phase_span *span = &replay->breakdowns.spans[index];
+    if (span->end_ps == 0) span->begin_ps = self->breakdown_ps;
     span->end_ps = now_ps;
-    self->account_ps = now_ps;
+    self->breakdown_ps = now_ps;
     if (replay->p2p != NULL) p2p_account(replay, chip, span_ps);
     uint32_t links = 0;
     for (uint32_t bits = self->running; bits != 0; bits &= bits - 1) {
         uint32_t const stream = (uint32_t)__builtin_ctz(bits);
-        *account_stream_ps(replay, self->block_phase, stream, chip) += span_ps;
-        links |= replay->accounts.stream_links[stream];
+        *breakdown_stream_ps(replay, self->block_phase, stream, chip) += span_ps;
+        links |= replay->breakdowns.stream_links[stream];
     }
     if (self->computes) {
         for (uint32_t bits = self->sends; bits != 0; bits &= bits - 1)
-            links |= replay->accounts.stream_links[__builtin_ctz(bits)];
-        replay->accounts.links_ps[account_row(replay, links, chip)] += span_ps;
+            links |= replay->breakdowns.stream_links[__builtin_ctz(bits)];
+        replay->breakdowns.links_ps[breakdown_row(replay, links, chip)] += span_ps;
         breakdown->compute_ps += span_ps;
         return;
     }
@@ -131,7 +131,7 @@ void breakdown_pass(struct replay *replay, const struct need_cache *needs, uint3
     if (role->pass_ps == NULL || role->pass_chip != chip) return;
     for (uint32_t phase = 0; phase < PROGRAM_PHASE_UPDATE; phase++) {
         const struct breakdown *breakdown =
-            &replay->accounts.breakdowns[account_row(replay, phase, chip)];
+            &replay->breakdowns.of_phase[breakdown_row(replay, phase, chip)];
         until_ps += breakdown->compute_ps + breakdown->exposed_ps;
     }
     int64_t const counted_ps = until_ps - role->pass_until_ps;
@@ -143,10 +143,10 @@ void breakdown_class(struct replay *replay, const struct program_op *op, uint32_
                      int64_t begin_ps, int64_t end_ps)
 {
     struct class_total *total =
-        &replay->accounts.classes[(uint64_t)op->class_index * replay->chip_count + chip];
+        &replay->breakdowns.classes[(uint64_t)op->class_index * replay->chip_count + chip];
     total->count++;
     total->busy_ps += end_ps - begin_ps;
-    int64_t *class_end_ps = &replay->accounts.class_end_ps[op->class_index];
+    int64_t *class_end_ps = &replay->breakdowns.class_end_ps[op->class_index];
     if (end_ps > *class_end_ps) *class_end_ps = end_ps;
 }
 
@@ -200,7 +200,7 @@ static void refuse_overdrawn(struct replay *replay, enum program_memory memory, 
 static void memory_take(struct replay *replay, uint32_t chip, enum program_memory memory,
                         int64_t bytes, uint32_t slot, uint16_t op, int64_t now_ps)
 {
-    struct memory_state *state = &replay->accounts.memories[chip];
+    struct memory_state *state = &replay->breakdowns.memories[chip];
     state->held_bytes[memory] += bytes;
     state->total_bytes += bytes;
     if (state->held_bytes[memory] < 0) refuse_overdrawn(replay, memory, slot, op, chip);

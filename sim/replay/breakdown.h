@@ -45,8 +45,8 @@ struct memory_state {
     uint16_t peak_op;
 };
 
-struct accounts {
-    struct breakdown *breakdowns;  /* [phase][chip] */
+struct breakdowns {
+    struct breakdown *of_phase;    /* [phase][chip] */
     struct phase_span *spans;      /* [phase][chip] */
     int64_t *links_ps;             /* [set of machine axes][chip]: trace.links_ps. */
     int64_t *stream_ps;            /* [phase][stream][chip]: what is_exposed() ran meanwhile. */

@@ -317,8 +317,8 @@ static void state_copy(struct replay *prefix, struct replay *whole)
         rows_copy(images, rows, prefix->array, whole->array, sizeof *whole->array);
     REPLAY_STATE_TABLE(X)
 #undef X
-    memcpy(whole->accounts.class_end_ps, prefix->accounts.class_end_ps,
-           prefix->program->class_count * sizeof *whole->accounts.class_end_ps);
+    memcpy(whole->breakdowns.class_end_ps, prefix->breakdowns.class_end_ps,
+           prefix->program->class_count * sizeof *whole->breakdowns.class_end_ps);
     ports_copy(prefix, whole);
     passes_copy(prefix, whole);
     p2p_copy(prefix, whole);

@@ -106,7 +106,7 @@ enum status host_build_links(struct arena *arena, struct replay *replay, struct 
     return STATUS_OK;
 }
 
-static uint64_t order_of(const struct replay *replay, enum replay_event event, uint32_t stream,
+static uint64_t host_key(const struct replay *replay, enum replay_event event, uint32_t stream,
                          uint32_t chip)
 {
     return event_key_make(event, KEY_HOST, stream, 0) | replay->host->place[chip];
@@ -126,7 +126,7 @@ void host_begin(struct replay *replay, uint32_t stream, uint32_t chip, int64_t n
 {
     int64_t const latency_ps = replay->machine->host.latency_ps;
     engine_post(replay->engine, now_ps + (latency_ps > 0 ? latency_ps : 1),
-                order_of(replay, EVENT_HOP, stream, chip), channel_of(replay, EVENT_HOP, stream),
+                host_key(replay, EVENT_HOP, stream, chip), channel_of(replay, EVENT_HOP, stream),
                 chip);
 }
 
@@ -177,7 +177,7 @@ static void piece_send(struct replay *replay, uint32_t stream, uint32_t chip, in
         dma_leave(&replay->servers, reads_at(&replay->servers, replay->servers.read_ways - 1, chip),
                   chip, copy->hbm_ps, now_ps, depart_ps);
     }
-    uint64_t const key = order_of(replay, EVENT_ARRIVE, stream, chip);
+    uint64_t const key = host_key(replay, EVENT_ARRIVE, stream, chip);
     if (depart_ps >= TIME_PS_END) { /* The run ends with an error; nothing may overflow before. */
         engine_post(replay->engine, TIME_PS_END, key, 0, chip);
         link->free_ps = TIME_PS_END;
@@ -223,7 +223,7 @@ static void piece_arrive(struct replay *replay, uint64_t key, uint32_t stream, u
         struct message_cost const cost = {.link_ps = link_ps, .write_ps = copy->hbm_ps};
         int64_t const land_ps = arrival_cost_ps(&replay->servers, &cost, link_ps, chip, now_ps);
         if (land_ps > now_ps) {
-            engine_post(replay->engine, land_ps, order_of(replay, EVENT_LAND, stream, chip),
+            engine_post(replay->engine, land_ps, host_key(replay, EVENT_LAND, stream, chip),
                         channel_of(replay, EVENT_LAND, stream), chip);
             return;
         }

@@ -14,7 +14,7 @@ uint32_t route_port(const struct lane_table *lane, uint32_t hop)
 }
 
 void link_record(struct replay *replay, const struct lane_table *lane,
-                 const struct record_owner *label, const struct record_ends *ends, uint32_t chip,
+                 const struct record_owner *owner, const struct record_ends *ends, uint32_t chip,
                  uint32_t port, int64_t begin_ps, int64_t end_ps, uint64_t bytes)
 {
     struct trace_record const record = {.begin_ps = begin_ps,
@@ -22,12 +22,12 @@ void link_record(struct replay *replay, const struct lane_table *lane,
                                         .bytes = bytes,
                                         .wait_ps = begin_ps - engine_now_ps(replay->engine),
                                         .chip = chip,
-                                        .slot = label->template_index,
+                                        .slot = owner->template_index,
                                         .from = ends->from,
                                         .to = ends->to,
                                         .at = ends->at,
                                         .number = ends->number,
-                                        .op = label->op,
+                                        .op = owner->op,
                                         .kind = TRACE_TRANSFER,
                                         .stream = (uint8_t)lane->stream,
                                         .lane = (uint16_t)lane->number,
@@ -38,11 +38,11 @@ void link_record(struct replay *replay, const struct lane_table *lane,
 void link_hop_record(struct replay *replay, const struct lane_table *lane, uint32_t hop,
                      uint32_t chip, uint32_t port, int64_t begin_ps, int64_t end_ps, uint64_t bytes)
 {
-    struct record_owner const label = hop == 0 ? record_owner_running(replay, lane->stream, chip)
+    struct record_owner const owner = hop == 0 ? record_owner_running(replay, lane->stream, chip)
                                                : record_passing(replay, lane, chip, hop);
     struct record_ends const ends = record_ends_fixed(replay, lane, chip, hop);
     uint64_t const records = replay->records.count;
-    link_record(replay, lane, &label, &ends, chip, port, begin_ps, end_ps, bytes);
+    link_record(replay, lane, &owner, &ends, chip, port, begin_ps, end_ps, bytes);
     if (lane->route.recorded != NULL && replay->records.count > records)
         lane->route.recorded[chip] = (uint32_t)replay->records.count;
 }

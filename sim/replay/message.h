@@ -40,7 +40,7 @@ struct record_ends;
 
 /* message.c: records a message that is handed to a link now, for a timeline. */
 void link_record(struct replay *replay, const struct lane_table *lane,
-                 const struct record_owner *label, const struct record_ends *ends, uint32_t chip,
+                 const struct record_owner *owner, const struct record_ends *ends, uint32_t chip,
                  uint32_t port, int64_t begin_ps, int64_t end_ps, uint64_t bytes);
 /* message.c: records a message on the `hop`-th link of its route. */
 void link_hop_record(struct replay *replay, const struct lane_table *lane, uint32_t hop,

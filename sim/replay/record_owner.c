@@ -20,7 +20,7 @@ static const struct stream_ops *ops_at(const struct replay *replay, uint32_t str
     return &replay->streams.ops[role->slot_template[slot] * PROGRAM_STREAMS_MAX + stream];
 }
 
-static struct record_owner label_at(const struct replay *replay, uint32_t stream, uint32_t chip,
+static struct record_owner owner_at(const struct replay *replay, uint32_t stream, uint32_t chip,
                                     const struct cursor *cursor)
 {
     return (struct record_owner){
@@ -30,10 +30,10 @@ static struct record_owner label_at(const struct replay *replay, uint32_t stream
 }
 
 /* Whether the op has messages: of the plan, or of any if that is NULL. */
-static bool op_counts(const struct replay *replay, struct record_owner label,
+static bool op_counts(const struct replay *replay, struct record_owner owner,
                       const struct plan *plan)
 {
-    const struct program_op *op = &replay->program->templates[label.template_index].op[label.op];
+    const struct program_op *op = &replay->program->templates[owner.template_index].op[owner.op];
     if (op->kind != PROGRAM_OP_COLLECTIVE && op->kind != PROGRAM_OP_SEND) return false;
     return plan == NULL || plan == &replay->program->plans[op->index];
 }
@@ -50,8 +50,8 @@ static struct record_owner label_before(const struct replay *replay, uint32_t st
             continue;
         }
         cursor.position--;
-        struct record_owner const label = label_at(replay, stream, chip, &cursor);
-        if (op_counts(replay, label, plan) && --back == 0) return label;
+        struct record_owner const owner = owner_at(replay, stream, chip, &cursor);
+        if (op_counts(replay, owner, plan) && --back == 0) return owner;
     }
 }
 
@@ -64,8 +64,8 @@ static struct record_owner label_ahead(const struct replay *replay, uint32_t str
             cursor = (struct cursor){.slot = cursor.slot + 1};
             continue;
         }
-        struct record_owner const label = label_at(replay, stream, chip, &cursor);
-        if (op_counts(replay, label, NULL) && ahead-- == 0) return label;
+        struct record_owner const owner = owner_at(replay, stream, chip, &cursor);
+        if (op_counts(replay, owner, NULL) && ahead-- == 0) return owner;
         cursor.position++;
     }
 }
@@ -83,7 +83,7 @@ struct record_owner record_owner_running(struct replay *replay, uint32_t stream,
 {
     const struct stream_state *state = stream_at(replay, stream, chip);
     struct cursor const cursor = {.slot = state->slot, .position = state->position};
-    return label_at(replay, stream, chip, &cursor);
+    return owner_at(replay, stream, chip, &cursor);
 }
 
 struct record_owner record_owner_of_epoch(struct replay *replay, uint32_t stream, uint32_t chip,

@@ -41,12 +41,12 @@ struct record_passing {
 enum status record_owner_build(struct arena *arena, struct replay *replay, struct error *reterr);
 /* A chip begins an op with a plan. */
 void record_owner_op_begin(struct replay *replay, uint32_t plan, uint32_t chip);
-/* The label of the collective or SEND that the chip runs on a stream. */
+/* The owner of the collective or SEND that the chip runs on a stream. */
 struct record_owner record_owner_running(struct replay *replay, uint32_t stream, uint32_t chip);
-/* The label of the `epoch`-th op of a stream, modulo 64. */
+/* The owner of the `epoch`-th op of a stream, modulo 64. */
 struct record_owner record_owner_of_epoch(struct replay *replay, uint32_t stream, uint32_t chip,
                                           uint32_t epoch);
-/* The label of the message that now takes the `hop`-th link of its route, hop > 0; a shown chip
+/* The owner of the message that now takes the `hop`-th link of its route, hop > 0; a shown chip
  * owns the link. */
 struct record_owner record_passing(struct replay *replay, const struct lane_table *lane,
                                    uint32_t chip, uint32_t hop);

@@ -261,7 +261,7 @@ static bool memory_again(uint32_t slots, const struct memory_state *then,
 static bool memories_again(struct replay *replay, int64_t period_ps)
 {
     struct recur *recur = replay->recurrence.search;
-    const struct memory_state *now = replay->accounts.memories;
+    const struct memory_state *now = replay->breakdowns.memories;
     for (uint32_t chip = 0; chip < replay->chip_count; chip++)
         if (!memory_again(recur_role_of(replay, chip)->slots,
                           recur_image_of(&recur->state, now, chip), &now[chip], period_ps))

@@ -186,7 +186,7 @@ static int64_t given_bytes(struct replay *replay, uint32_t chip, enum program_me
 static uint64_t memory_ahead(struct replay *replay)
 {
     struct recur_state *image = &replay->recurrence.search->state;
-    const struct memory_state *now = replay->accounts.memories, *then;
+    const struct memory_state *now = replay->breakdowns.memories, *then;
     uint64_t least = UINT64_MAX;
     for (enum program_memory k = 0; k < PROGRAM_MEMORY_COUNT; k++) {
         int64_t given = -1;

@@ -23,7 +23,7 @@
 
 static const struct recur_field chip_fields[] = {FIELD(INSTANT, chip_state, part_begin_ps),
                                                  FIELD(INSTANT, chip_state, part_end_ps),
-                                                 FIELD(INSTANT, chip_state, account_ps),
+                                                 FIELD(INSTANT, chip_state, breakdown_ps),
                                                  FIELD(SAME, chip_state, first_begin_ps),
                                                  FIELD(INSTANT, chip_state, last_end_ps),
                                                  FIELD(SAME, chip_state, start_ps),
@@ -188,7 +188,7 @@ static void arrays_list(struct replay *replay, struct recur_state *state)
     list_add(state, replay->array, (uint64_t)(rows)*chips, sizeof *replay->array, fields)
     ADD(streams.states, streams, stream_fields);
     ADD(chips, 1, chip_fields);
-    ADD(accounts.memories, 1, memory_fields);
+    ADD(breakdowns.memories, 1, memory_fields);
     ADD(lanes.running, streams, same_16);
     ADD(servers.hbm, 1, server_fields);
     ADD(servers.vpu, 1, server_fields);
@@ -197,11 +197,11 @@ static void arrays_list(struct replay *replay, struct recur_state *state)
     ADD(lanes.states, replay->lanes.count, lane_fields);
     ADD(grid.links, replay->grid.port_count, link_fields);
     ADD(grid.waits, replay->grid.port_count, waits_fields);
-    ADD(accounts.breakdowns, PROGRAM_PHASE_COUNT, breakdown_fields);
-    ADD(accounts.spans, PROGRAM_PHASE_COUNT, span_fields);
-    ADD(accounts.links_ps, replay->accounts.link_sets, sum_64);
-    ADD(accounts.stream_ps, PROGRAM_PHASE_COUNT * streams, sum_64);
-    ADD(accounts.classes, replay->program->class_count, class_fields);
+    ADD(breakdowns.of_phase, PROGRAM_PHASE_COUNT, breakdown_fields);
+    ADD(breakdowns.spans, PROGRAM_PHASE_COUNT, span_fields);
+    ADD(breakdowns.links_ps, replay->breakdowns.link_sets, sum_64);
+    ADD(breakdowns.stream_ps, PROGRAM_PHASE_COUNT * streams, sum_64);
+    ADD(breakdowns.classes, replay->program->class_count, class_fields);
     ADD(steps.finished_ps, 1, same_64);
     ADD(steps.ended, 1, same_32);
     if (replay->p2p != NULL) {
@@ -216,7 +216,7 @@ static void arrays_list(struct replay *replay, struct recur_state *state)
         list_add(state, flights->of_chip, chips, sizeof *flights->of_chip, same_32);
     }
 #undef ADD
-    list_add(state, replay->accounts.class_end_ps, replay->program->class_count, sizeof(int64_t),
+    list_add(state, replay->breakdowns.class_end_ps, replay->program->class_count, sizeof(int64_t),
              instant_64);
     list_add(state, &replay->tally, 1, sizeof replay->tally, tally_fields);
     for (uint32_t index = 0; index < replay->routes->level_count; index++)

@@ -25,8 +25,8 @@ static uint64_t peak_bytes(const struct replay *replay)
 {
     int64_t most = 0;
     for (uint32_t chip = 0; chip < replay->chip_count; chip++)
-        if (replay->accounts.memories[chip].peak_bytes > most)
-            most = replay->accounts.memories[chip].peak_bytes;
+        if (replay->breakdowns.memories[chip].peak_bytes > most)
+            most = replay->breakdowns.memories[chip].peak_bytes;
     return (uint64_t)most;
 }
 
@@ -55,9 +55,9 @@ static enum status state_build(struct arena *arena, struct replay *replay, struc
     replay->array = memory;
     REPLAY_STATE_TABLE(X)
 #undef X
-    STATUS_TRY(arena_try(arena, program->class_count, sizeof *replay->accounts.class_end_ps,
+    STATUS_TRY(arena_try(arena, program->class_count, sizeof *replay->breakdowns.class_end_ps,
                          &memory, reterr));
-    replay->accounts.class_end_ps = memory;
+    replay->breakdowns.class_end_ps = memory;
     memset(replay->lanes.running, 0xff, stream_rows * sizeof *replay->lanes.running);
     if (!replay->options->count_waits) replay->grid.waits = NULL;
     for (uint32_t chip = 0; chip < replay->chip_count; chip++) {

@@ -123,13 +123,13 @@ static enum status class_results(struct arena *arena, const struct replay *repla
     trace->classes = memory;
     for (uint32_t kind = 0; kind < trace->class_count; kind++) {
         const struct class_total *totals =
-            &replay->accounts.classes[(uint64_t)kind * replay->chip_count];
+            &replay->breakdowns.classes[(uint64_t)kind * replay->chip_count];
         struct trace_class *class = &trace->classes[kind];
         class->count = totals[chip].count;
         class->busy_ps = totals[chip].busy_ps;
         class->exposed_ps = totals[chip].exposed_ps;
         class->idle_ps = totals[chip].idle_ps;
-        class->end_ps = replay->accounts.class_end_ps[kind];
+        class->end_ps = replay->breakdowns.class_end_ps[kind];
     }
     return STATUS_OK;
 }
@@ -137,7 +137,7 @@ static enum status class_results(struct arena *arena, const struct replay *repla
 static void memory_results(const struct replay *replay, uint32_t chip,
                            struct trace_memory *ret_memory)
 {
-    const struct memory_state *state = &replay->accounts.memories[chip];
+    const struct memory_state *state = &replay->breakdowns.memories[chip];
     ret_memory->peak_bytes = (uint64_t)state->peak_bytes;
     ret_memory->peak_at_ps = state->peak_at_ps;
     ret_memory->peak_chip = fold_machine_chip(replay->fold, replay->machine, chip);
@@ -153,7 +153,8 @@ static uint32_t fullest_chip(const struct replay *replay)
 {
     uint32_t at = 0;
     for (uint32_t chip = 1; chip < replay->chip_count; chip++)
-        if (replay->accounts.memories[chip].peak_bytes > replay->accounts.memories[at].peak_bytes)
+        if (replay->breakdowns.memories[chip].peak_bytes >
+            replay->breakdowns.memories[at].peak_bytes)
             at = chip;
     return at;
 }
@@ -168,7 +169,7 @@ static void role_times(struct replay *replay, uint32_t chip, int64_t step_ps,
     role->exposed_before_ps = self->exposed_first_ps;
     for (uint32_t phase = 0; phase < PROGRAM_PHASE_COUNT; phase++) {
         const struct breakdown *breakdown =
-            &replay->accounts.breakdowns[account_row(replay, phase, chip)];
+            &replay->breakdowns.of_phase[breakdown_row(replay, phase, chip)];
         role->phase[phase].compute_ps = breakdown->compute_ps;
         role->phase[phase].exposed_ps = breakdown->exposed_ps;
         role->compute_ps += breakdown->compute_ps;
@@ -204,7 +205,7 @@ static enum status role_results(struct arena *arena, struct replay *replay, stru
         if (*at == UINT32_MAX || replay->steps.finished_ps[chip] > replay->steps.finished_ps[*at])
             *at = chip;
         struct trace_memory *most = &trace->roles[role].memory;
-        if ((uint64_t)replay->accounts.memories[chip].peak_bytes >= most->peak_bytes)
+        if ((uint64_t)replay->breakdowns.memories[chip].peak_bytes >= most->peak_bytes)
             memory_results(replay, chip, most);
     }
     for (uint32_t role = 0; role < count; role++) {
@@ -223,15 +224,16 @@ static enum status role_results(struct arena *arena, struct replay *replay, stru
 static void phase_results(const struct replay *replay, uint32_t chip, struct trace *trace)
 {
     for (uint32_t phase = 0; phase < PROGRAM_PHASE_COUNT; phase++) {
-        uint64_t const index = account_row(replay, phase, chip);
-        const struct breakdown *breakdown = &replay->accounts.breakdowns[index];
-        trace->phase[phase].begin_ps = replay->accounts.spans[index].begin_ps;
-        trace->phase[phase].end_ps = replay->accounts.spans[index].end_ps;
+        uint64_t const index = breakdown_row(replay, phase, chip);
+        const struct breakdown *breakdown = &replay->breakdowns.of_phase[index];
+        trace->phase[phase].begin_ps = replay->breakdowns.spans[index].begin_ps;
+        trace->phase[phase].end_ps = replay->breakdowns.spans[index].end_ps;
         trace->phase[phase].compute_ps = breakdown->compute_ps;
         trace->phase[phase].exposed_ps = breakdown->exposed_ps;
         trace->phase[phase].idle_ps = breakdown->idle_ps;
         for (uint32_t stream = 0; stream < replay->stream_count; stream++)
-            trace->phase[phase].stream_ps[stream] = *account_stream_ps(replay, phase, stream, chip);
+            trace->phase[phase].stream_ps[stream] =
+                *breakdown_stream_ps(replay, phase, stream, chip);
         trace->compute_ps += breakdown->compute_ps;
         trace->exposed_ps += breakdown->exposed_ps;
         trace->idle_ps += breakdown->idle_ps;
@@ -243,9 +245,9 @@ static void links_results(const struct replay *replay, uint32_t chip, struct tra
 {
     _Static_assert(TRACE_LINK_SETS_MAX == 1 << (MACHINE_AXES_MAX + 1), "an axis has no bit");
     int64_t sum_ps = 0;
-    for (uint32_t set = 0; set < replay->accounts.link_sets; set++)
+    for (uint32_t set = 0; set < replay->breakdowns.link_sets; set++)
         sum_ps += trace->links_ps[set] =
-            replay->accounts.links_ps[(uint64_t)set * replay->chip_count + chip];
+            replay->breakdowns.links_ps[(uint64_t)set * replay->chip_count + chip];
     SIM_ASSERT(sum_ps == trace->compute_ps);
 }
 

@@ -49,10 +49,10 @@ static void message_record(struct replay *replay, struct lane_table *lane, uint3
             chip = message->ends.receiver;
     }
     if (!replay->chips[chip].shown) return;
-    struct record_owner const label =
+    struct record_owner const owner =
         record_owner_of_epoch(replay, lane->stream, sender, message->epoch);
     struct record_ends const ends = ends_of(replay, lane, sender, message, at);
-    link_record(replay, lane, &label, &ends, chip, at->port, begin_ps, end_ps,
+    link_record(replay, lane, &owner, &ends, chip, at->port, begin_ps, end_ps,
                 message->cost->memory.bytes);
 }
 

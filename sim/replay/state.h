@@ -75,7 +75,7 @@ struct replay {
     struct ports *ports;     /* NULL: no streams share a link, or arbitration is `fifo`. */
     struct servers servers;
     struct prefetch prefetch;
-    struct accounts accounts;
+    struct breakdowns breakdowns;
     struct tally tally;
     struct records records;
     struct steps steps;
@@ -99,12 +99,12 @@ struct replay {
     X(lanes.states, replay->lanes.count)                                                           \
     X(grid.links, replay->grid.port_count)                                                         \
     X(grid.waits, replay->options->count_waits ? replay->grid.port_count : 0)                      \
-    X(accounts.breakdowns, PROGRAM_PHASE_COUNT)                                                    \
-    X(accounts.spans, PROGRAM_PHASE_COUNT)                                                         \
-    X(accounts.links_ps, replay->accounts.link_sets)                                               \
-    X(accounts.stream_ps, PROGRAM_PHASE_COUNT * replay->stream_count)                              \
-    X(accounts.classes, replay->program->class_count)                                              \
-    X(accounts.memories, 1)                                                                        \
+    X(breakdowns.of_phase, PROGRAM_PHASE_COUNT)                                                    \
+    X(breakdowns.spans, PROGRAM_PHASE_COUNT)                                                       \
+    X(breakdowns.links_ps, replay->breakdowns.link_sets)                                           \
+    X(breakdowns.stream_ps, PROGRAM_PHASE_COUNT * replay->stream_count)                            \
+    X(breakdowns.classes, replay->program->class_count)                                            \
+    X(breakdowns.memories, 1)                                                                      \
     X(steps.finished_ps, 1)                                                                        \
     X(steps.ended, 1)                                                                              \
     X(steps.end_ps, replay->steps.max == 0 ? 0 : replay->steps.max + 1)
@@ -165,16 +165,16 @@ static inline uint16_t *running_at(struct replay *replay, uint32_t stream, uint3
     return &replay->lanes.running[(uint64_t)stream * replay->chip_count + chip];
 }
 
-static inline uint64_t account_row(const struct replay *replay, uint32_t phase, uint32_t chip)
+static inline uint64_t breakdown_row(const struct replay *replay, uint32_t phase, uint32_t chip)
 {
     return (uint64_t)phase * replay->chip_count + chip;
 }
 
-static inline int64_t *account_stream_ps(const struct replay *replay, uint32_t phase,
-                                         uint32_t stream, uint32_t chip)
+static inline int64_t *breakdown_stream_ps(const struct replay *replay, uint32_t phase,
+                                           uint32_t stream, uint32_t chip)
 {
     uint64_t const row = (uint64_t)phase * replay->stream_count + stream;
-    return &replay->accounts.stream_ps[row * replay->chip_count + chip];
+    return &replay->breakdowns.stream_ps[row * replay->chip_count + chip];
 }
 
 /* The op a stream runs or waits for. Its needs are cached for chips that are at the same place. */

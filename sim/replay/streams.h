@@ -69,7 +69,7 @@ struct streams {
 struct chip_state {
     int64_t part_begin_ps;
     int64_t part_end_ps;      /* When the part ends, as far as is known. */
-    int64_t account_ps;       /* Instant up to which the breakdown is written. */
+    int64_t breakdown_ps;     /* Instant up to which the breakdown is written. */
     int64_t first_begin_ps;   /* Of compute before the update; TIME_PS_NEVER: none yet. */
     int64_t last_end_ps;      /* Of compute before the update. */
     int64_t start_ps;         /* Begin of the step. */

@@ -142,14 +142,14 @@ static int64_t cable_take(struct replay *replay, const struct lane_table *lane,
     if (message->tier == 0 && replay->records.active) {
         uint32_t const chip = route_chip(replay->routes, owner);
         if (replay->chips[chip].shown) {
-            struct record_owner const label =
+            struct record_owner const whose =
                 record_owner_of_epoch(replay, lane->stream, chip, message->epoch);
             uint32_t const at = fold_machine_chip(replay->fold, replay->machine, chip);
             struct record_ends const ends = {.from = down ? trace_no_chip : at,
                                              .to = down ? at : trace_no_chip,
                                              .at = at,
                                              .number = message->piece};
-            link_record(replay, lane, &label, &ends, chip, port, start_ps, depart_ps,
+            link_record(replay, lane, &whose, &ends, chip, port, start_ps, depart_ps,
                         message->cost->memory.bytes);
         }
     }

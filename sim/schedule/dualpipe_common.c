@@ -10,19 +10,19 @@ static uint32_t backward_next(struct dualpipe_way *way)
     return way->microbatch_first + way->backward_count++;
 }
 
-static void forward(struct dual *dual, uint32_t way)
+static void forward(struct dualpipe *dual, uint32_t way)
 {
     schedule_add(dual->list, SCHEDULE_FORWARD, dual->way[way].stage, forward_next(&dual->way[way]));
 }
 
-static void backward(struct dual *dual, uint32_t way, bool split)
+static void backward(struct dualpipe *dual, uint32_t way, bool split)
 {
     schedule_add(dual->list, split ? SCHEDULE_INPUT : SCHEDULE_BACKWARD, dual->way[way].stage,
                  backward_next(&dual->way[way]));
 }
 
 /* The weight gradient of the oldest input gradient that has none. */
-static void weight(struct dual *dual)
+static void weight(struct dualpipe *dual)
 {
     while (dual->list->pass[dual->weight_first].kind != SCHEDULE_INPUT) {
         dual->weight_first++;
@@ -32,14 +32,14 @@ static void weight(struct dual *dual)
     schedule_add(dual->list, SCHEDULE_WEIGHT, pass->stage, pass->microbatch);
 }
 
-static void together(struct dual *dual, uint32_t forward_way, uint32_t backward_way)
+static void together(struct dualpipe *dual, uint32_t forward_way, uint32_t backward_way)
 {
     struct dualpipe_way *there = &dual->way[forward_way], *back = &dual->way[backward_way];
     uint32_t const b = forward_next(there);
     schedule_add_pair(dual->list, there->stage, b, back->stage, backward_next(back));
 }
 
-void dualpipe_list(struct dual *dual, const struct dualpipe_counts *counts)
+void dualpipe_list(struct dualpipe *dual, const struct dualpipe_counts *counts)
 {
     uint32_t const before = counts->half - counts->place - 1, ends = counts->place + 1;
     for (uint32_t i = 0; i < 2 * before; i++) forward(dual, 0);

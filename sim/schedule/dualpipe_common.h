@@ -16,7 +16,7 @@ struct dualpipe_way {
     uint32_t forward_count, backward_count; /* Listed so far. */
 };
 
-struct dual {
+struct dualpipe {
     struct schedule_list *list;
     struct dualpipe_way way[2];
     uint32_t weight_first; /* In the list: the oldest input gradient without its weight gradient. */
@@ -29,7 +29,7 @@ struct dualpipe_counts {
     bool at_bottom;  /* The rank where the V turns: its first pair cannot overlap. */
 };
 
-void dualpipe_list(struct dual *dual, const struct dualpipe_counts *counts);
+void dualpipe_list(struct dualpipe *dual, const struct dualpipe_counts *counts);
 
 /* (ends-1)(O+B-3W), O a pair's time or F+B; exact where F = I = W and 2F <= O <= 3F:
  * a longer pair than its passes in a row delays what follows on other ranks. */

@@ -17,7 +17,7 @@ struct cell {
     uint32_t number;
 };
 
-struct vshape {
+struct v_schedule {
     uint32_t rank_count, microbatch_count, slot_count;
     struct cell *cell;     /* [rank][slot] */
     uint32_t *slot[SORTS]; /* [rank][number] */
@@ -25,25 +25,26 @@ struct vshape {
     int32_t held_max;
 };
 
-static struct cell *cell_at(const struct vshape *shape, uint32_t rank, uint32_t slot)
+static struct cell *cell_at(const struct v_schedule *shape, uint32_t rank, uint32_t slot)
 {
     return &shape->cell[(uint64_t)rank * shape->slot_count + slot];
 }
 
-static uint32_t *slot_of(const struct vshape *shape, enum sort sort, uint32_t rank, uint32_t number)
+static uint32_t *slot_of(const struct v_schedule *shape, enum sort sort, uint32_t rank,
+                         uint32_t number)
 {
     uint64_t const each = (uint64_t)shape->microbatch_count * (sort == WEIGHT ? 2 : 1);
     return &shape->slot[sort][rank * each + number];
 }
 
 static enum status shape_open(struct arena *arena, const struct schedule_request *request,
-                              v_schedule_block_fn *block, struct vshape *shape,
+                              v_schedule_block_fn *block, struct v_schedule *shape,
                               struct error *reterr)
 {
     uint32_t const p = request->rank_count, m = request->microbatch_count;
     void *memory = NULL;
     /* The longest life of a microbatch, one block for each of them, and their last weights. */
-    *shape = (struct vshape){
+    *shape = (struct v_schedule){
         .rank_count = p, .microbatch_count = m, .slot_count = 6 * p + 8 + BLOCK_SLOTS * m + 2 * m};
     STATUS_TRY(
         arena_try(arena, (uint64_t)p * shape->slot_count, sizeof *shape->cell, &memory, reterr));
@@ -70,7 +71,7 @@ static enum status shape_open(struct arena *arena, const struct schedule_request
 }
 
 /* Weight gradients into the slots that are left, as soon as there are any to do. */
-static void weights_put(struct vshape *shape)
+static void weights_put(struct v_schedule *shape)
 {
     for (uint32_t r = 0; r < shape->rank_count; r++) {
         uint32_t waiting = 0, done = 0;
@@ -86,7 +87,7 @@ static void weights_put(struct vshape *shape)
     }
 }
 
-static void held_count(struct vshape *shape)
+static void held_count(struct v_schedule *shape)
 {
     for (uint32_t r = 0; r < shape->rank_count; r++) {
         int32_t held = 0;
@@ -101,8 +102,8 @@ static void held_count(struct vshape *shape)
 }
 
 /* The first slot that a pass may have, by what must have been done before it. */
-static uint32_t earliest(const struct vshape *shape, enum sort sort, uint32_t rank, uint32_t number,
-                         const uint32_t *inputs)
+static uint32_t earliest(const struct v_schedule *shape, enum sort sort, uint32_t rank,
+                         uint32_t number, const uint32_t *inputs)
 {
     uint32_t slot = 0;
     bool const down = sort == FORWARD_DOWN || sort == INPUT_DOWN;
@@ -120,7 +121,7 @@ static uint32_t earliest(const struct vshape *shape, enum sort sort, uint32_t ra
 }
 
 /* Draws a pass forward to the first free slot from which no more is held than allowed. */
-static void draw(struct vshape *shape, uint32_t rank, uint32_t from, uint32_t first)
+static void draw(struct v_schedule *shape, uint32_t rank, uint32_t from, uint32_t first)
 {
     struct cell *own = cell_at(shape, rank, from);
     enum sort const sort = (enum sort)(own->sort - 1);
@@ -142,7 +143,7 @@ static void draw(struct vshape *shape, uint32_t rank, uint32_t from, uint32_t fi
  * stay as they are. */
 enum phase { WARM_UP, STEADY, COOL_DOWN };
 
-static enum status draw_together(struct arena *arena, struct vshape *shape,
+static enum status draw_together(struct arena *arena, struct v_schedule *shape,
                                  const struct cancel *cancel, bool with_weights,
                                  struct error *reterr)
 {
@@ -175,14 +176,14 @@ static enum status draw_together(struct arena *arena, struct vshape *shape,
     return STATUS_OK;
 }
 
-static void weights_clear(struct vshape *shape)
+static void weights_clear(struct v_schedule *shape)
 {
     for (uint64_t i = 0; i < (uint64_t)shape->rank_count * shape->slot_count; i++)
         if (shape->cell[i].sort == 1 + WEIGHT) shape->cell[i].sort = EMPTY;
 }
 
 /* The order that the slots give; weight gradients of the later stage first, of a stage in order. */
-static void rank_list(const struct vshape *shape, uint32_t rank, struct schedule_list *list)
+static void rank_list(const struct v_schedule *shape, uint32_t rank, struct schedule_list *list)
 {
     static const enum schedule_kind kinds[] = {SCHEDULE_FORWARD, SCHEDULE_FORWARD, SCHEDULE_INPUT,
                                                SCHEDULE_INPUT};
@@ -209,7 +210,7 @@ enum status v_schedule_list(struct arena *arena, const struct schedule_request *
                             v_schedule_block_fn *block, struct schedule_list *lists,
                             struct error *reterr)
 {
-    struct vshape shape;
+    struct v_schedule shape;
     STATUS_TRY(shape_open(arena, request, block, &shape, reterr));
     weights_put(&shape);
     held_count(&shape);

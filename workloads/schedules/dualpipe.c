@@ -36,7 +36,7 @@ static void list(const struct schedule_request *request, uint32_t rank, struct s
     uint32_t const p = request->rank_count, half = request->microbatch_count / 2;
     bool const far = rank >= p / 2; /* Nearer to where the second copy begins. */
     uint32_t const near = far ? p - 1 - rank : rank;
-    struct dual dual = {
+    struct dualpipe dual = {
         .list = list,
         .way = {{.stage = near, .microbatch_first = far ? half : 0},
                 {.stage = p - 1 - near, .microbatch_first = far ? 0 : half}},

@@ -18,7 +18,7 @@ static const char *refuses(const struct schedule_request *request, char *buffer,
 static void list(const struct schedule_request *request, uint32_t rank, struct schedule_list *list)
 {
     uint32_t const p = request->rank_count, m = request->microbatch_count;
-    struct dual dual = {
+    struct dualpipe dual = {
         .list = list,
         .way = {{.stage = rank, .microbatch_first = 0},
                 {.stage = 2 * p - 1 - rank, .microbatch_first = 0}},

@@ -81,7 +81,7 @@ static bool is_nearer(const struct machine *machine, uint32_t axis, uint32_t lev
 }
 
 /* The chips that cannot be told apart by a tier of a level, and what leads up from them. */
-struct block {
+struct box {
     double chips;
     double members; /* Of the group. */
     double units;   /* Of the tier below, that they fill. */
@@ -105,29 +105,29 @@ static double mesh_rate(const struct search *search, uint32_t index)
     return level_mesh_rate(search->machine, along, permutes ? 1 : members - 1);
 }
 
-static struct block block_of(const struct search *search, uint32_t index, uint32_t tier)
+static struct box box_of(const struct search *search, uint32_t index, uint32_t tier)
 {
     const struct machine *machine = search->machine;
     const struct level *level = &machine->level[index];
-    struct block block = {1, 1, 1, 0};
+    struct box box = {1, 1, 1, 0};
     uint32_t length[MACHINE_AXES_MAX];
     for (uint32_t axis = 0; axis < machine->axis_count; axis++) {
-        uint32_t const box = tier == 0 ? 1 : level->tier[tier - 1].box[axis];
+        uint32_t const side = tier == 0 ? 1 : level->tier[tier - 1].box[axis];
         uint32_t const shape = machine->shape[axis];
-        uint32_t const cut = box < shape ? box : shape;
+        uint32_t const cut = side < shape ? side : shape;
         bool const nearer = is_nearer(machine, axis, index);
         length[axis] = nearer ? shape : machine->axis_level[axis] == index ? cut : 1;
-        block.chips *= length[axis];
-        block.units *= nearer ? (shape + cut - 1) / cut : 1; /* A last one may be smaller. */
+        box.chips *= length[axis];
+        box.units *= nearer ? (shape + cut - 1) / cut : 1; /* A last one may be smaller. */
     }
     for (uint32_t i = 0; i < search->group->dimension_count; i++) {
         const struct group_dimension *dimension = &search->group->dimension[i];
         uint32_t const places = (length[dimension->axis] - 1) / dimension->stride + 1;
-        block.members *= places < dimension->size ? places : dimension->size;
+        box.members *= places < dimension->size ? places : dimension->size;
     }
-    block.bytes_per_s = block.units * (double)level_bundle_bytes_per_s(&level->tier[tier]);
-    if (tier == 0) block.bytes_per_s = fmin(block.bytes_per_s, mesh_rate(search, index));
-    return block;
+    box.bytes_per_s = box.units * (double)level_bundle_bytes_per_s(&level->tier[tier]);
+    if (tier == 0) box.bytes_per_s = fmin(box.bytes_per_s, mesh_rate(search, index));
+    return box;
 }
 
 /* What chips have of the levels beyond one, at most: their own cables. */
@@ -139,10 +139,10 @@ static double farther_rate(const struct search *search, uint32_t level, double c
     return rate;
 }
 
-/* A permute's ranks all send at once, by the farthest level that they cross: of a block, those at
+/* A permute's ranks all send at once, by the farthest level that they cross: of a box, those at
  * its end by as many places as the shift. */
 static double shifted(const struct search *search, uint32_t index, uint32_t tier,
-                      const struct block *block)
+                      const struct box *box)
 {
     const struct group *group = search->group;
     const struct level *level = &search->machine->level[index];
@@ -153,18 +153,18 @@ static double shifted(const struct search *search, uint32_t index, uint32_t tier
         if (offset == 0 || on_grid(search, i)) continue;
         if (search->machine->axis_level[axis] > index) return 0;
         if (search->machine->axis_level[axis] < index) continue;
-        uint32_t const box = tier == 0 ? 1 : level->tier[tier - 1].box[axis];
-        double const places = (box - 1) / group->dimension[i].stride + 1;
+        uint32_t const side = tier == 0 ? 1 : level->tier[tier - 1].box[axis];
+        double const places = (side - 1) / group->dimension[i].stride + 1;
         double const share = (offset < 0 ? -offset : offset) / places;
         if (places < group->dimension[i].size) leaving = fmax(leaving, fmin(share, 1));
     }
-    return search->array_bytes * block->members * leaving;
+    return search->array_bytes * box->members * leaving;
 }
 
-/* Time of the adders: the units above a block's siblings add what these send up. Whoever gets a sum
+/* Time of the adders: the units above a box's siblings add what these send up. Whoever gets a sum
  * can add its own part itself, so n siblings need n - 2 additions. */
 static double adding_s(const struct search *search, uint32_t index, uint32_t tier,
-                       const struct block *below, const struct block *above)
+                       const struct box *below, const struct box *above)
 {
     const struct level_tier *own = &search->machine->level[index].tier[tier];
     if (search->query->element_bits == 0 || above->members <= below->members) return 0;
@@ -180,10 +180,10 @@ static double adding_s(const struct search *search, uint32_t index, uint32_t tie
            (units * (double)own->reduce_flop_per_s);
 }
 
-static struct block whole_island(const struct search *search, uint32_t index)
+static struct box whole_island(const struct search *search, uint32_t index)
 {
     const struct machine *machine = search->machine;
-    struct block island = {1, 1, 1, 0};
+    struct box island = {1, 1, 1, 0};
     for (uint32_t axis = 0; axis < machine->axis_count; axis++)
         if (is_nearer(machine, axis, index + 1)) island.chips *= machine->shape[axis];
     for (uint32_t i = 0; i < search->group->dimension_count; i++)
@@ -197,8 +197,8 @@ static bool can_add(const struct search *search, uint32_t index)
     const struct level *level = &search->machine->level[index];
     bool can = search->query->kind == COLLECTIVE_ALL_REDUCE;
     for (uint32_t tier = 0; tier < level->tier_count; tier++) {
-        bool const used = tier == 0 || block_of(search, index, tier).members <
-                                           whole_island(search, index).members;
+        bool const used =
+            tier == 0 || box_of(search, index, tier).members < whole_island(search, index).members;
         can = can &&
               (!used || (level->tier[tier].multicasts && level->tier[tier].reduce_flop_per_s > 0));
     }
@@ -209,21 +209,21 @@ static bool can_add(const struct search *search, uint32_t index)
 static void cut_tiers(struct search *search, uint32_t index, bool adds)
 {
     const struct level *level = &search->machine->level[index];
-    struct block const island = whole_island(search, index);
+    struct box const island = whole_island(search, index);
     for (uint32_t tier = 0; tier < level->tier_count; tier++) {
-        struct block const block = block_of(search, index, tier);
+        struct box const box = box_of(search, index, tier);
         bool const top = tier + 1 == level->tier_count;
-        struct block const above = top ? island : block_of(search, index, tier + 1);
-        double const share = block.members / block.chips;
+        struct box const above = top ? island : box_of(search, index, tier + 1);
+        double const share = box.members / box.chips;
         bool const permutes = search->query->kind == COLLECTIVE_PERMUTE;
-        double const inside = permutes ? shifted(search, index, tier, &block)
-                                       : crossing(search, block.members, island.members, adds);
+        double const inside = permutes ? shifted(search, index, tier, &box)
+                                       : crossing(search, box.members, island.members, adds);
         double const outside =
-            permutes ? inside : crossing(search, block.members, search->ranks, search->adds);
-        strict(search, outside / share /
-                           (block.bytes_per_s + farther_rate(search, index + 1, block.chips)));
-        bool const wider = book(search, inside / share / block.bytes_per_s);
-        bool const slow = adds && book(search, adding_s(search, index, tier, &block, &above));
+            permutes ? inside : crossing(search, box.members, search->ranks, search->adds);
+        strict(search,
+               outside / share / (box.bytes_per_s + farther_rate(search, index + 1, box.chips)));
+        bool const wider = book(search, inside / share / box.bytes_per_s);
+        bool const slow = adds && book(search, adding_s(search, index, tier, &box, &above));
         if (!wider && !slow) continue;
         search->cut.bound_by = tier == 0 && !slow ? "port" : "switch";
         search->cut.where = slow ? level->tier[tier].name : level->tier[tier].cable_name;

@@ -26,7 +26,7 @@ struct places {
 };
 
 /* A part of a text, up to a comma. */
-struct piece {
+struct text_span {
     const char *text;
     int length;
 };
@@ -49,7 +49,7 @@ static void places_add(struct places *places, const char *before, const char *po
     }
 }
 
-static enum status place_find(struct places *places, struct piece name, const char *where,
+static enum status place_find(struct places *places, struct text_span name, const char *where,
                               struct place **ret_place, struct error *reterr)
 {
     const char *names[PLACES_MAX + 1] = {NULL};
@@ -64,7 +64,7 @@ static enum status place_find(struct places *places, struct piece name, const ch
                      name_offer(wanted, names, "; the nearest is \"", "\"", NULL).text);
 }
 
-static enum status set(struct json *document, const char *pointer, struct piece value,
+static enum status set(struct json *document, const char *pointer, struct text_span value,
                        struct error *reterr)
 {
     char setting[TEXT_BYTES_MAX + 64];
@@ -73,22 +73,22 @@ static enum status set(struct json *document, const char *pointer, struct piece 
 }
 
 /* "key=value", or a shape if it is the first after the chip's colon. */
-static enum status take_piece(struct json *document, struct piece piece, bool may_be_shape,
-                              struct places *places, const char *where, struct error *reterr)
+static enum status take_span(struct json *document, struct text_span span, bool may_be_shape,
+                             struct places *places, const char *where, struct error *reterr)
 {
-    static const struct piece shape = {"shape", 5};
-    const char *equals = memchr(piece.text, '=', (size_t)piece.length);
+    static const struct text_span shape = {"shape", 5};
+    const char *equals = memchr(span.text, '=', (size_t)span.length);
     struct place *place = NULL;
-    bool const is_shape = equals == NULL && may_be_shape && piece.length > 0;
+    bool const is_shape = equals == NULL && may_be_shape && span.length > 0;
     if (equals == NULL && !is_shape) {
         return error_set(reterr, STATUS_INVALID, where,
-                         "\"%.*s\" is not \"key=value\", such as \"nodes=4\"", piece.length,
-                         piece.text);
+                         "\"%.*s\" is not \"key=value\", such as \"nodes=4\"", span.length,
+                         span.text);
     }
-    struct piece name = shape, value = piece;
+    struct text_span name = shape, value = span;
     if (!is_shape) {
-        name = (struct piece){piece.text, (int)(equals - piece.text)};
-        value = (struct piece){equals + 1, piece.length - name.length - 1};
+        name = (struct text_span){span.text, (int)(equals - span.text)};
+        value = (struct text_span){equals + 1, span.length - name.length - 1};
     }
     STATUS_TRY(place_find(places, name, where, &place, reterr));
     if (place->is_taken)
@@ -118,10 +118,10 @@ static enum status parse_text(struct arena *arena, const char *text, const char 
     places_add(&places, "", "", machine_keys, /* within= */ false);
     places_add(&places, "", "/network", network_keys, /* within= */ true);
     for (const char *next = text + name; *next != '\0';) {
-        struct piece const piece = {next + 1, (int)strcspn(next + 1, ",")};
-        STATUS_TRY(take_piece(document, piece, may_be_shape, &places, where, reterr));
+        struct text_span const span = {next + 1, (int)strcspn(next + 1, ",")};
+        STATUS_TRY(take_span(document, span, may_be_shape, &places, where, reterr));
         may_be_shape = false;
-        next = piece.text + piece.length;
+        next = span.text + span.length;
     }
     *ret_document = document;
     return STATUS_OK;

@@ -10,7 +10,7 @@
 #include "sim/report/report.h"
 #include "tools/podsim/common/session.h"
 
-/* Borrows from the chain. Program, trace and fold are left out if it was not replayed. */
+/* Borrows from the session. Program, trace and fold are left out if it was not replayed. */
 void report_from_session(const struct session *session, struct report_input *ret_input);
 
 const char *report_version(void); /* The version of podsim: "0.1.0". */

@@ -22,7 +22,7 @@ enum session_stage {
     SESSION_SCENARIO,
     SESSION_MACHINE,
     SESSION_MESH,
-    SESSION_GRAPH, /* The graph of a part of the model, and nothing of the chain. */
+    SESSION_GRAPH, /* The graph of a part of the model, and no program. */
     SESSION_PROGRAM,
 };
 
@@ -41,11 +41,11 @@ struct session_source {
     uint32_t schedule_held_max;  /* Microbatches that ranks of a pipeline hold; see struct
                                     workload_plan. */
     const struct cancel *cancel; /* While a run is made ready; NULL: nobody waits. */
-    /* What several chains draw, one after the other; NULL: the chain's own. */
+    /* What several sessions draw, one after the other; NULL: the session's own. */
     struct routing_drawn *drawn;
-    /* The scenario's machine, built before; NULL: the chain's own. */
+    /* The scenario's machine, built before; NULL: the session's own. */
     const struct machine *machine;
-    /* The chooser of the same machine; NULL: the chain's own. */
+    /* The chooser of the same machine; NULL: the session's own. */
     const struct plan_chooser *chooser;
     struct scenario_setting settings[SESSION_SETTINGS_MAX];
     uint32_t setting_count;

@@ -158,7 +158,7 @@ static enum status results_take(struct playing *playing, struct error *reterr)
         const struct program_role *role = &session->program.roles[r];
         row->parameter_count[r] =
             role->resident_bytes[PROGRAM_MEMORY_PARAMETERS] * FORMAT_BLOCK / block_bytes;
-        /* The chain's, which is closed. */
+        /* The session's, which is closed. */
         row->role[r].pass_ps = row->role[r].pass_begin_ps = row->role[r].pass_end_ps = NULL;
         row->role[r].curve = (struct trace_curve){.count = 0};
         if (row->role[r].last_end_ps > row->span_ps) row->span_ps = row->role[r].last_end_ps;

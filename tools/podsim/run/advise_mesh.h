@@ -21,13 +21,13 @@ bool advise_mesh_is_current(const struct session *session, uint32_t tp_ranks);
 /* "/mesh={...}" with tp over `tp_ranks` neighbours of its axis, and over the data axis (fsdp, or dp
  * where there is no fsdp) the other ranks of both. Every other axis stays, and so do the order of
  * the parts and the mesh's own order. `shards`: dp is called fsdp. `*ret_keeps_zero`: the stage of
- * zero that the scenario has may stay. The text lies in the chain's arena; NULL: no memory. */
+ * zero that the scenario has may stay. The text lies in the session's arena; NULL: no memory. */
 const char *advise_mesh_setting(const struct session *session, uint32_t tp_ranks, bool shards,
                                 bool *ret_keeps_zero);
 
 /* "/mesh={...}" with `ranks` of one mesh axis in another: the farthest apart, or to tp the nearest.
  * Every other axis stays, and so do the order of the parts and the mesh's own order. NULL: they do
- * not divide its parts, or there is no memory. The text lies in the chain's arena. */
+ * not divide its parts, or there is no memory. The text lies in the session's arena. */
 const char *advise_mesh_moved(const struct session *session, enum mesh_role from, enum mesh_role to,
                               uint32_t ranks);
 

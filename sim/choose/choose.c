@@ -16,32 +16,30 @@ bool choose_by_protocols(const struct machine *machine)
     return machine->chip.kind == CHIP_GPU && !machine->chip.is_ideal;
 }
 
-enum status choose_apply(const struct choose_question *question,
-                         const struct choose_candidate *candidate, const char *where,
-                         struct plan_request *ret_request, struct error *reterr)
+enum status choose_apply(const struct choose_args *args, const struct choose_candidate *candidate,
+                         const char *where, struct plan_request *ret_request, struct error *reterr)
 {
-    *ret_request = question->request;
-    plan_request_links(question->machine, ret_request);
+    *ret_request = args->request;
+    plan_request_links(args->machine, ret_request);
     ret_request->algorithm = candidate->algorithm;
-    struct protocol_use const use = {question->machine, &question->request.group,
-                                     question->request.kind, candidate->algorithm,
-                                     question->request.size_bytes};
+    struct protocol_use const use = {args->machine, &args->request.group, args->request.kind,
+                                     candidate->algorithm, args->request.size_bytes};
     return protocol_make(&use, candidate->protocol, where, &ret_request->protocol, reterr);
 }
 
 /* Its plan lies in the arena. */
-static enum status estimate(struct arena *arena, const struct choose_question *question,
-                            const char *where, struct choose_candidate *candidate,
-                            const struct plan **ret_plan, struct error *reterr)
+static enum status estimate(struct arena *arena, const struct choose_args *args, const char *where,
+                            struct choose_candidate *candidate, const struct plan **ret_plan,
+                            struct error *reterr)
 {
     struct plan_request request;
     void *memory = NULL;
-    STATUS_TRY(choose_apply(question, candidate, where, &request, reterr));
+    STATUS_TRY(choose_apply(args, candidate, where, &request, reterr));
     STATUS_TRY(arena_try(arena, 1, sizeof(struct plan), &memory, reterr));
     struct plan *plan = memory;
     STATUS_TRY(plan_build(arena, &request, where, plan, reterr));
-    collective_estimate(question->machine, plan, question->known, &candidate->estimate);
-    candidate->message_count = item_paths_message_count(question->machine, plan);
+    collective_estimate(args->machine, plan, args->known, &candidate->estimate);
+    candidate->message_count = item_paths_message_count(args->machine, plan);
     *ret_plan = plan;
     return STATUS_OK;
 }
@@ -92,10 +90,10 @@ static void insert(struct choose_ranking *ranking, const struct choose_candidate
     ranking->candidate[at] = *candidate;
 }
 
-static bool competes(const struct choose_question *question, enum protocol protocol)
+static bool competes(const struct choose_args *args, enum protocol protocol)
 {
-    if (!question->protocols) return protocol == PROTOCOL_NONE;
-    if (question->protocol != PROTOCOL_NONE) return protocol == question->protocol;
+    if (!args->protocols) return protocol == PROTOCOL_NONE;
+    if (args->protocol != PROTOCOL_NONE) return protocol == args->protocol;
     return protocol != PROTOCOL_NONE;
 }
 
@@ -134,26 +132,24 @@ bool choose_takes_part(const struct plan_request *request, const struct algorith
 }
 
 /* The first rule that fits goes before what is cheaper, estimated though it is. */
-static enum status rule_apply(struct arena *arena, const struct choose_question *question,
+static enum status rule_apply(struct arena *arena, const struct choose_args *args,
                               struct choose_ranking *ranking, struct error *reterr)
 {
     char where[192];
     uint64_t nodes, ranks;
-    protocol_extent(question->machine, &question->request.group, &nodes, &ranks);
+    protocol_extent(args->machine, &args->request.group, &nodes, &ranks);
     const struct tuner_rule *rule =
-        tuner_find(question->tuner, question->request.kind, question->size_bytes, nodes, ranks);
+        tuner_find(args->tuner, args->request.kind, args->size_bytes, nodes, ranks);
     if (rule == NULL || algorithm_is_chosen(&rule->algorithm)) return STATUS_OK;
     struct choose_candidate chosen = {.algorithm = rule->algorithm,
-                                      .protocol =
-                                          question->protocols ? rule->protocol : PROTOCOL_NONE};
-    struct protocol_use const use = {question->machine, &question->request.group,
-                                     question->request.kind, rule->algorithm,
-                                     question->request.size_bytes};
+                                      .protocol = args->protocols ? rule->protocol : PROTOCOL_NONE};
+    struct protocol_use const use = {args->machine, &args->request.group, args->request.kind,
+                                     rule->algorithm, args->request.size_bytes};
     bool const runs = protocol_refusal(&use, chosen.protocol) == NULL;
-    snprintf(where, sizeof where, "%.150s:%u:%u", question->tuner->path, rule->line,
+    snprintf(where, sizeof where, "%.150s:%u:%u", args->tuner->path, rule->line,
              runs ? rule->algorithm_column : rule->protocol_column);
     const struct plan *plan = NULL;
-    STATUS_TRY(estimate(arena, question, where, &chosen, &plan, reterr));
+    STATUS_TRY(estimate(arena, args, where, &chosen, &plan, reterr));
     uint32_t kept = 0;
     for (uint32_t i = 0; i < ranking->count; i++)
         if (!algorithm_equal(&ranking->candidate[i].algorithm, &chosen.algorithm) ||
@@ -173,14 +169,14 @@ static bool is_drawn_twice(const struct plan_request *request, const struct algo
     return request->ragged.expert_count > 0 && algorithm->means == ALGORITHM_HIERARCHICAL;
 }
 
-enum status choose_rank(struct arena *arena, const struct choose_question *question,
-                        const char *where, struct choose_ranking *ret_ranking, struct error *reterr)
+enum status choose_rank(struct arena *arena, const struct choose_args *args, const char *where,
+                        struct choose_ranking *ret_ranking, struct error *reterr)
 {
-    struct plan_request request = question->request;
-    plan_request_links(question->machine, &request);
+    struct plan_request request = args->request;
+    plan_request_links(args->machine, &request);
     struct plan_algorithms const all = plan_algorithms(&request);
     struct choose_ranking *ranking = ret_ranking;
-    bool const of_nccl = question->protocols && nccl_has_any(&request, &all);
+    bool const of_nccl = args->protocols && nccl_has_any(&request, &all);
     void *memory = NULL;
     STATUS_TRY(arena_try(arena, 1, sizeof(struct contenders), &memory, reterr));
     struct contenders *contenders = memory;
@@ -191,16 +187,16 @@ enum status choose_rank(struct arena *arena, const struct choose_question *quest
         if (algorithm_is_chosen(algorithm) && all.count > 1) continue;
         if (of_nccl && !is_of_nccl(request.kind, algorithm)) continue;
         if (is_drawn_twice(&request, algorithm)) continue;
-        struct protocol_use const use = {question->machine, &question->request.group, request.kind,
+        struct protocol_use const use = {args->machine, &args->request.group, request.kind,
                                          *algorithm, request.size_bytes};
         for (uint32_t p = 0; p < PROTOCOL_COUNT; p++) {
             struct choose_candidate candidate = {.algorithm = *algorithm,
                                                  .protocol = (enum protocol)p};
-            if (!competes(question, candidate.protocol) ||
+            if (!competes(args, candidate.protocol) ||
                 protocol_refusal(&use, candidate.protocol) != NULL)
                 continue;
             const struct plan *plan = NULL;
-            STATUS_TRY(estimate(arena, question, where, &candidate, &plan, reterr));
+            STATUS_TRY(estimate(arena, args, where, &candidate, &plan, reterr));
             contend(contenders, &candidate, plan);
         }
     }
@@ -211,11 +207,11 @@ enum status choose_rank(struct arena *arena, const struct choose_question *quest
             insert(ranking, &contenders->candidate[i]);
         else
             ranking->left_out++;
-    STATUS_TRY(rule_apply(arena, question, ranking, reterr));
+    STATUS_TRY(rule_apply(arena, args, ranking, reterr));
     if (ranking->count == 0)
         return error_set(reterr, STATUS_UNSUPPORTED, where, "%s cannot be used here: %s",
-                         protocol_name(question->protocol),
-                         question->machine->chip.kind == CHIP_GPU
+                         protocol_name(args->protocol),
+                         args->machine->chip.kind == CHIP_GPU
                              ? "no algorithm of this collective can be driven with it"
                              : "it is NCCL's, and these chips are no GPUs");
     return STATUS_OK;

@@ -19,7 +19,7 @@ struct arena;
 
 enum { CHOOSE_MAX = PLAN_ALGORITHMS_MAX * PROTOCOL_COUNT };
 
-struct choose_question {
+struct choose_args {
     const struct machine *machine;
     struct plan_request request; /* Without algorithm and protocol; its `algorithm` is passed over.
                                     Links need not be filled. */
@@ -59,16 +59,14 @@ bool choose_takes_part(const struct plan_request *request, const struct algorith
 
 /* A rule of the tuner that cannot be honoured is refused with its line; so is a protocol that no
  * algorithm can use. */
-enum status choose_rank(struct arena *arena, const struct choose_question *question,
-                        const char *where, struct choose_ranking *ret_ranking,
-                        struct error *reterr);
+enum status choose_rank(struct arena *arena, const struct choose_args *args, const char *where,
+                        struct choose_ranking *ret_ranking, struct error *reterr);
 
 /* Whether two plans of one request are the same but for their names. */
 bool choose_is_same(const struct plan *plan, const struct plan *other);
 
 /* A request with a candidate's algorithm, and its protocol made. */
-enum status choose_apply(const struct choose_question *question,
-                         const struct choose_candidate *candidate, const char *where,
-                         struct plan_request *ret_request, struct error *reterr);
+enum status choose_apply(const struct choose_args *args, const struct choose_candidate *candidate,
+                         const char *where, struct plan_request *ret_request, struct error *reterr);
 
 #endif

@@ -19,7 +19,7 @@ enum {
 static const double farthest_off = 1.6;
 
 /* In memory of its own; folded, as that changes no instant. */
-static enum status one_play(const struct choose_question *question, const char *where,
+static enum status one_play(const struct choose_args *args, const char *where,
                             struct choose_candidate *candidate, struct error *reterr)
 {
     struct measure_options const options = {.engine = "fast"};
@@ -27,10 +27,9 @@ static enum status one_play(const struct choose_question *question, const char *
     struct measured measured;
     struct arena *arena = arena_create(0);
     if (arena == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
-    enum status status = choose_apply(question, candidate, where, &request, reterr);
+    enum status status = choose_apply(args, candidate, where, &request, reterr);
     if (status == STATUS_OK)
-        status =
-            measure_run(arena, question->machine, &request, 1, where, &options, &measured, reterr);
+        status = measure_run(arena, args->machine, &request, 1, where, &options, &measured, reterr);
     if (status == STATUS_OK) candidate->played_ps = measured.time_ps[0];
     arena_destroy(arena);
     return status;
@@ -62,18 +61,18 @@ static uint32_t tried_find(const struct choose_ranking *ranking, uint32_t tried[
     return count;
 }
 
-static enum status few_play(const struct choose_question *question, const char *where,
+static enum status few_play(const struct choose_args *args, const char *where,
                             struct choose_ranking *ranking, struct error *reterr)
 {
     uint32_t tried[AUTOTUNE_PLANS_MAX], fastest = 0;
     struct choose_ranking played = *ranking;
-    if (question->protocols || question->request.ragged.expert_count > 0 || ranking->rule != NULL)
+    if (args->protocols || args->request.ragged.expert_count > 0 || ranking->rule != NULL)
         return STATUS_OK;
     uint32_t const count = tried_find(ranking, tried);
     if (count < 2) return STATUS_OK;
     for (uint32_t i = 0; i < count; i++) {
         struct choose_candidate *candidate = &played.candidate[tried[i]];
-        STATUS_TRY(one_play(question, where, candidate, reterr));
+        STATUS_TRY(one_play(args, where, candidate, reterr));
         if (candidate->played_ps < played.candidate[fastest].played_ps) fastest = tried[i];
     }
     if (fastest == 0) return STATUS_OK;
@@ -84,10 +83,9 @@ static enum status few_play(const struct choose_question *question, const char *
     return STATUS_OK;
 }
 
-enum status autotune_choose(struct arena *arena, const struct choose_question *question,
-                            const char *where, struct choose_ranking *ret_ranking,
-                            struct error *reterr)
+enum status autotune_choose(struct arena *arena, const struct choose_args *args, const char *where,
+                            struct choose_ranking *ret_ranking, struct error *reterr)
 {
-    STATUS_TRY(choose_rank(arena, question, where, ret_ranking, reterr));
-    return few_play(question, where, ret_ranking, reterr);
+    STATUS_TRY(choose_rank(arena, args, where, ret_ranking, reterr));
+    return few_play(args, where, ret_ranking, reterr);
 }

@@ -15,8 +15,7 @@
  * it is not the first already; their candidates then say what was simulated. "auto" takes the
  * first. Not simulated: what a tuner or NCCL's own formulas decide, tokens drawn at random, and
  * rankings whose first is not cheap. */
-enum status autotune_choose(struct arena *arena, const struct choose_question *question,
-                            const char *where, struct choose_ranking *ret_ranking,
-                            struct error *reterr);
+enum status autotune_choose(struct arena *arena, const struct choose_args *args, const char *where,
+                            struct choose_ranking *ret_ranking, struct error *reterr);
 
 #endif

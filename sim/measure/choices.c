@@ -29,16 +29,16 @@ struct choices {
 static enum status find(struct choices *choices, const struct plan_request *asked,
                         const char *where, struct algorithm *ret_algorithm, struct error *reterr)
 {
-    struct choose_question const question = {.machine = choices->machine,
-                                             .request = *asked,
-                                             .protocols = choices->protocols,
-                                             .known = &choices->known};
+    struct choose_args const args = {.machine = choices->machine,
+                                     .request = *asked,
+                                     .protocols = choices->protocols,
+                                     .known = &choices->known};
     void *memory = NULL;
     struct arena *arena = arena_create(0);
     if (arena == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
     enum status status = arena_try(arena, 1, sizeof(struct choose_ranking), &memory, reterr);
     struct choose_ranking *ranking = memory;
-    if (status == STATUS_OK) status = autotune_choose(arena, &question, where, ranking, reterr);
+    if (status == STATUS_OK) status = autotune_choose(arena, &args, where, ranking, reterr);
     if (status == STATUS_OK) *ret_algorithm = ranking->candidate[0].algorithm;
     arena_destroy(arena);
     return status;

@@ -14,24 +14,23 @@
 #include "sim/roofline/collective_bound.h"
 
 /* The digits of a shift, of the last dimension first. */
-static void shift_fill(const struct measure_row_question *question,
-                       int32_t offset[GROUP_DIMENSIONS_MAX])
+static void shift_fill(const struct measure_row_args *args, int32_t offset[GROUP_DIMENSIONS_MAX])
 {
-    uint32_t rest = question->shift == 0 ? 1 : question->shift;
-    for (uint32_t d = question->group.dimension_count; d-- > 0;) {
-        offset[d] = (int32_t)(rest % question->group.dimension[d].size);
-        rest /= question->group.dimension[d].size;
+    uint32_t rest = args->shift == 0 ? 1 : args->shift;
+    for (uint32_t d = args->group.dimension_count; d-- > 0;) {
+        offset[d] = (int32_t)(rest % args->group.dimension[d].size);
+        rest /= args->group.dimension[d].size;
     }
 }
 
-struct measure_row_senders measure_row_senders(const struct measure_row_question *question)
+struct measure_row_senders measure_row_senders(const struct measure_row_args *args)
 {
     int32_t offset[GROUP_DIMENSIONS_MAX];
-    uint64_t const ranks = group_rank_count(&question->group);
+    uint64_t const ranks = group_rank_count(&args->group);
     struct measure_row_senders senders = {.count = ranks};
-    shift_fill(question, offset);
-    for (uint32_t d = 0; d < question->group.dimension_count; d++) {
-        const struct group_dimension *dimension = &question->group.dimension[d];
+    shift_fill(args, offset);
+    for (uint32_t d = 0; d < args->group.dimension_count; d++) {
+        const struct group_dimension *dimension = &args->group.dimension[d];
         if (dimension->ring || dimension->switched || offset[d] == 0) continue;
         senders.line = dimension;
         senders.silent = (uint32_t)offset[d];
@@ -40,40 +39,39 @@ struct measure_row_senders measure_row_senders(const struct measure_row_question
     return senders;
 }
 
-enum status measure_row_request(const struct measure_row_question *question, uint64_t size_bytes,
+enum status measure_row_request(const struct measure_row_args *args, uint64_t size_bytes,
                                 const char *where, struct plan_request *ret_request,
                                 struct error *reterr)
 {
     uint64_t array_bytes = 0;
-    const struct group *group = &question->group;
-    STATUS_TRY(measure_op_array_bytes(question->operation, group_rank_count(group), size_bytes,
-                                      where, &array_bytes, reterr));
+    const struct group *group = &args->group;
+    STATUS_TRY(measure_op_array_bytes(args->operation, group_rank_count(group), size_bytes, where,
+                                      &array_bytes, reterr));
     *ret_request = (struct plan_request){
-        .kind = measure_op_kind(question->operation),
+        .kind = measure_op_kind(args->operation),
         .group = *group,
         .size_bytes = array_bytes,
-        .root = question->root,
-        .element_bits = format_bits(question->format),
-        .ragged = question->ragged,
+        .root = args->root,
+        .element_bits = format_bits(args->format),
+        .ragged = args->ragged,
     };
-    if (question->operation == MEASURE_SENDRECV) shift_fill(question, ret_request->offset);
+    if (args->operation == MEASURE_SENDRECV) shift_fill(args, ret_request->offset);
     return STATUS_OK;
 }
 
-/* The question of a size as sim/choose asks it. */
-static enum status question_make(const struct measure_row_question *question, uint64_t size_bytes,
-                                 const char *where, struct choose_question *ret_asked,
-                                 struct error *reterr)
+/* The arguments of a size for sim/choose. */
+static enum status args_make(const struct measure_row_args *args, uint64_t size_bytes,
+                             const char *where, struct choose_args *ret_asked, struct error *reterr)
 {
-    *ret_asked = (struct choose_question){
-        .machine = question->machine,
-        .protocols = question->protocols,
-        .protocol = question->protocol,
-        .tuner = question->tuner,
+    *ret_asked = (struct choose_args){
+        .machine = args->machine,
+        .protocols = args->protocols,
+        .protocol = args->protocol,
+        .tuner = args->tuner,
         .size_bytes = size_bytes,
-        .known = question->known,
+        .known = args->known,
     };
-    return measure_row_request(question, size_bytes, where, &ret_asked->request, reterr);
+    return measure_row_request(args, size_bytes, where, &ret_asked->request, reterr);
 }
 
 static enum status choice_take(struct arena *arena, struct measure_row_choice **ret_choice,
@@ -87,11 +85,11 @@ static enum status choice_take(struct arena *arena, struct measure_row_choice **
 
 /* The best by a name that was asked for, where protocols compete: the first in the ranking that has
  * it. What NCCL does not have goes without. */
-static enum status protocol_choose(struct arena *arena, const struct choose_question *asked,
+static enum status protocol_choose(struct arena *arena, const struct choose_args *asked,
                                    const char *where, struct choose_candidate *candidate,
                                    struct error *reterr)
 {
-    struct choose_question untuned = *asked;
+    struct choose_args untuned = *asked;
     void *memory = NULL;
     untuned.tuner = NULL;
     STATUS_TRY(arena_try(arena, 1, sizeof(struct choose_ranking), &memory, reterr));
@@ -107,17 +105,17 @@ static enum status protocol_choose(struct arena *arena, const struct choose_ques
 }
 
 /* A script runs as it is, with a protocol where one is asked for or the profile has them. */
-static enum status msccl_choose(const struct choose_question *asked,
-                                const struct measure_row_question *question, const char *where,
+static enum status msccl_choose(const struct choose_args *asked,
+                                const struct measure_row_args *args, const char *where,
                                 struct measure_row_choice *choice, struct error *reterr)
 {
-    const struct msccl_script *script = question->script;
+    const struct msccl_script *script = args->script;
     choice->request = asked->request;
     choice->request.script = script;
     choice->candidate.algorithm = algorithm_called(script->name);
-    if (!question->protocols) return STATUS_OK;
-    choice->candidate.protocol = question->protocol;
-    if (question->protocol == PROTOCOL_NONE)
+    if (!args->protocols) return STATUS_OK;
+    choice->candidate.protocol = args->protocol;
+    if (args->protocol == PROTOCOL_NONE)
         STATUS_TRY(protocol_find(script->protocol, where, &choice->candidate.protocol, reterr));
     struct protocol_use const use = {asked->machine, &asked->request.group, asked->request.kind,
                                      choice->candidate.algorithm, asked->request.size_bytes};
@@ -126,7 +124,7 @@ static enum status msccl_choose(const struct choose_question *asked,
 }
 
 /* One message a rank can go one way only; where protocols compete, by the one that NCCL takes. */
-static enum status sendrecv_choose(struct arena *arena, const struct choose_question *asked,
+static enum status sendrecv_choose(struct arena *arena, const struct choose_args *asked,
                                    const struct algorithm *algorithm, const char *where,
                                    struct measure_row_choice *choice, struct error *reterr)
 {
@@ -157,22 +155,22 @@ static enum status sendrecv_choose(struct arena *arena, const struct choose_ques
     return STATUS_OK;
 }
 
-enum status measure_row_choose(struct arena *arena, const struct measure_row_question *question,
+enum status measure_row_choose(struct arena *arena, const struct measure_row_args *args,
                                uint64_t size_bytes, const struct algorithm *algorithm,
                                const char *where, const struct measure_row_choice **ret_choice,
                                struct error *reterr)
 {
-    struct choose_question asked;
+    struct choose_args asked;
     struct measure_row_choice *choice = NULL;
     struct algorithm const chosen = {.means = ALGORITHM_AUTO};
     if (algorithm == NULL) algorithm = &chosen;
     struct algorithm_text const name = algorithm_text(algorithm);
-    STATUS_TRY(question_make(question, size_bytes, where, &asked, reterr));
+    STATUS_TRY(args_make(args, size_bytes, where, &asked, reterr));
     STATUS_TRY(choice_take(arena, &choice, reterr));
-    if (question->operation == MEASURE_SENDRECV) {
+    if (args->operation == MEASURE_SENDRECV) {
         STATUS_TRY(sendrecv_choose(arena, &asked, algorithm, where, choice, reterr));
-    } else if (question->script != NULL) {
-        STATUS_TRY(msccl_choose(&asked, question, where, choice, reterr));
+    } else if (args->script != NULL) {
+        STATUS_TRY(msccl_choose(&asked, args, where, choice, reterr));
     } else if (algorithm_is_chosen(algorithm)) {
         void *memory = NULL;
         STATUS_TRY(arena_try(arena, 1, sizeof(struct choose_ranking), &memory, reterr));
@@ -185,7 +183,7 @@ enum status measure_row_choose(struct arena *arena, const struct measure_row_que
         return error_set(reterr, STATUS_NOT_FOUND, where, "no algorithm \"%.40s...\"", name.text);
     } else {
         choice->candidate.algorithm = *algorithm;
-        if (question->protocols)
+        if (args->protocols)
             STATUS_TRY(protocol_choose(arena, &asked, where, &choice->candidate, reterr));
         STATUS_TRY(choose_apply(&asked, &choice->candidate, where, &choice->request, reterr));
     }
@@ -193,16 +191,15 @@ enum status measure_row_choose(struct arena *arena, const struct measure_row_que
     return STATUS_OK;
 }
 
-enum status measure_row_choose_other(struct arena *arena,
-                                     const struct measure_row_question *question,
+enum status measure_row_choose_other(struct arena *arena, const struct measure_row_args *args,
                                      uint64_t size_bytes, const struct choose_candidate *candidate,
                                      const char *where,
                                      const struct measure_row_choice **ret_choice,
                                      struct error *reterr)
 {
-    struct choose_question asked;
+    struct choose_args asked;
     struct measure_row_choice *choice = NULL;
-    STATUS_TRY(question_make(question, size_bytes, where, &asked, reterr));
+    STATUS_TRY(args_make(args, size_bytes, where, &asked, reterr));
     STATUS_TRY(choice_take(arena, &choice, reterr));
     choice->candidate = *candidate;
     STATUS_TRY(choose_apply(&asked, &choice->candidate, where, &choice->request, reterr));
@@ -212,22 +209,22 @@ enum status measure_row_choose_other(struct arena *arena,
 
 /* Raises a bound to that of the uniform exchanges, in the groups that an item goes over, in which
  * ranks send each other as many bytes. */
-static void bound_raise(const struct measure_row_question *question, const struct plan *plan,
+static void bound_raise(const struct measure_row_args *args, const struct plan *plan,
                         const struct plan_item *item, const struct collective_query *all,
                         struct collective_bound *bound)
 {
-    struct group group = question->group;
+    struct group group = args->group;
     struct collective_query query = *all;
     struct collective_bound own;
-    if (!item->flat) group = (struct group){{question->group.dimension[item->dimension]}, 1};
-    double const groups = (double)group_rank_count(&question->group) / item->size;
+    if (!item->flat) group = (struct group){{args->group.dimension[item->dimension]}, 1};
+    double const groups = (double)group_rank_count(&args->group) / item->size;
     query.array_bytes = (uint64_t)((double)ragged_item_load(plan, item).sent_bytes / groups *
                                    item->size / (item->size - 1));
-    collective_bound(question->machine, &group, &query, &own);
+    collective_bound(args->machine, &group, &query, &own);
     if (own.time_s > bound->time_s) *bound = own;
 }
 
-static struct collective_bound bound_of(const struct measure_row_question *question,
+static struct collective_bound bound_of(const struct measure_row_args *args,
                                         const struct plan *plan)
 {
     bool const ragged = plan->ragged_units != NULL;
@@ -239,11 +236,11 @@ static struct collective_bound bound_of(const struct measure_row_question *quest
     };
     struct collective_bound bound;
     for (uint32_t d = 0; d < GROUP_DIMENSIONS_MAX; d++) query.offset[d] = plan->permute.offset[d];
-    collective_bound(question->machine, &question->group, &query, &bound);
+    collective_bound(args->machine, &args->group, &query, &bound);
     if (!ragged) return bound;
     double const latency_s = bound.latency_s;
     for (uint32_t i = 0; i < plan->item_count; i++)
-        bound_raise(question, plan, &plan->item[i], &query, &bound);
+        bound_raise(args, plan, &plan->item[i], &query, &bound);
     bound.latency_s = bound.strict_s = latency_s;
     return bound;
 }
@@ -271,15 +268,14 @@ static void ragged_fill(const struct plan *plan, struct measure_row *row)
     const struct group_dimension *farthest = &plan->group.dimension[plan->flat_dimension[0]];
     if (plan->group.dimension_count > 1 && farthest->switched) row->farthest_axis = farthest->name;
     row->farthest_bytes = ragged_farthest_bytes(plan);
-    row->count =
-        measure_op_count(row->question->operation, 1, row->size_bytes, row->question->format);
+    row->count = measure_op_count(row->args->operation, 1, row->size_bytes, row->args->format);
     row->busbw_bytes_per_s = (double)row->load.sent_bytes / (double)ranks / time_s;
 }
 
 struct measure_row_factors measure_row_factors(const struct measure_row *row)
 {
-    double const ranks = (double)group_rank_count(&row->question->group);
-    const struct plan_ragged *ragged = &row->question->ragged;
+    double const ranks = (double)group_rank_count(&row->args->group);
+    const struct plan_ragged *ragged = &row->args->ragged;
     uint64_t const tokens = row->size_bytes / ragged->token_bytes;
     double const dense = ranks * ranks * (double)tokens * (double)ragged->token_bytes;
     double missed = 1;
@@ -292,21 +288,21 @@ struct measure_row_factors measure_row_factors(const struct measure_row *row)
     };
 }
 
-void measure_row_fill(const struct measure_row_question *question, uint64_t size_bytes,
+void measure_row_fill(const struct measure_row_args *args, uint64_t size_bytes,
                       const struct measure_row_choice *choice, const struct plan *plan,
                       int64_t time_ps, int64_t alone_ps, struct measure_row *ret_row)
 {
     struct collective_estimate estimate;
-    uint64_t const ranks = group_rank_count(&question->group);
+    uint64_t const ranks = group_rank_count(&args->group);
     struct collective_factor const factor =
-        collective_bus_factor(measure_op_kind(question->operation), ranks);
-    struct collective_bound const bound = bound_of(question, plan);
+        collective_bus_factor(measure_op_kind(args->operation), ranks);
+    struct collective_bound const bound = bound_of(args, plan);
     double const algbw = time_ps > 0 ? (double)size_bytes / (units_seconds(time_ps)) : 0;
     *ret_row = (struct measure_row){
-        .question = question,
+        .args = args,
         .size_bytes = size_bytes,
         .array_bytes = plan->size_bytes,
-        .count = measure_op_count(question->operation, ranks, size_bytes, question->format),
+        .count = measure_op_count(args->operation, ranks, size_bytes, args->format),
         .time_ps = time_ps,
         .alone_ps = alone_ps,
         .algbw_bytes_per_s = algbw,
@@ -318,8 +314,7 @@ void measure_row_fill(const struct measure_row_question *question, uint64_t size
         .bound_where = bound.where,
     };
     if (plan->ragged_units != NULL) ragged_fill(plan, ret_row);
-    if (plan->script == NULL)
-        collective_estimate(question->machine, plan, question->known, &estimate);
+    if (plan->script == NULL) collective_estimate(args->machine, plan, args->known, &estimate);
     ret_row->estimate_s = plan->script == NULL ? estimate.time_s : 0;
     ret_row->protocol = choice->candidate.protocol;
     if (choice->ranking != NULL) runners_fill(choice->ranking, ret_row);

@@ -14,7 +14,7 @@
 #include "sim/measure/measure_op.h"
 
 /* A collective of every size. Texts outlive the rows. */
-struct measure_row_question {
+struct measure_row_args {
     const struct machine *machine;
     enum measure_op operation;
     struct group group;
@@ -50,7 +50,7 @@ struct measure_row_runner {
 };
 
 struct measure_row {
-    const struct measure_row_question *question;
+    const struct measure_row_args *args;
     uint64_t size_bytes;  /* The size of nccl-tests. */
     uint64_t array_bytes; /* V */
     uint64_t count;
@@ -91,7 +91,7 @@ struct measure_row_run {
 
 /* The request of a plan for a size, without algorithm and protocol; refused: an array beyond
  * plan_size_bytes_max. */
-enum status measure_row_request(const struct measure_row_question *question, uint64_t size_bytes,
+enum status measure_row_request(const struct measure_row_args *args, uint64_t size_bytes,
                                 const char *where, struct plan_request *ret_request,
                                 struct error *reterr);
 
@@ -101,32 +101,30 @@ struct measure_row_senders {
     const struct group_dimension *line; /* NULL: all send. */
     uint32_t silent;                    /* The last ranks of each line. */
 };
-struct measure_row_senders measure_row_senders(const struct measure_row_question *question);
+struct measure_row_senders measure_row_senders(const struct measure_row_args *args);
 
 /* What is simulated for a size: `algorithm` NULL or `auto` is chosen by cost, unless the tuner
  * knows better. Refused: an array beyond plan_size_bytes_max, what cannot run on the group. */
-enum status measure_row_choose(struct arena *arena, const struct measure_row_question *question,
+enum status measure_row_choose(struct arena *arena, const struct measure_row_args *args,
                                uint64_t size_bytes, const struct algorithm *algorithm,
                                const char *where, const struct measure_row_choice **ret_choice,
                                struct error *reterr);
 
 /* Another candidate of the same ranking. */
-enum status measure_row_choose_other(struct arena *arena,
-                                     const struct measure_row_question *question,
+enum status measure_row_choose_other(struct arena *arena, const struct measure_row_args *args,
                                      uint64_t size_bytes, const struct choose_candidate *candidate,
                                      const char *where,
                                      const struct measure_row_choice **ret_choice,
                                      struct error *reterr);
 
 /* The row of a collective that took `time_ps`. */
-void measure_row_fill(const struct measure_row_question *question, uint64_t size_bytes,
+void measure_row_fill(const struct measure_row_args *args, uint64_t size_bytes,
                       const struct measure_row_choice *choice, const struct plan *plan,
                       int64_t time_ps, int64_t alone_ps, struct measure_row *ret_row);
 
 /* A copy to or from the host: what is simulated for its row, and the row. */
-struct program_copy measure_row_copy(const struct measure_row_question *question,
-                                     uint64_t size_bytes);
-void measure_row_fill_copy(const struct measure_row_question *question, uint64_t size_bytes,
+struct program_copy measure_row_copy(const struct measure_row_args *args, uint64_t size_bytes);
+void measure_row_fill_copy(const struct measure_row_args *args, uint64_t size_bytes,
                            int64_t time_ps, int64_t alone_ps, struct measure_row *ret_row);
 
 /* Bytes that ranks send each other, over those of N slots a token, N the ranks: the dense exchange

@@ -45,13 +45,13 @@ uint32_t regimes_groups(const struct machine *machine, const struct group *large
     return count;
 }
 
-/* The question of an algorithm on a group: a script is run by one only. */
-static struct measure_row_question
-question_of(const struct regimes *regimes, const struct regimes_group *group, uint32_t algorithm)
+/* The arguments of an algorithm on a group: a script is run by one only. */
+static struct measure_row_args args_of(const struct regimes *regimes,
+                                       const struct regimes_group *group, uint32_t algorithm)
 {
-    struct measure_row_question question = group->question;
-    if (algorithm != regimes->msccl_at) question.script = NULL;
-    return question;
+    struct measure_row_args args = group->args;
+    if (algorithm != regimes->msccl_at) args.script = NULL;
+    return args;
 }
 
 const char *regimes_place(const struct regimes *regimes, uint32_t algorithm)
@@ -64,8 +64,8 @@ enum status regimes_choose(struct arena *arena, const struct regimes *regimes,
                            uint64_t size_bytes, const struct measure_row_choice **ret_choice,
                            struct error *reterr)
 {
-    struct measure_row_question const question = question_of(regimes, group, algorithm);
-    return measure_row_choose(arena, &question, size_bytes, &regimes->algorithm[algorithm],
+    struct measure_row_args const args = args_of(regimes, group, algorithm);
+    return measure_row_choose(arena, &args, size_bytes, &regimes->algorithm[algorithm],
                               regimes_place(regimes, algorithm), ret_choice, reterr);
 }
 
@@ -76,7 +76,7 @@ enum status regimes_plan_build(struct arena *arena, const struct regimes *regime
     const struct measure_row_choice *choice = NULL;
     STATUS_TRY(regimes_choose(arena, regimes, group, algorithm, size_bytes, &choice, reterr));
     struct plan_request request = choice->request;
-    plan_request_links(group->question.machine, &request);
+    plan_request_links(group->args.machine, &request);
     return plan_build(arena, &request, regimes_place(regimes, algorithm), ret_plan, reterr);
 }
 
@@ -107,14 +107,14 @@ static enum status names_fill(const struct regimes_plan *plan, struct regimes *r
     for (uint32_t g = 0; g < regimes->group_count_max && plan->algorithm_count == 0; g++) {
         struct plan_request request;
         struct error ignored;
-        if (measure_row_request(&regimes->group[g].question, plan->sizes.begin_bytes, "", &request,
+        if (measure_row_request(&regimes->group[g].args, plan->sizes.begin_bytes, "", &request,
                                 &ignored) != STATUS_OK)
             continue;
-        plan_request_links(plan->question.machine, &request);
+        plan_request_links(plan->args.machine, &request);
         struct plan_algorithms const all = plan_algorithms(&request);
         for (uint32_t i = 0; i < all.count; i++)
             if (!algorithm_is_chosen(&all.of[i]) &&
-                (!plan->question.protocols || choose_takes_part(&request, &all.of[i])))
+                (!plan->args.protocols || choose_takes_part(&request, &all.of[i])))
                 STATUS_TRY(algorithm_add(regimes, &all.of[i], reterr));
     }
     return STATUS_OK;
@@ -124,7 +124,7 @@ static enum status names_fill(const struct regimes_plan *plan, struct regimes *r
 static enum status algorithms_fill(const struct regimes_plan *plan, struct regimes *regimes,
                                    struct error *reterr)
 {
-    const struct msccl_script *script = plan->question.script;
+    const struct msccl_script *script = plan->args.script;
     regimes->msccl_at = REGIMES_NONE;
     STATUS_TRY(names_fill(plan, regimes, reterr));
     if (script == NULL) return STATUS_OK;
@@ -188,18 +188,17 @@ static enum status tables_take(struct arena *arena, const struct regimes_plan *p
     regimes->size_bytes = memory;
     uint64_t bytes = 0;
     for (uint32_t s = 0; sizes_next(&plan->sizes, &bytes); s++) regimes->size_bytes[s] = bytes;
-    regimes->group_count_max =
-        regimes_groups(plan->question.machine, &plan->question.group, groups);
+    regimes->group_count_max = regimes_groups(plan->args.machine, &plan->args.group, groups);
     STATUS_TRY(arena_try(arena, regimes->group_count_max, sizeof *regimes->group, &memory, reterr));
     regimes->group = memory;
     for (uint32_t g = 0; g < regimes->group_count_max; g++) {
         struct regimes_group *group = &regimes->group[g];
-        group->question = plan->question;
-        group->question.group = groups[g];
+        group->args = plan->args;
+        group->args.group = groups[g];
         group->ranks = group_rank_count(&groups[g]);
         STATUS_TRY(arena_try(arena, regimes->size_count, sizeof *group->winner, &memory, reterr));
         group->winner = memory;
-        (void)measure_group_text(plan->question.machine, &groups[g], group->question.axes);
+        (void)measure_group_text(plan->args.machine, &groups[g], group->args.axes);
     }
     return STATUS_OK;
 }

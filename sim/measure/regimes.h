@@ -30,7 +30,7 @@ enum {
 typedef bool regimes_watch_fn(void *owner, uint32_t thread, double share, uint64_t events);
 
 struct regimes_plan {
-    struct measure_row_question question; /* With the largest group. Its script, if it has one, is
+    struct measure_row_args args; /* With the largest group. Its script, if it has one, is
                                      one more algorithm, of the groups with as many ranks. */
     struct sizes sizes;
     const struct algorithm *algorithms; /* NULL: all that apply. */
@@ -64,7 +64,7 @@ struct regimes_crossover {
 };
 
 struct regimes_group {
-    struct measure_row_question question;
+    struct measure_row_args args;
     uint64_t ranks;
     struct regimes_curve curve[REGIMES_ALGORITHMS_MAX];
     uint8_t *winner; /* [size] */

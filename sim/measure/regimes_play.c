@@ -50,8 +50,8 @@ static enum status play(struct study *study, uint32_t algorithm, uint64_t size_b
     enum status status =
         regimes_choose(arena, regimes, study->group, algorithm, size_bytes, &choice, study->reterr);
     if (status == STATUS_OK)
-        status = measure_run(arena, plan->question.machine, &choice->request, 1, where, &run,
-                             &measured, study->reterr);
+        status = measure_run(arena, plan->args.machine, &choice->request, 1, where, &run, &measured,
+                             study->reterr);
     uint64_t const events = measured.trace.work.events;
     *ret_ps = measured.time_ps[0];
     arena_destroy(arena);
@@ -205,11 +205,11 @@ static enum status landmarks_find(struct study *study, uint64_t among, struct re
 static enum status bound_fill(const struct study *study)
 {
     struct regimes_group *group = study->group;
-    const struct measure_row_question *question = &group->question;
+    const struct measure_row_args *args = &group->args;
     const uint64_t size_bytes = study->plan->sizes.end_bytes;
     struct plan_request request;
     struct collective_bound bound;
-    STATUS_TRY(measure_row_request(question, size_bytes, "", &request, study->reterr));
+    STATUS_TRY(measure_row_request(args, size_bytes, "", &request, study->reterr));
     struct collective_query query = {
         .kind = request.kind,
         .array_bytes = request.size_bytes,
@@ -217,7 +217,7 @@ static enum status bound_fill(const struct study *study)
         .root = request.root,
     };
     memcpy(query.offset, request.offset, sizeof query.offset);
-    collective_bound(question->machine, &question->group, &query, &bound);
+    collective_bound(args->machine, &args->group, &query, &bound);
     group->bound_alpha_s = bound.latency_s;
     group->bound_beta_s_per_byte = bound.bytes_s / (double)size_bytes;
     group->bound_by = bound.bound_by;
@@ -239,10 +239,10 @@ static enum status theory_fill(struct study *study, uint32_t algorithm, struct r
         status = regimes_plan_build(arena, study->regimes, study->group, algorithm,
                                     sizes->end_bytes, &greatest, study->reterr);
     if (status == STATUS_OK) {
-        const struct measure_row_question *question = &study->plan->question;
+        const struct measure_row_args *args = &study->plan->args;
         struct collective_estimate start, rate;
-        collective_estimate(question->machine, &least, question->known, &start);
-        collective_estimate(question->machine, &greatest, question->known, &rate);
+        collective_estimate(args->machine, &least, args->known, &start);
+        collective_estimate(args->machine, &greatest, args->known, &rate);
         curve->has_theory = true;
         curve->theory_alpha_s = start.alpha_s;
         curve->theory_beta_s_per_byte =

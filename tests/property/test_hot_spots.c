@@ -134,14 +134,13 @@ static void hashed_flows_collide_as_balls_in_bins_do(void **state)
 static int64_t shift_ps(const char *spec, uint32_t shift, uint64_t size_bytes)
 {
     struct machine const machine = case_machine(spec);
-    struct measure_row_question const question = {.machine = &machine,
-                                                  .operation = MEASURE_SENDRECV,
-                                                  .shift = shift,
-                                                  .group = case_group(&machine, NULL)};
+    struct measure_row_args const args = {.machine = &machine,
+                                          .operation = MEASURE_SENDRECV,
+                                          .shift = shift,
+                                          .group = case_group(&machine, NULL)};
     const struct measure_row_choice *choice = NULL;
     struct measured measured;
-    case_ok(
-        measure_row_choose(case_arena, &question, size_bytes, NULL, "/row", &choice, &case_error));
+    case_ok(measure_row_choose(case_arena, &args, size_bytes, NULL, "/row", &choice, &case_error));
     case_ok(measure_run(case_arena, &machine, &choice->request, 1, "/row",
                         &(struct measure_options){.engine = "fast"}, &measured, &case_error));
     return measured.time_ps[0];

@@ -7,63 +7,62 @@
 #include "tests/support/case.h"
 #include "tests/support/sampling.h"
 
-static struct measure_row_question question_of(const struct machine *machine,
-                                               enum measure_op operation)
+static struct measure_row_args args_of(const struct machine *machine, enum measure_op operation)
 {
-    struct measure_row_question question = {
+    struct measure_row_args args = {
         .machine = machine, .operation = operation, .format = FORMAT_BF16};
-    case_ok(measure_group(machine, NULL, "--axes", &question.group, &case_error));
-    (void)measure_group_text(machine, &question.group, question.axes);
-    return question;
+    case_ok(measure_group(machine, NULL, "--axes", &args.group, &case_error));
+    (void)measure_group_text(machine, &args.group, args.axes);
+    return args;
 }
 
-static const struct measure_row_choice *choose(const struct measure_row_question *question,
+static const struct measure_row_choice *choose(const struct measure_row_args *args,
                                                uint64_t size_bytes, const char *algorithm)
 {
     const struct measure_row_choice *choice = NULL;
     struct algorithm const asked = algorithm_read(algorithm);
-    case_ok(measure_row_choose(case_arena, question, size_bytes, &asked, "", &choice, &case_error));
+    case_ok(measure_row_choose(case_arena, args, size_bytes, &asked, "", &choice, &case_error));
     return choice;
 }
 
-static int64_t played_ps(const struct measure_row_question *question,
+static int64_t played_ps(const struct measure_row_args *args,
                          const struct measure_row_choice *choice)
 {
     struct measure_options const options = {.engine = "fast"};
     struct measured measured;
     struct arena *arena = arena_create(0);
-    case_ok(measure_run(arena, question->machine, &choice->request, 1, "", &options, &measured,
+    case_ok(measure_run(arena, args->machine, &choice->request, 1, "", &options, &measured,
                         &case_error));
     arena_destroy(arena);
     return measured.time_ps[0];
 }
 
 /* Closed forms say how long an algorithm takes. */
-static void estimate_near(const struct measure_row_question *question, uint64_t size_bytes,
+static void estimate_near(const struct measure_row_args *args, uint64_t size_bytes,
                           const char *algorithm, double share)
 {
-    const struct measure_row_choice *choice = choose(question, size_bytes, algorithm);
+    const struct measure_row_choice *choice = choose(args, size_bytes, algorithm);
     struct plan plan;
     struct collective_estimate estimate;
     case_ok(plan_build(case_arena, &choice->request, "", &plan, &case_error));
-    collective_estimate(question->machine, &plan, NULL, &estimate);
-    double const taken_ps = (double)played_ps(question, choice);
+    collective_estimate(args->machine, &plan, NULL, &estimate);
+    double const taken_ps = (double)played_ps(args, choice);
     if (fabs(estimate.time_s * 1e12 - taken_ps) > share * taken_ps)
-        fail_msg("%s, %s of %s by %s: %.0f ps, estimated %.0f", question->machine->chip.name,
-                 measure_op_name(question->operation), format_name(question->format), algorithm,
-                 taken_ps, estimate.time_s * 1e12);
+        fail_msg("%s, %s of %s by %s: %.0f ps, estimated %.0f", args->machine->chip.name,
+                 measure_op_name(args->operation), format_name(args->format), algorithm, taken_ps,
+                 estimate.time_s * 1e12);
 }
 
 /* The fastest of the first few that run by a ranking; of its first that is known. */
-static int64_t best_ps(const struct measure_row_question *question, uint64_t size_bytes,
+static int64_t best_ps(const struct measure_row_args *args, uint64_t size_bytes,
                        const struct choose_ranking *ranking, int64_t first_ps)
 {
     int64_t best = first_ps;
     for (uint32_t i = 1; i < ranking->count && i <= ROW_RUNNERS_MAX; i++) {
         const struct measure_row_choice *other = NULL;
-        case_ok(measure_row_choose_other(case_arena, question, size_bytes, &ranking->candidate[i],
-                                         "", &other, &case_error));
-        int64_t const time_ps = played_ps(question, other);
+        case_ok(measure_row_choose_other(case_arena, args, size_bytes, &ranking->candidate[i], "",
+                                         &other, &case_error));
+        int64_t const time_ps = played_ps(args, other);
         best = time_ps < best ? time_ps : best;
     }
     return best;
@@ -71,13 +70,13 @@ static int64_t best_ps(const struct measure_row_question *question, uint64_t siz
 
 /* Asks for each machine, of a list ended by NULL, what each of some operations takes. */
 static void ask_each(const char *const *machines, const enum measure_op *operations, size_t count,
-                     void (*check)(const struct measure_row_question *question, const char *name))
+                     void (*check)(const struct measure_row_args *args, const char *name))
 {
     for (; *machines != NULL; machines++) {
         struct machine const machine = case_machine(*machines);
         for (size_t i = 0; i < count; i++) {
-            struct measure_row_question const question = question_of(&machine, operations[i]);
-            check(&question, *machines);
+            struct measure_row_args const args = args_of(&machine, operations[i]);
+            check(&args, *machines);
         }
     }
 }
@@ -85,24 +84,24 @@ static void ask_each(const char *const *machines, const enum measure_op *operati
 static uint32_t walked;
 
 /* Sizes between the regimes, where estimates lie close together. */
-static void nobody_is_faster(const struct measure_row_question *question, const char *machine)
+static void nobody_is_faster(const struct measure_row_args *args, const char *machine)
 {
     static const uint64_t sizes[] = {1 << 18, 1 << 28};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
         if (sampling_skips(&walked)) continue;
-        const struct measure_row_choice *choice = choose(question, sizes[s], "auto");
-        int64_t const taken = played_ps(question, choice);
-        int64_t const best = best_ps(question, sizes[s], choice->ranking, taken);
+        const struct measure_row_choice *choice = choose(args, sizes[s], "auto");
+        int64_t const taken = played_ps(args, choice);
+        int64_t const best = best_ps(args, sizes[s], choice->ranking, taken);
         double const estimate_ps = choice->candidate.estimate.time_s * 1e12;
         if ((double)taken > 1.03 * (double)best)
             fail_msg("%s, %s of %llu: %s takes %lld ps, one that it names %lld", machine,
-                     measure_op_name(question->operation), (unsigned long long)sizes[s],
+                     measure_op_name(args->operation), (unsigned long long)sizes[s],
                      algorithm_text(&choice->candidate.algorithm).text, (long long)taken,
                      (long long)best);
         /* Closed forms see no collisions; what is much too low or high is a fault. */
         if (estimate_ps < 0.8 * (double)taken || estimate_ps > 1.45 * (double)taken)
             fail_msg("%s, %s of %llu: %s takes %lld ps, estimated %.0f", machine,
-                     measure_op_name(question->operation), (unsigned long long)sizes[s],
+                     measure_op_name(args->operation), (unsigned long long)sizes[s],
                      algorithm_text(&choice->candidate.algorithm).text, (long long)taken,
                      estimate_ps);
     }
@@ -122,26 +121,25 @@ static void test_nobody_named_is_faster(void **state)
 }
 
 /* From and to a root over nodes: each level has its own way, the node's switches copy or add. */
-static void the_levels_have_their_ways(const struct measure_row_question *question,
-                                       const char *machine)
+static void the_levels_have_their_ways(const struct measure_row_args *args, const char *machine)
 {
     static const uint64_t sizes[] = {1 << 16, 1 << 18, 1 << 23};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
         const struct measure_row_choice *other = NULL;
         if (sampling_skips(&walked)) continue;
-        const struct measure_row_choice *choice = choose(question, sizes[s], "auto");
+        const struct measure_row_choice *choice = choose(args, sizes[s], "auto");
         assert_non_null(strstr(algorithm_text(&choice->candidate.algorithm).text, "sharp+"));
-        int64_t const taken = played_ps(question, choice);
+        int64_t const taken = played_ps(args, choice);
         const struct choose_ranking *ranking = choice->ranking;
         for (uint32_t c = 1; c < ranking->count; c++) {
             const struct choose_candidate *candidate = &ranking->candidate[c];
             /* Too slow to be worth a play, however far estimates may be off. */
             if (candidate->estimate.time_s > 2 * ranking->candidate[0].estimate.time_s) continue;
-            case_ok(measure_row_choose_other(case_arena, question, sizes[s], candidate, "", &other,
+            case_ok(measure_row_choose_other(case_arena, args, sizes[s], candidate, "", &other,
                                              &case_error));
-            if ((double)taken > 1.02 * (double)played_ps(question, other))
+            if ((double)taken > 1.02 * (double)played_ps(args, other))
                 fail_msg("%s, %s of %llu: %s is slower than %s", machine,
-                         measure_op_name(question->operation), (unsigned long long)sizes[s],
+                         measure_op_name(args->operation), (unsigned long long)sizes[s],
                          algorithm_text(&choice->candidate.algorithm).text,
                          algorithm_text(&candidate->algorithm).text);
         }
@@ -159,13 +157,13 @@ static void test_levels_of_a_root(void **state)
 }
 
 /* With few bits an element the adders are slower than the wires; estimates know by how much. */
-static void adders_are_known(const struct measure_row_question *question, const char *machine)
+static void adders_are_known(const struct measure_row_args *args, const char *machine)
 {
     static const enum format formats[] = {FORMAT_FP32, FORMAT_BF16, FORMAT_FP8, FORMAT_INT4};
     (void)machine;
-    if (question->machine->axis_count > 1 && question->operation == MEASURE_REDUCE) return;
+    if (args->machine->axis_count > 1 && args->operation == MEASURE_REDUCE) return;
     for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
-        struct measure_row_question asked = *question;
+        struct measure_row_args asked = *args;
         asked.format = formats[f];
         estimate_near(&asked, 1 << 28, "sharp", 0.01);
     }
@@ -206,8 +204,8 @@ static void test_links_that_messages_share_count(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct machine const machine = case_machine(rows[i].machine);
-        struct measure_row_question const question = question_of(&machine, rows[i].operation);
-        estimate_near(&question, rows[i].size_bytes, rows[i].algorithm, rows[i].share);
+        struct measure_row_args const args = args_of(&machine, rows[i].operation);
+        estimate_near(&args, rows[i].size_bytes, rows[i].algorithm, rows[i].share);
     }
 }
 
@@ -217,11 +215,11 @@ static void test_doublings_pass_one_level_after_the_other(void **state)
 {
     (void)state;
     struct machine const machine = case_machine("h100-sxm:nodes=512,policy=hash");
-    struct measure_row_question const question = question_of(&machine, MEASURE_ALL_REDUCE);
+    struct measure_row_args const args = args_of(&machine, MEASURE_ALL_REDUCE);
     const struct level *nodes = &machine.level[1];
     struct plan plan;
     struct collective_estimate estimate;
-    const struct measure_row_choice *choice = choose(&question, 1 << 28, "flat-recursive-doubling");
+    const struct measure_row_choice *choice = choose(&args, 1 << 28, "flat-recursive-doubling");
     case_ok(plan_build(case_arena, &choice->request, "", &plan, &case_error));
     collective_estimate(&machine, &plan, NULL, &estimate);
     int64_t const far_ps = level_way_ps(nodes, nodes->tier_count - 1);
@@ -233,9 +231,9 @@ static void test_copies_over_one_cable_are_not_taken(void **state)
 {
     (void)state;
     struct machine const machine = case_machine("h100-sxm:nodes=4,nvlink.policy=hash");
-    struct measure_row_question const question = question_of(&machine, MEASURE_ALL_GATHER);
-    assert_null(strstr(
-        algorithm_text(&choose(&question, 1 << 28, "auto")->candidate.algorithm).text, "sharp"));
+    struct measure_row_args const args = args_of(&machine, MEASURE_ALL_GATHER);
+    assert_null(
+        strstr(algorithm_text(&choose(&args, 1 << 28, "auto")->candidate.algorithm).text, "sharp"));
 }
 
 /* The first by estimate is not the fastest here, and the ranking says what was played. */
@@ -243,24 +241,23 @@ static void test_played_is_said(void **state)
 {
     (void)state;
     struct machine const machine = case_machine("tpu-v5e:8x16");
-    struct measure_row_question const question = question_of(&machine, MEASURE_ALL_TO_ALL);
-    const struct measure_row_choice *choice = choose(&question, UINT64_C(1) << 30, NULL);
+    struct measure_row_args const args = args_of(&machine, MEASURE_ALL_TO_ALL);
+    const struct measure_row_choice *choice = choose(&args, UINT64_C(1) << 30, NULL);
     const struct choose_candidate *candidate = choice->ranking->candidate;
     assert_string_equal(algorithm_text(&candidate[0].algorithm).text, "ring+line");
     assert_true(candidate[0].estimate.time_s > candidate[1].estimate.time_s);
-    assert_int_equal(candidate[0].played_ps, played_ps(&question, choice));
+    assert_int_equal(candidate[0].played_ps, played_ps(&args, choice));
     assert_true(candidate[1].played_ps > candidate[0].played_ps);
 }
 
 /* An axis that closes beside one that does not: each is played as what it is. */
-static void a_ring_and_a_line_are_taken(const struct measure_row_question *question,
-                                        const char *machine)
+static void a_ring_and_a_line_are_taken(const struct measure_row_args *args, const char *machine)
 {
-    const struct measure_row_choice *choice = choose(question, UINT64_C(1) << 30, NULL);
+    const struct measure_row_choice *choice = choose(args, UINT64_C(1) << 30, NULL);
     (void)machine;
     assert_string_equal(algorithm_text(&choice->candidate.algorithm).text, "ring+line");
-    int64_t const taken = played_ps(question, choice);
-    assert_true(played_ps(question, choose(question, UINT64_C(1) << 30, "line")) > taken);
+    int64_t const taken = played_ps(args, choice);
+    assert_true(played_ps(args, choose(args, UINT64_C(1) << 30, "line")) > taken);
 }
 
 static void test_each_axis_is_what_it_is(void **state)
@@ -280,11 +277,11 @@ static void test_a_reduction_keeps_its_rate(void **state)
     static const char *const machines[] = {"tpu-v5e:8x16", "tpu-v5p:4x4x4,slices=2"};
     for (size_t m = 0; m < sizeof machines / sizeof *machines; m++) {
         struct machine const machine = case_machine(machines[m]);
-        struct measure_row_question const question = question_of(&machine, MEASURE_REDUCE);
+        struct measure_row_args const args = args_of(&machine, MEASURE_REDUCE);
         int64_t time_ps[2];
         for (uint32_t i = 0; i < 2; i++) {
             uint64_t const size_bytes = UINT64_C(1) << (30 + 2 * i);
-            time_ps[i] = played_ps(&question, choose(&question, size_bytes, "hierarchical"));
+            time_ps[i] = played_ps(&args, choose(&args, size_bytes, "hierarchical"));
         }
         assert_true(time_ps[1] * 100 < time_ps[0] * 402);
     }

@@ -295,7 +295,7 @@ static void an_axis_is_estimated_by_its_closed_form(void **state)
 static struct choose_ranking *ranked(const struct machine *machine, enum collective_kind kind,
                                      uint64_t bytes, bool protocols, const struct tuner *tuner)
 {
-    struct choose_question const question = {
+    struct choose_args const args = {
         .machine = machine,
         .request = {.kind = kind, .group = group_of(machine), .size_bytes = bytes},
         .protocols = protocols,
@@ -304,7 +304,7 @@ static struct choose_ranking *ranked(const struct machine *machine, enum collect
     };
     struct choose_ranking *ranking = arena_take(arena, 1, sizeof *ranking);
     struct error error = {0};
-    if (choose_rank(arena, &question, "/choose", ranking, &error) != STATUS_OK)
+    if (choose_rank(arena, &args, "/choose", ranking, &error) != STATUS_OK)
         fail_msg("%s: %s", error.where, error.message);
     for (uint32_t i = 1; i < ranking->count; i++)
         assert_true(ranking->rule != NULL || ranking->candidate[i].estimate.time_s >=
@@ -372,7 +372,7 @@ static void a_tuner_goes_before_what_is_cheaper(void **state)
     assert_int_equal(ranking->candidate[0].protocol, PROTOCOL_LL128);
     assert_int_equal(ranking->rule->line, 1);
     assert_true(ranking->candidate[1].estimate.time_s < ranking->candidate[0].estimate.time_s);
-    struct choose_question const question = {
+    struct choose_args const args = {
         .machine = &h100,
         .request = {.kind = COLLECTIVE_REDUCE_SCATTER,
                     .group = group_of(&h100),
@@ -381,7 +381,7 @@ static void a_tuner_goes_before_what_is_cheaper(void **state)
         .tuner = &tuner,
         .size_bytes = 1000,
     };
-    assert_int_not_equal(choose_rank(arena, &question, "/choose", ranking, &error), STATUS_OK);
+    assert_int_not_equal(choose_rank(arena, &args, "/choose", ranking, &error), STATUS_OK);
     assert_string_equal(error.where, "t.csv:2:28");
 }
 

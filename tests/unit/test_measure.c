@@ -8,14 +8,14 @@
 #include "sim/measure/sizes.h"
 #include "tests/support/case.h"
 
-static struct measure_row_question question_of(const struct machine *machine,
-                                               enum measure_op operation, const char *axes)
+static struct measure_row_args args_of(const struct machine *machine, enum measure_op operation,
+                                       const char *axes)
 {
-    struct measure_row_question question = {
+    struct measure_row_args args = {
         .machine = machine, .operation = operation, .format = FORMAT_BF16};
-    case_ok(measure_group(machine, axes, "--axes", &question.group, &case_error));
-    (void)measure_group_text(machine, &question.group, question.axes);
-    return question;
+    case_ok(measure_group(machine, axes, "--axes", &args.group, &case_error));
+    (void)measure_group_text(machine, &args.group, args.axes);
+    return args;
 }
 
 /* GetBw of each test of nccl-tests. */
@@ -193,16 +193,16 @@ static void test_fairness(void **state)
                 1); /* Alone it would take nothing. */
 }
 
-static void run_one(const struct measure_row_question *question, uint64_t size_bytes,
-                    const char *algorithm, bool full, struct measured *ret_measured)
+static void run_one(const struct measure_row_args *args, uint64_t size_bytes, const char *algorithm,
+                    bool full, struct measured *ret_measured)
 {
     const struct measure_row_choice *choice = NULL;
     struct error error = {0};
     struct measure_options const options = {.engine = "fast", .full = full};
     struct algorithm const asked = algorithm_read(algorithm);
-    if (measure_row_choose(case_arena, question, size_bytes, &asked, "-e", &choice, &error) !=
+    if (measure_row_choose(case_arena, args, size_bytes, &asked, "-e", &choice, &error) !=
             STATUS_OK ||
-        measure_run(case_arena, question->machine, &choice->request, 1, "--algorithm", &options,
+        measure_run(case_arena, args->machine, &choice->request, 1, "--algorithm", &options,
                     ret_measured, &error) != STATUS_OK)
         fail_msg("%s: %s", error.where, error.message);
 }
@@ -212,14 +212,14 @@ static void test_ring(void **state)
 {
     (void)state;
     struct machine const machine = case_machine("v5e:8x16");
-    struct measure_row_question const question = question_of(&machine, MEASURE_ALL_GATHER, "y");
+    struct measure_row_args const args = args_of(&machine, MEASURE_ALL_GATHER, "y");
     struct measured measured;
     struct measure_row row;
     uint64_t const bytes = UINT64_C(16) << 20;
     const struct measure_row_choice *choice = NULL;
-    case_ok(measure_row_choose(case_arena, &question, bytes, NULL, "-e", &choice, &case_error));
-    run_one(&question, bytes, NULL, false, &measured);
-    measure_row_fill(&question, bytes, choice, &measured.plans[0], measured.time_ps[0],
+    case_ok(measure_row_choose(case_arena, &args, bytes, NULL, "-e", &choice, &case_error));
+    run_one(&args, bytes, NULL, false, &measured);
+    measure_row_fill(&args, bytes, choice, &measured.plans[0], measured.time_ps[0],
                      measured.time_ps[0], &row);
     int64_t const expected =
         units_duration_ps(bytes * 15 / 16 / 2, machine.chip.ici_bytes_per_s) + 8 * TIME_PS_PER_US;
@@ -230,7 +230,7 @@ static void test_ring(void **state)
     assert_true(row.busbw_bytes_per_s > busbw * 0.999999 &&
                 row.busbw_bytes_per_s < busbw * 1.000001);
     assert_true(row.roofline_s * 1e12 <= (double)row.time_ps);
-    run_one(&question, bytes, NULL, true, &measured);
+    run_one(&args, bytes, NULL, true, &measured);
     assert_int_equal(measured.time_ps[0], row.time_ps);
     assert_int_equal(measured.fold.chip_count, 128);
     case_ok(measure_row_prove(&measured.plans[0], &row, &case_error));
@@ -267,24 +267,23 @@ static void test_adders_count_elements(void **state)
                     {FORMAT_BF16, "port", 16},
                     {FORMAT_FP32, "port", 32}};
     struct machine const machine = case_machine("h100-sxm:nodes=1");
-    struct measure_row_question question = question_of(&machine, MEASURE_ALL_REDUCE, NULL);
+    struct measure_row_args args = args_of(&machine, MEASURE_ALL_REDUCE, NULL);
     uint64_t const bytes = UINT64_C(1) << 30;
     int64_t const ways_ps = 4 * machine.chip.network.nvlink_latency_ps;
     for (uint32_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         const struct measure_row_choice *choice = NULL;
         struct measured measured;
         struct measure_row row;
-        question.format = expected[i].format;
+        args.format = expected[i].format;
         uint64_t const additions = 7 * bytes * 8 / expected[i].element_bits;
         int64_t const adding_ps = units_duration_ps(additions, UINT64_C(1600000000000));
         int64_t const port_ps = units_duration_ps(bytes, UINT64_C(450000000000));
         int64_t const least_ps = adding_ps > port_ps ? adding_ps : port_ps;
         struct algorithm const sharp = algorithm_read("sharp");
-        case_ok(
-            measure_row_choose(case_arena, &question, bytes, &sharp, "/row", &choice, &case_error));
+        case_ok(measure_row_choose(case_arena, &args, bytes, &sharp, "/row", &choice, &case_error));
         case_ok(measure_run(case_arena, &machine, &choice->request, 1, "/row",
                             &(struct measure_options){.engine = "fast"}, &measured, &case_error));
-        measure_row_fill(&question, bytes, choice, &measured.plans[0], measured.time_ps[0],
+        measure_row_fill(&args, bytes, choice, &measured.plans[0], measured.time_ps[0],
                          measured.time_ps[0], &row);
         assert_string_equal(row.bound_by, expected[i].bound_by);
         assert_in_range(row.time_ps, least_ps, least_ps + ways_ps);
@@ -295,11 +294,10 @@ static void test_adders_count_elements(void **state)
     int64_t time_ps[2];
     pod.chip.vector_flop_per_s = UINT64_C(30000000000);
     for (uint32_t i = 0; i < 2; i++) {
-        struct measure_row_question const sum = {
-            .machine = &pod,
-            .operation = MEASURE_REDUCE_SCATTER,
-            .format = i == 0 ? FORMAT_FP32 : FORMAT_FP8,
-            .group = question_of(&pod, MEASURE_ALL_REDUCE, "z").group};
+        struct measure_row_args const sum = {.machine = &pod,
+                                             .operation = MEASURE_REDUCE_SCATTER,
+                                             .format = i == 0 ? FORMAT_FP32 : FORMAT_FP8,
+                                             .group = args_of(&pod, MEASURE_ALL_REDUCE, "z").group};
         struct measured measured;
         run_one(&sum, bytes, NULL, false, &measured);
         time_ps[i] = measured.time_ps[0];
@@ -312,13 +310,13 @@ static void test_two_at_once(void **state)
 {
     (void)state;
     struct machine const machine = case_machine("v5p:8x8x8");
-    struct measure_row_question const question = question_of(&machine, MEASURE_ALL_GATHER, "x");
+    struct measure_row_args const args = args_of(&machine, MEASURE_ALL_GATHER, "x");
     struct plan_request request[2];
     struct measured one, two;
     struct measure_options const options = {.engine = "fast"};
     uint64_t const bytes = UINT64_C(1) << 30;
     for (uint32_t i = 0; i < 2; i++)
-        case_ok(measure_row_request(&question, bytes, "-e", &request[i], &case_error));
+        case_ok(measure_row_request(&args, bytes, "-e", &request[i], &case_error));
     case_ok(
         measure_run(case_arena, &machine, request, 1, "--algorithm", &options, &one, &case_error));
     case_ok(
@@ -337,11 +335,11 @@ static void test_map_groups(void **state)
 {
     (void)state;
     struct machine const machine = case_machine("v5p:4x4x12");
-    struct measure_row_question const question = question_of(&machine, MEASURE_ALL_REDUCE, NULL);
+    struct measure_row_args const args = args_of(&machine, MEASURE_ALL_REDUCE, NULL);
     static const char *const expected[] = {"z:2", "z:4", "z", "y:2,z", "y,z", "x:2,y,z", "x,y,z"};
     struct group groups[REGIMES_GROUPS_MAX];
     char text[MEASURE_AXES_BYTES];
-    uint32_t const count = regimes_groups(&machine, &question.group, groups);
+    uint32_t const count = regimes_groups(&machine, &args.group, groups);
     assert_int_equal(count, sizeof expected / sizeof *expected);
     for (uint32_t i = 0; i < count; i++)
         assert_string_equal(measure_group_text(&machine, &groups[i], text), expected[i]);
@@ -352,7 +350,7 @@ static void test_map(void **state)
 {
     (void)state;
     struct machine const machine = case_machine("v5e:8x16");
-    struct regimes_plan plan = {.question = question_of(&machine, MEASURE_ALL_GATHER, "y"),
+    struct regimes_plan plan = {.args = args_of(&machine, MEASURE_ALL_GATHER, "y"),
                                 .run = {.engine = "fast"}};
     struct regimes regimes;
     case_ok(sizes_read("1K", "64M", "16", NULL, &plan.sizes, &case_error));
@@ -367,7 +365,7 @@ static void test_map(void **state)
                                 group->curve[a].time_ps[s]);
         struct measured measured;
         const char *algorithm = regimes.algorithm_name[group->winner[regimes.size_count - 1]];
-        run_one(&group->question, group->best.half_bytes, algorithm, false, &measured);
+        run_one(&group->args, group->best.half_bytes, algorithm, false, &measured);
         double const rate = (double)group->best.half_bytes / (units_seconds(measured.time_ps[0]));
         assert_true(rate >= group->best.peak_bytes_per_s * 0.5 &&
                     rate <= group->best.peak_bytes_per_s * 0.501);
@@ -387,7 +385,7 @@ static void test_interrupted(void **state)
 {
     (void)state;
     struct machine const machine = case_machine("v5e:8x16");
-    struct regimes_plan plan = {.question = question_of(&machine, MEASURE_ALL_GATHER, "y"),
+    struct regimes_plan plan = {.args = args_of(&machine, MEASURE_ALL_GATHER, "y"),
                                 .run = {.engine = "fast"},
                                 .watch = stop_at_once};
     struct regimes regimes;
@@ -403,18 +401,18 @@ static void test_ragged_rows(void **state)
 {
     (void)state;
     struct machine const machine = case_machine("h100-sxm:nodes=1");
-    struct measure_row_question question = question_of(&machine, MEASURE_ALL_TO_ALL, NULL);
-    question.ragged = (struct plan_ragged){
+    struct measure_row_args args = args_of(&machine, MEASURE_ALL_TO_ALL, NULL);
+    args.ragged = (struct plan_ragged){
         .expert_count = 8, .top_k = 4, .token_bytes = 1024, .seed = 5, .skew_ppm = 500000};
     struct measure_options const options = {.engine = "fast"};
     const struct measure_row_choice *choice = NULL;
     struct measured measured;
     struct measure_row row;
     uint64_t const size = 4096 * 1024;
-    case_ok(measure_row_choose(case_arena, &question, size, NULL, "/row", &choice, &case_error));
+    case_ok(measure_row_choose(case_arena, &args, size, NULL, "/row", &choice, &case_error));
     case_ok(measure_run(case_arena, &machine, &choice->request, 1, "/row", &options, &measured,
                         &case_error));
-    measure_row_fill(&question, size, choice, &measured.plans[0], measured.time_ps[0],
+    measure_row_fill(&args, size, choice, &measured.plans[0], measured.time_ps[0],
                      measured.time_ps[0], &row);
     case_ok(measure_row_prove(&measured.plans[0], &row, &case_error));
     assert_true(row.proved);
@@ -438,21 +436,20 @@ static void test_ragged_rows_over_nodes(void **state)
 {
     (void)state;
     struct machine const machine = case_machine("h100-sxm:nodes=4");
-    struct measure_row_question question = question_of(&machine, MEASURE_ALL_TO_ALL, NULL);
+    struct measure_row_args args = args_of(&machine, MEASURE_ALL_TO_ALL, NULL);
     static const char *const algorithms[] = {NULL, "flat-direct"};
     struct measure_options const options = {.engine = "fast"};
     struct measure_row row[2];
-    question.ragged = (struct plan_ragged){.expert_count = 256, .top_k = 8, .token_bytes = 8192};
+    args.ragged = (struct plan_ragged){.expert_count = 256, .top_k = 8, .token_bytes = 8192};
     uint64_t const size = 1024 * 8192;
     for (uint32_t i = 0; i < 2; i++) {
         const struct measure_row_choice *choice = NULL;
         struct measured measured;
         struct algorithm const asked = algorithm_read(algorithms[i]);
-        case_ok(
-            measure_row_choose(case_arena, &question, size, &asked, "/row", &choice, &case_error));
+        case_ok(measure_row_choose(case_arena, &args, size, &asked, "/row", &choice, &case_error));
         case_ok(measure_run(case_arena, &machine, &choice->request, 1, "/row", &options, &measured,
                             &case_error));
-        measure_row_fill(&question, size, choice, &measured.plans[0], measured.time_ps[0],
+        measure_row_fill(&args, size, choice, &measured.plans[0], measured.time_ps[0],
                          measured.time_ps[0], &row[i]);
         double const time_s = units_seconds(row[i].time_ps);
         assert_string_equal(row[i].farthest_axis, "node");

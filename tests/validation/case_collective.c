@@ -84,19 +84,18 @@ static struct plan_request chosen(const struct case_row *row, const struct machi
 {
     struct plan_request request = request_of(row, machine, size_bytes);
     if (!choose_by_protocols(machine)) return request;
-    struct choose_question const question = {
+    struct choose_args const args = {
         .machine = machine, .request = request, .protocols = true, .size_bytes = size_bytes};
     struct choose_ranking ranking;
     struct error error = {0};
     uint32_t first = 0;
-    row_check(row, choose_rank(row->arena, &question, "/collective", &ranking, &error), &error);
+    row_check(row, choose_rank(row->arena, &args, "/collective", &ranking, &error), &error);
     while (!algorithm_is_chosen(&request.algorithm) && first < ranking.count &&
            !algorithm_equal(&ranking.candidate[first].algorithm, &request.algorithm))
         first++;
     if (first == ranking.count)
         row_fail(row, "%s is no candidate", algorithm_text(&request.algorithm).text);
-    row_check(row,
-              choose_apply(&question, &ranking.candidate[first], "/collective", &request, &error),
+    row_check(row, choose_apply(&args, &ranking.candidate[first], "/collective", &request, &error),
               &error);
     return request;
 }

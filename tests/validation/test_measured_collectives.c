@@ -36,12 +36,12 @@ static _Noreturn void stop(const struct measured_row *row, const struct error *e
 }
 
 static void take_candidate(struct arena *arena, const struct measured_row *row,
-                           const struct choose_question *question, struct choose_candidate *ret)
+                           const struct choose_args *args, struct choose_candidate *ret)
 {
     struct error error = {0};
     void *memory = NULL;
     if (arena_try(arena, 1, sizeof(struct choose_ranking), &memory, &error) != STATUS_OK ||
-        choose_rank(arena, question, "/row", memory, &error) != STATUS_OK)
+        choose_rank(arena, args, "/row", memory, &error) != STATUS_OK)
         stop(row, &error);
     const struct choose_ranking *ranking = memory;
     for (uint32_t i = 0; i < ranking->count; i++) {
@@ -66,24 +66,22 @@ static struct played play(const struct measured_row *row)
     struct measure_options const options = {.engine = "fast"};
     struct machine machine;
     struct error error = {0};
-    struct measure_row_question question = {.machine = &machine, .operation = row->operation};
+    struct measure_row_args args = {.machine = &machine, .operation = row->operation};
     if (machine_build(arena, &plan, &machine, &error) != STATUS_OK ||
-        measure_group(&machine, row->axes, "/row", &question.group, &error) != STATUS_OK)
+        measure_group(&machine, row->axes, "/row", &args.group, &error) != STATUS_OK)
         stop(row, &error);
-    struct choose_question choice = {.machine = &machine,
-                                     .protocols = choose_by_protocols(&machine)};
+    struct choose_args choice = {.machine = &machine, .protocols = choose_by_protocols(&machine)};
     struct plan_request request;
     struct measured measured;
     struct played played = {0};
-    if (measure_row_request(&question, row->size_bytes, "/row", &choice.request, &error) !=
-        STATUS_OK)
+    if (measure_row_request(&args, row->size_bytes, "/row", &choice.request, &error) != STATUS_OK)
         stop(row, &error);
     take_candidate(arena, row, &choice, &played.candidate);
     if (choose_apply(&choice, &played.candidate, "/row", &request, &error) != STATUS_OK ||
         measure_run(arena, &machine, &request, 1, "/row", &options, &measured, &error) != STATUS_OK)
         stop(row, &error);
     struct collective_factor const factor =
-        collective_bus_factor(measure_op_kind(row->operation), group_rank_count(&question.group));
+        collective_bus_factor(measure_op_kind(row->operation), group_rank_count(&args.group));
     played.time_s = units_seconds(measured.time_ps[0]);
     played.busbw = (double)row->size_bytes / played.time_s * (double)factor.numerator /
                    (double)factor.denominator;

@@ -22,7 +22,7 @@ struct worker;
 
 /* A collective that goes at the same time as others. */
 struct collective_member {
-    struct measure_row_question question;
+    struct measure_row_args args;
     uint64_t size_bytes; /* 0: that of the sweep. */
 };
 
@@ -94,7 +94,7 @@ void collective_write_algorithm(const struct measure_row *row, struct strbuf *te
 void collective_write_runners(const struct measure_row *row, struct strbuf *text);
 
 /* What its messages go over: the axes of its groups, or the link to the host. */
-const char *collective_ways(const struct measure_row_question *question);
+const char *collective_ways(const struct measure_row_args *args);
 void collective_write_head(const struct collective_study *study, struct strbuf *text);
 void collective_put_head(const struct collective_study *study, struct json_writer *json);
 

@@ -66,30 +66,28 @@ static struct table_figure times(struct column_value value)
 
 /* Width 0 is that of the largest count. */
 #define TABLE(X)                                                                                   \
-    X(OP, "op", WORDS(measure_op_name(question->operation)), HIDDEN)                               \
+    X(OP, "op", WORDS(measure_op_name(args->operation)), HIDDEN)                                   \
     X(MACHINE, "machine", WORDS(study->asked.machine_text), HIDDEN)                                \
     X(PROFILE, "profile", WORDS(study->asked.machine.chip.profile), HIDDEN)                        \
-    X(AXES, "axes", LIST(question->axes), HIDDEN)                                                  \
+    X(AXES, "axes", LIST(args->axes), HIDDEN)                                                      \
     X(ALGORITHM, "algorithm", WORDS(row->algorithm), HIDDEN)                                       \
     X(PROTOCOL, "protocol", WORDS(protocol_name(row->protocol)), HIDDEN)                           \
-    X(RANKS, "ranks", WHOLE(group_rank_count(&question->group)), HIDDEN)                           \
+    X(RANKS, "ranks", WHOLE(group_rank_count(&args->group)), HIDDEN)                               \
     X(SIZE, "size_bytes", WHOLE(row->size_bytes), SHOWN("size", "(B)", 0, digits))                 \
     X(ARRAY, "array_bytes", WHOLE(row->array_bytes), SHOWN("array", "(B)", 0, digits))             \
     X(COUNT, "count", WHOLE(row->count), SHOWN("count", "(elements)", 0, digits))                  \
-    X(DTYPE, "dtype", WORDS(format_name(question->format)), HIDDEN)                                \
-    X(TYPE, NULL, WORDS(format_nccl_name(question->format)), SHOWN("type", "", 8, column_words))   \
+    X(DTYPE, "dtype", WORDS(format_name(args->format)), HIDDEN)                                    \
+    X(TYPE, NULL, WORDS(format_nccl_name(args->format)), SHOWN("type", "", 8, column_words))       \
     X(PROVED, "proved", WHERE(study->checks, FLAG(row->proved)), SHOWN("#wrong", "", 6, wrong))    \
-    X(ROOT, "root", WHERE(measure_op_is_rooted(question->operation), WHOLE(question->root)),       \
+    X(ROOT, "root", WHERE(measure_op_is_rooted(args->operation), WHOLE(args->root)),               \
       SHOWN("root", "", 6, root))                                                                  \
-    X(REDOP, NULL, WORDS(measure_op_adds(question->operation) ? "sum" : "none"),                   \
+    X(REDOP, NULL, WORDS(measure_op_adds(args->operation) ? "sum" : "none"),                       \
       SHOWN("redop", "", 6, column_words))                                                         \
     X(SHIFT, "shift",                                                                              \
-      WHERE(question->operation == MEASURE_SENDRECV,                                               \
-            WHOLE(question->shift == 0 ? 1 : question->shift)),                                    \
+      WHERE(args->operation == MEASURE_SENDRECV, WHOLE(args->shift == 0 ? 1 : args->shift)),       \
       HIDDEN)                                                                                      \
     X(SENDERS, "senders",                                                                          \
-      WHERE(question->operation == MEASURE_SENDRECV, WHOLE(measure_row_senders(question).count)),  \
-      HIDDEN)                                                                                      \
+      WHERE(args->operation == MEASURE_SENDRECV, WHOLE(measure_row_senders(args).count)), HIDDEN)  \
     X(TIME, "time_ps", WHOLE(row->time_ps), SHOWN("time", "(us)", TIME_WIDTH, us_of_ps))           \
     X(ALGBW, "algbw_bytes_per_s", REAL(row->algbw_bytes_per_s),                                    \
       SHOWN("algbw", "(GB/s)", 6, per_giga))                                                       \
@@ -113,7 +111,7 @@ static const struct column columns[] = {TABLE(COLUMN_ENTRY)};
 static void find(const struct collective_study *study, const struct measure_row *row,
                  struct column_value *ret_values)
 {
-    const struct measure_row_question *question = row->question;
+    const struct measure_row_args *args = row->args;
     TABLE(COLUMN_FIND)
 }
 

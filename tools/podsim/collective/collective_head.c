@@ -12,8 +12,8 @@
     X(PODSIM, "podsim", WHOLE(1), HIDDEN)                                                          \
     X(MACHINE, "machine", WORDS(study->asked.machine_text), IN_WORDS(column_words))                \
     X(PROFILE, "profile", WORDS(machine->chip.profile), IN_WORDS(column_words))                    \
-    X(OP, "op", WORDS(measure_op_name(question->operation)), IN_WORDS(column_words))               \
-    X(AXES, "axes", WORDS(question->axes), IN_WORDS(column_words))                                 \
+    X(OP, "op", WORDS(measure_op_name(args->operation)), IN_WORDS(column_words))                   \
+    X(AXES, "axes", WORDS(args->axes), IN_WORDS(column_words))                                     \
     X(RANKS, "ranks", WHOLE(ranks), IN_WORDS(column_plain))                                        \
     X(GROUPS, "groups", WHOLE(machine->chip_count / ranks), IN_WORDS(column_plain))                \
     X(CHIPS, "chips", WHOLE(machine->chip_count), IN_WORDS(column_plain))                          \
@@ -26,31 +26,30 @@ static const struct column columns[] = {TABLE(COLUMN_ENTRY)};
 
 static void find(const struct collective_study *study, struct column_value *ret_values)
 {
-    const struct measure_row_question *question = &study->member[0].question;
+    const struct measure_row_args *args = &study->member[0].args;
     const struct machine *machine = &study->asked.machine;
-    uint64_t const ranks = group_rank_count(&question->group);
+    uint64_t const ranks = group_rank_count(&args->group);
     TABLE(COLUMN_FIND)
 }
 
 #define FIGURE(name) CELL(columns, values, name)
 
 /* Who sends to whom: "node +1, gpu +1". */
-static void write_shift(const struct measure_row_question *question, struct strbuf *text)
+static void write_shift(const struct measure_row_args *args, struct strbuf *text)
 {
     struct plan_request request;
     struct error ignored;
     const char *before = ": ";
-    if (question->operation != MEASURE_SENDRECV ||
-        measure_row_request(question, 1, "", &request, &ignored) != STATUS_OK)
+    if (args->operation != MEASURE_SENDRECV ||
+        measure_row_request(args, 1, "", &request, &ignored) != STATUS_OK)
         return;
-    strbuf_add(text, "# each rank sends to the one %u further",
-               question->shift == 0 ? 1 : question->shift);
-    for (uint32_t d = 0; d < question->group.dimension_count; d++) {
+    strbuf_add(text, "# each rank sends to the one %u further", args->shift == 0 ? 1 : args->shift);
+    for (uint32_t d = 0; d < args->group.dimension_count; d++) {
         if (request.offset[d] == 0) continue;
-        strbuf_add(text, "%s%s +%d", before, question->group.dimension[d].name, request.offset[d]);
+        strbuf_add(text, "%s%s +%d", before, args->group.dimension[d].name, request.offset[d]);
         before = ", ";
     }
-    struct measure_row_senders const senders = measure_row_senders(question);
+    struct measure_row_senders const senders = measure_row_senders(args);
     if (senders.line != NULL) {
         char last[24] = "";
         if (senders.silent > 1) (void)snprintf(last, sizeof last, " %u", senders.silent);
@@ -62,23 +61,22 @@ static void write_shift(const struct measure_row_question *question, struct strb
 }
 
 /* What its messages go over: the axes of its groups, or the link to the host. */
-const char *collective_ways(const struct measure_row_question *question)
+const char *collective_ways(const struct measure_row_args *args)
 {
-    return measure_op_is_copy(question->operation) ? question->machine->host.cable_name
-                                                   : question->axes;
+    return measure_op_is_copy(args->operation) ? args->machine->host.cable_name : args->axes;
 }
 
 void collective_write_head(const struct collective_study *study, struct strbuf *text)
 {
-    const struct measure_row_question *question = &study->member[0].question;
-    const struct plan_ragged *ragged = &question->ragged;
+    const struct measure_row_args *args = &study->member[0].args;
+    const struct plan_ragged *ragged = &args->ragged;
     struct column_value values[COLUMN_TOTAL];
     find(study, values);
     uint64_t const ranks = values[RANKS].whole, groups = values[GROUPS].whole;
     strbuf_add(text, "# podsim collective: %s on %s, profile %s\n", FIGURE(OP), FIGURE(MACHINE),
                FIGURE(PROFILE));
     uint32_t const sharers = host_sharers(&study->asked.machine);
-    if (measure_op_is_copy(question->operation))
+    if (measure_op_is_copy(args->operation))
         strbuf_add(text, "# every chip copies over %s, %s a link each way: %s\n",
                    study->asked.machine.host.cable_name, counted(sharers, "chip").text,
                    counted(ranks, "rank").text);
@@ -88,12 +86,12 @@ void collective_write_head(const struct collective_study *study, struct strbuf *
     if (groups > 1) strbuf_add(text, ", in each of %s groups, all at once\n", FIGURE(GROUPS));
     for (uint32_t i = 1; i < study->member_count; i++)
         strbuf_add(text, "# at once: %s over %s\n",
-                   measure_op_name(study->member[i].question.operation),
-                   collective_ways(&study->member[i].question));
+                   measure_op_name(study->member[i].args.operation),
+                   collective_ways(&study->member[i].args));
     strbuf_add(text, "# size: %s; array: V of all ranks together\n",
                ragged->expert_count > 0 ? "one rank's tokens, each once"
-                                        : measure_op_size_text(question->operation));
-    write_shift(question, text);
+                                        : measure_op_size_text(args->operation));
+    write_shift(args, text);
     if (ragged->expert_count > 0)
         strbuf_add(text,
                    "# ragged: %s, %llu a rank; each token of %s goes to %u; seed "

@@ -37,10 +37,10 @@ struct party {
 static bool is_alike(const struct collective_study *study, uint32_t a, uint32_t b)
 {
     const struct collective_member *one = &study->member[a], *other = &study->member[b];
-    return one->question.operation == other->question.operation &&
-           one->size_bytes == other->size_bytes && (a == 0) == (b == 0) &&
-           one->question.ragged.expert_count == other->question.ragged.expert_count &&
-           group_equal(&one->question.group, &other->question.group);
+    return one->args.operation == other->args.operation && one->size_bytes == other->size_bytes &&
+           (a == 0) == (b == 0) &&
+           one->args.ragged.expert_count == other->args.ragged.expert_count &&
+           group_equal(&one->args.group, &other->args.group);
 }
 
 /* A collective, or else a copy, by itself, in memory of its own. */
@@ -71,7 +71,7 @@ static enum status alone_play(const struct sweep *sweep, struct party *party, st
         party->alone_ps[i] = party->alone_ps[like];
         if (like != i) continue;
         struct program_copy const copy =
-            measure_row_copy(&study->member[i].question, party->size_bytes[i]);
+            measure_row_copy(&study->member[i].args, party->size_bytes[i]);
         STATUS_TRY(one_play(sweep, party->choice[i], &copy, &party->alone_ps[i], reterr));
     }
     return STATUS_OK;
@@ -85,7 +85,7 @@ static enum status runners_play(const struct sweep *sweep, const struct party *p
     const struct choose_ranking *ranking = party->choice[0]->ranking;
     for (uint32_t i = 0; i < row->runner_count; i++) {
         const struct measure_row_choice *choice = NULL;
-        STATUS_TRY(measure_row_choose_other(party->arena, row->question, row->size_bytes,
+        STATUS_TRY(measure_row_choose_other(party->arena, row->args, row->size_bytes,
                                             &ranking->candidate[i + 1], "--algorithm", &choice,
                                             reterr));
         STATUS_TRY(one_play(sweep, choice, NULL, &row->runner[i].time_ps, reterr));
@@ -110,15 +110,15 @@ static enum status run_note(struct sweep *sweep, const struct party *party,
     memcpy(run->link, measured->trace.link, sizeof run->link);
     struct measure_row *rows = &sweep->rows[run->row_first];
     for (uint32_t i = 0; i < study->member_count; i++) {
-        const struct measure_row_question *question = &study->member[i].question;
+        const struct measure_row_args *args = &study->member[i].args;
         int64_t const time_ps = measured->time_ps[party->played[i]];
         int64_t const alone_ps = study->member_count > 1 ? party->alone_ps[i] : time_ps;
         if (party->choice[i] == NULL) {
-            measure_row_fill_copy(question, party->size_bytes[i], time_ps, alone_ps, &rows[i]);
+            measure_row_fill_copy(args, party->size_bytes[i], time_ps, alone_ps, &rows[i]);
             continue;
         }
         const struct plan *plan = &measured->plans[party->played[i]];
-        measure_row_fill(question, party->size_bytes[i], party->choice[i], plan, time_ps, alone_ps,
+        measure_row_fill(args, party->size_bytes[i], party->choice[i], plan, time_ps, alone_ps,
                          &rows[i]);
         if (study->checks) STATUS_TRY(measure_row_prove(plan, &rows[i], reterr));
     }
@@ -144,16 +144,16 @@ static enum status party_play(struct sweep *sweep, struct party *party, uint64_t
     for (uint32_t i = 0; i < study->member_count; i++) {
         const struct collective_member *member = &study->member[i];
         party->size_bytes[i] = member->size_bytes == 0 ? size_bytes : member->size_bytes;
-        if (measure_op_is_copy(member->question.operation)) {
+        if (measure_op_is_copy(member->args.operation)) {
             uint64_t unused = 0;
             STATUS_TRY(measure_op_array_bytes(
-                member->question.operation, group_rank_count(&member->question.group),
-                party->size_bytes[i], "--concurrent", &unused, reterr));
+                member->args.operation, group_rank_count(&member->args.group), party->size_bytes[i],
+                "--concurrent", &unused, reterr));
             party->played[i] = played.copy_count;
-            copies[played.copy_count++] = measure_row_copy(&member->question, party->size_bytes[i]);
+            copies[played.copy_count++] = measure_row_copy(&member->args, party->size_bytes[i]);
             continue;
         }
-        STATUS_TRY(measure_row_choose(party->arena, &member->question, party->size_bytes[i],
+        STATUS_TRY(measure_row_choose(party->arena, &member->args, party->size_bytes[i],
                                       i == 0 ? algorithm : NULL, i == 0 ? where : "--concurrent",
                                       &party->choice[i], reterr));
         party->played[i] = played.request_count;
@@ -189,25 +189,25 @@ struct namesakes {
     uint32_t count;
 };
 
-/* Whether a name means a plan that another name was simulated for; "auto" is a question, no name.
- * Tokens are not drawn once more for it. */
+/* Whether a name means a plan that another name was simulated for; "auto" asks for one, and is no
+ * name. Tokens are not drawn once more for it. */
 static enum status name_is_repeated(const struct collective_study *study,
                                     struct namesakes *namesakes, uint64_t size_bytes,
                                     const struct algorithm *algorithm, bool *ret_repeated,
                                     struct error *reterr)
 {
-    const struct measure_row_question *question = &study->member[0].question;
+    const struct measure_row_args *args = &study->member[0].args;
     const struct measure_row_choice *choice = NULL;
     void *memory = NULL;
     *ret_repeated = false;
     if (study->asked.algorithm_count == 1 || algorithm_is_chosen(algorithm) ||
-        question->script != NULL || question->ragged.expert_count > 0 ||
-        measure_op_is_copy(question->operation))
+        args->script != NULL || args->ragged.expert_count > 0 ||
+        measure_op_is_copy(args->operation))
         return STATUS_OK;
-    STATUS_TRY(measure_row_choose(namesakes->arena, question, size_bytes, algorithm, "--algorithm",
+    STATUS_TRY(measure_row_choose(namesakes->arena, args, size_bytes, algorithm, "--algorithm",
                                   &choice, reterr));
     struct plan_request request = choice->request;
-    plan_request_links(question->machine, &request);
+    plan_request_links(args->machine, &request);
     STATUS_TRY(arena_try(namesakes->arena, 1, sizeof(struct plan), &memory, reterr));
     struct plan *plan = memory;
     STATUS_TRY(plan_build(namesakes->arena, &request, "--algorithm", plan, reterr));

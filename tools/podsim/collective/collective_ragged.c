@@ -66,7 +66,7 @@ enum status collective_read_ragged(const struct options *options, struct collect
                                    struct error *reterr)
 {
     static const char *const depend[] = {"--top-k", "--token-bytes", "--seed", "--skew"};
-    struct measure_row_question *row = &study->asked.row;
+    struct measure_row_args *row = &study->asked.row;
     uint64_t experts = 0, top_k = 0;
     if (!options_has(options, "--experts")) {
         for (size_t i = 0; i < sizeof depend / sizeof *depend; i++)
@@ -133,7 +133,7 @@ static const struct column columns[] = {TABLE(COLUMN_ENTRY)};
 
 static void find(const struct measure_row *row, struct column_value *ret_values)
 {
-    const struct plan_ragged *ragged = &row->question->ragged;
+    const struct plan_ragged *ragged = &row->args->ragged;
     const struct ragged_load *load = &row->load;
     struct measure_row_factors const factors = measure_row_factors(row);
     TABLE(COLUMN_FIND)
@@ -144,7 +144,7 @@ static void find(const struct measure_row *row, struct column_value *ret_values)
 void collective_write_ragged(const struct measure_row *row, struct strbuf *text)
 {
     struct column_value values[COLUMN_TOTAL];
-    if (row->question->ragged.expert_count == 0) return;
+    if (row->args->ragged.expert_count == 0) return;
     find(row, values);
     table_sentence(text);
     strbuf_add(text, "# drawn: %s a rank; a rank sends %s to %s bytes, receives %s to %s; ",
@@ -160,7 +160,7 @@ void collective_write_ragged(const struct measure_row *row, struct strbuf *text)
 void collective_put_ragged(const struct measure_row *row, struct json_writer *json)
 {
     struct column_value values[COLUMN_TOTAL];
-    if (row->question->ragged.expert_count == 0) return;
+    if (row->args->ragged.expert_count == 0) return;
     find(row, values);
     json_put_object(json, "ragged");
     column_put(columns, values, 0, COLUMN_TOTAL - 1, json);

@@ -52,11 +52,11 @@ enum status collective_read_count(const struct options *options, const char *nam
 
 /* An algorithm out of a file is the only one, and is for as many ranks as it says. */
 static enum status msccl_check_alone(const struct options *options,
-                                     const struct collective_args *question, struct error *reterr)
+                                     const struct collective_args *args, struct error *reterr)
 {
     static const char *const others[] = {"--algorithm", "--tuner"};
-    const struct msccl_script *script = question->row.script;
-    uint64_t const ranks = group_rank_count(&question->row.group);
+    const struct msccl_script *script = args->row.script;
+    uint64_t const ranks = group_rank_count(&args->row.group);
     if (script == NULL) return STATUS_OK;
     for (uint32_t i = 0; i < sizeof others / sizeof *others; i++)
         if (options_has(options, others[i]))
@@ -69,7 +69,7 @@ static enum status msccl_check_alone(const struct options *options,
                      script->name, script->rank_count, (unsigned long long)ranks);
 }
 
-static enum status shift_read(const struct options *options, struct measure_row_question *row,
+static enum status shift_read(const struct options *options, struct measure_row_args *row,
                               struct error *reterr)
 {
     const char *text = options_value(options, "--shift");
@@ -102,7 +102,7 @@ static enum status member_add(struct collective_study *study,
 static enum status copy_read(struct collective_study *study, const char *text, bool *ret_is_copy,
                              struct error *reterr)
 {
-    struct collective_member member = {.question = study->member[0].question};
+    struct collective_member member = {.args = study->member[0].args};
     size_t const length = strcspn(text, "@:");
     *ret_is_copy = false;
     for (uint32_t i = 0; i < MEASURE_COUNT; i++) {
@@ -111,7 +111,7 @@ static enum status copy_read(struct collective_study *study, const char *text, b
             strncmp(name, text, length) != 0)
             continue;
         *ret_is_copy = true;
-        member.question.operation = (enum measure_op)i;
+        member.args.operation = (enum measure_op)i;
     }
     if (!*ret_is_copy) return STATUS_OK;
     if (text[length] == '@')
@@ -120,14 +120,14 @@ static enum status copy_read(struct collective_study *study, const char *text, b
                          text);
     if (text[length] == ':')
         STATUS_TRY(sizes_parse(text + length + 1, "--concurrent", &member.size_bytes, reterr));
-    member.question.group = (struct group){.dimension_count = 0}; /* One chip is one rank. */
+    member.args.group = (struct group){.dimension_count = 0}; /* One chip is one rank. */
     if (study->asked.machine.chip_count > 1)
-        STATUS_TRY(measure_group(&study->asked.machine, NULL, "--concurrent",
-                                 &member.question.group, reterr));
-    (void)measure_group_text(&study->asked.machine, &member.question.group, member.question.axes);
-    member.question.root = 0;
-    member.question.script = NULL;
-    member.question.ragged = (struct plan_ragged){0};
+        STATUS_TRY(
+            measure_group(&study->asked.machine, NULL, "--concurrent", &member.args.group, reterr));
+    (void)measure_group_text(&study->asked.machine, &member.args.group, member.args.axes);
+    member.args.root = 0;
+    member.args.script = NULL;
+    member.args.ragged = (struct plan_ragged){0};
     return member_add(study, &member, reterr);
 }
 
@@ -135,7 +135,7 @@ static enum status copy_read(struct collective_study *study, const char *text, b
  * part of an axis ("z:4"). */
 static enum status member_read(struct collective_study *study, char *text, struct error *reterr)
 {
-    struct collective_member member = {.question = study->member[0].question};
+    struct collective_member member = {.args = study->member[0].args};
     bool is_copy = false;
     STATUS_TRY(copy_read(study, text, &is_copy, reterr));
     if (is_copy) return STATUS_OK;
@@ -155,14 +155,14 @@ static enum status member_read(struct collective_study *study, char *text, struc
         *colon = '\0';
         STATUS_TRY(sizes_parse(colon + 1, "--concurrent", &member.size_bytes, reterr));
     }
-    STATUS_TRY(measure_op_find(text, "--concurrent", &member.question.operation, reterr));
+    STATUS_TRY(measure_op_find(text, "--concurrent", &member.args.operation, reterr));
     STATUS_TRY(
-        measure_group(&study->asked.machine, axes, "--concurrent", &member.question.group, reterr));
-    (void)measure_group_text(&study->asked.machine, &member.question.group, member.question.axes);
-    member.question.root = 0;
-    member.question.shift = 0;
-    member.question.script = NULL;
-    member.question.ragged = (struct plan_ragged){0};
+        measure_group(&study->asked.machine, axes, "--concurrent", &member.args.group, reterr));
+    (void)measure_group_text(&study->asked.machine, &member.args.group, member.args.axes);
+    member.args.root = 0;
+    member.args.shift = 0;
+    member.args.script = NULL;
+    member.args.ragged = (struct plan_ragged){0};
     return member_add(study, &member, reterr);
 }
 
@@ -230,7 +230,7 @@ enum status collective_read(const struct options *options, struct collective_stu
     study->plays_runners = options_has(options, "--runners-up");
     STATUS_TRY(runners_check(study, reterr));
     study->checks = options_has(options, "--check");
-    study->member[0].question = asked->row;
+    study->member[0].args = asked->row;
     study->member_count = 1;
     STATUS_TRY(concurrent_read(options, study, reterr));
     void *memory = NULL;

@@ -17,8 +17,8 @@ static void write_row(const struct collective_study *study, const struct measure
     strbuf_add(text, "  ");
     collective_write_algorithm(row, text);
     if (study->member_count > 1)
-        strbuf_add(text, ", %s %s", measure_op_name(row->question->operation),
-                   collective_ways(row->question));
+        strbuf_add(text, ", %s %s", measure_op_name(row->args->operation),
+                   collective_ways(row->args));
     else
         collective_write_runners(row, text);
     strbuf_add(text, "\n");
@@ -117,12 +117,12 @@ static void write_idle_tuner(const struct collective_study *study, struct strbuf
     }
     for (uint32_t i = 0; i < study->row_count; i++)
         if (study->rows[i].tuner_line > 0) return;
-    const struct measure_row_question *question = study->rows[0].question;
+    const struct measure_row_args *args = study->rows[0].args;
     uint64_t nodes, ranks;
-    protocol_extent(question->machine, &question->group, &nodes, &ranks);
+    protocol_extent(args->machine, &args->group, &nodes, &ranks);
     strbuf_add(
         text, "# tuner: no line of %s fits %s on %llu nodes and %llu ranks at any of these sizes\n",
-        tuner->path, measure_op_name(question->operation), (unsigned long long)nodes,
+        tuner->path, measure_op_name(args->operation), (unsigned long long)nodes,
         (unsigned long long)ranks);
 }
 
@@ -155,5 +155,5 @@ void collective_write_table(const struct collective_study *study, struct strbuf 
     strbuf_add(text, "# Out of bounds values : %s\n",
                proved ? "0 OK" : "N/A (--check proves rows of up to 64 ranks)");
     strbuf_add(text, "# Avg bus bandwidth    : %g\n#\n# Collective test concluded: %s\n#\n",
-               sum / study->row_count, measure_op_name(study->member[0].question.operation));
+               sum / study->row_count, measure_op_name(study->member[0].args.operation));
 }

@@ -16,7 +16,7 @@ struct collective_args {
     struct arena *arena;
     const char *machine_text; /* The machine, in the user's words. */
     struct machine machine;
-    struct measure_row_question row;
+    struct measure_row_args row;
     struct algorithm algorithm[COLLECTIVE_ALGORITHMS_MAX]; /* None: not asked for. */
     uint32_t algorithm_count;
     struct measure_options run;
@@ -43,7 +43,6 @@ enum status collective_args_read(const struct options *options, struct arena *ar
                                  struct collective_args *ret_args, struct error *reterr);
 
 /* What to put before an error's place: the machine's text, if the place lies in the machine. */
-const char *collective_args_input(const struct collective_args *question,
-                                  const struct error *error);
+const char *collective_args_input(const struct collective_args *args, const struct error *error);
 
 #endif

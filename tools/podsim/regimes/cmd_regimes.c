@@ -27,7 +27,7 @@ static const struct option regimes_options[] = {
 struct map {
     const struct options *options;
     struct arena *arena;
-    struct collective_args question;
+    struct collective_args args;
     struct regimes_plan plan;
     struct regimes regimes;
     struct pool pool;
@@ -51,16 +51,16 @@ static enum status work(void *owner, struct worker *worker, struct error *reterr
 }
 
 /* The greatest size, and that of the peak, are those of arrays that can be simulated. */
-static enum status end_check(const struct collective_args *question, const struct sizes *sizes,
+static enum status end_check(const struct collective_args *args, const struct sizes *sizes,
                              struct error *reterr)
 {
-    uint64_t const ranks = group_rank_count(&question->row.group);
+    uint64_t const ranks = group_rank_count(&args->row.group);
     struct error ignored;
     uint64_t unused = 0;
-    STATUS_TRY(measure_op_array_bytes(question->row.operation, ranks, sizes->end_bytes, "-e",
-                                      &unused, reterr));
-    if (measure_op_array_bytes(question->row.operation, ranks, regimes_peak_bytes(sizes), "-e",
-                               &unused, &ignored) == STATUS_OK)
+    STATUS_TRY(measure_op_array_bytes(args->row.operation, ranks, sizes->end_bytes, "-e", &unused,
+                                      reterr));
+    if (measure_op_array_bytes(args->row.operation, ranks, regimes_peak_bytes(sizes), "-e", &unused,
+                               &ignored) == STATUS_OK)
         return STATUS_OK;
     return error_set(
         reterr, STATUS_LIMIT, "-e",
@@ -74,26 +74,26 @@ static enum status plan_read(struct map *map, struct error *reterr)
     const char *const begin = options_value(options, "-b"), *const end =
                                                                 options_value(options, "-e");
     const char *const factor = options_value(options, "-f");
-    struct collective_args *question = &map->question;
+    struct collective_args *args = &map->args;
     STATUS_TRY(pool_read(options, &map->thread_count, reterr));
-    STATUS_TRY(collective_args_read(options, map->arena, question, reterr));
-    if (question->row.tuner != NULL)
+    STATUS_TRY(collective_args_read(options, map->arena, args, reterr));
+    if (args->row.tuner != NULL)
         return error_set(
             reterr, STATUS_INVALID, "--tuner",
             "decides what auto takes, and a map simulates every algorithm; leave it out, "
             "or ask podsim collective");
-    if (measure_op_is_copy(question->row.operation))
+    if (measure_op_is_copy(args->row.operation))
         return error_set(reterr, STATUS_UNSUPPORTED, "--op",
                          "%s is done in one way, by every chip alone, so there is nothing to map; "
                          "podsim collective sweeps its sizes",
-                         measure_op_name(question->row.operation));
+                         measure_op_name(args->row.operation));
     STATUS_TRY(sizes_read(begin == NULL ? "1K" : begin, end == NULL ? "1G" : end,
                           factor == NULL ? "4" : factor, NULL, &map->plan.sizes, reterr));
-    STATUS_TRY(end_check(question, &map->plan.sizes, reterr));
-    map->plan.question = question->row;
-    map->plan.algorithms = question->algorithm_count > 0 ? question->algorithm : NULL;
-    map->plan.algorithm_count = question->algorithm_count;
-    map->plan.run = question->run;
+    STATUS_TRY(end_check(args, &map->plan.sizes, reterr));
+    map->plan.args = args->row;
+    map->plan.algorithms = args->algorithm_count > 0 ? args->algorithm : NULL;
+    map->plan.algorithm_count = args->algorithm_count;
+    map->plan.run = args->run;
     map->plan.watch = watch;
     map->plan.watch_owner = map;
     return STATUS_OK;
@@ -115,9 +115,9 @@ static enum status write_results(struct map *map, struct error *reterr)
     struct strbuf json = {0}, svg = {0};
     bool const to_stdout = output_is_stdout(map->json.path);
     struct strbuf text = {.columns = report_columns(to_stdout ? 2 : 1)};
-    regimes_write_text(&map->question, &map->regimes, report_in_colour(to_stdout ? 2 : 1), &text);
-    regimes_write_json(&map->question, &map->regimes, &json);
-    if (map->svg.path != NULL) regimes_write_svg(&map->question, &map->regimes, &svg);
+    regimes_write_text(&map->args, &map->regimes, report_in_colour(to_stdout ? 2 : 1), &text);
+    regimes_write_json(&map->args, &map->regimes, &json);
+    if (map->svg.path != NULL) regimes_write_svg(&map->args, &map->regimes, &svg);
     enum status status = output_write(&map->json, &json, reterr);
     if (status == STATUS_OK) status = output_write(&map->svg, &svg, reterr);
     if (status == STATUS_OK) status = output_finish(&map->json, reterr);
@@ -155,7 +155,7 @@ static int regimes(const struct options *options)
     if (status == STATUS_INTERRUPTED && map.regimes.group_count > 0)
         exit_status = EXIT_INTERRUPTED; /* The text says so. */
     else if (status != STATUS_OK)
-        exit_status = command_fail(collective_args_input(&map.question, &error), &error);
+        exit_status = command_fail(collective_args_input(&map.args, &error), &error);
     arena_destroy(map.arena);
     return exit_status;
 }

@@ -33,7 +33,7 @@ struct regimes_curves_of {
 /* The first line; ranks and axes of a group, or their headings; what no algorithm is faster than;
  * what bounds the group and where the fastest changes, to the line's end. */
 enum { REGIMES_HEADINGS = REGIMES_GROUPS_MAX };
-void regimes_add_title(const struct collective_args *question, const struct regimes *regimes,
+void regimes_add_title(const struct collective_args *args, const struct regimes *regimes,
                        struct strbuf *text);
 void regimes_add_label(const struct regimes *regimes, uint32_t group, struct strbuf *text);
 /* Behind a label: an algorithm's letter and name; the heading of `curves` NULL. */
@@ -42,12 +42,12 @@ void regimes_add_algorithm(const struct regimes_curves_of *curves, uint32_t algo
 void regimes_add_bound(const struct regimes *regimes, uint32_t group, struct strbuf *text);
 void regimes_add_changes(const struct regimes *regimes, uint32_t group, struct strbuf *text);
 
-void regimes_write_text(const struct collective_args *question, const struct regimes *regimes,
+void regimes_write_text(const struct collective_args *args, const struct regimes *regimes,
                         bool colour, struct strbuf *text);
-void regimes_write_json(const struct collective_args *question, const struct regimes *regimes,
+void regimes_write_json(const struct collective_args *args, const struct regimes *regimes,
                         struct strbuf *text);
 /* A self-contained SVG. */
-void regimes_write_svg(const struct collective_args *question, const struct regimes *regimes,
+void regimes_write_svg(const struct collective_args *args, const struct regimes *regimes,
                        struct strbuf *text);
 
 #endif

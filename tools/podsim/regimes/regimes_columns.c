@@ -36,7 +36,7 @@ static struct table_figure letter(struct column_value value)
 #define OR_DASH(...) SHOWN(__VA_ARGS__), .none = "-"
 
 #define GROUPS(X)                                                                                  \
-    X(AXES, "axes", WORDS(group->question.axes), SHOWN("", "axes", -17, column_words))             \
+    X(AXES, "axes", WORDS(group->args.axes), SHOWN("", "axes", -17, column_words))                 \
     X(RANKS, "ranks", WHOLE(group->ranks), SHOWN("", "ranks", 8, column_plain))                    \
     X(BOUND_ALPHA, "bound_alpha_s", REAL(group->bound_alpha_s), IN_WORDS(column_seconds))          \
     X(BOUND_BETA, "bound_beta_s_per_byte", REAL(group->bound_beta_s_per_byte), IN_WORDS(rate))     \
@@ -69,10 +69,10 @@ static struct table_figure letter(struct column_value value)
 
 #define HEAD(X)                                                                                    \
     X(PODSIM, "podsim", WHOLE(1), HIDDEN)                                                          \
-    X(MACHINE, "machine", WORDS(question->machine_text), IN_WORDS(column_words))                   \
-    X(PROFILE, "profile", WORDS(question->machine.chip.profile), IN_WORDS(column_words))           \
-    X(OP, "op", WORDS(measure_op_name(question->row.operation)), IN_WORDS(column_words))           \
-    X(HEAD_AXES, "axes", WORDS(question->row.axes), HIDDEN)                                        \
+    X(MACHINE, "machine", WORDS(args->machine_text), IN_WORDS(column_words))                       \
+    X(PROFILE, "profile", WORDS(args->machine.chip.profile), IN_WORDS(column_words))               \
+    X(OP, "op", WORDS(measure_op_name(args->row.operation)), IN_WORDS(column_words))               \
+    X(HEAD_AXES, "axes", WORDS(args->row.axes), HIDDEN)                                            \
     X(COMPLETE, "complete", FLAG(regimes->group_count == regimes->group_count_max), HIDDEN)
 
 /* Of each size: who wins in a group, how long an algorithm takes. */
@@ -107,7 +107,7 @@ static const struct column crossover_columns[] = {CROSSOVERS(COLUMN_ENTRY)};
 static const struct column group_columns[] = {GROUPS(COLUMN_ENTRY)};
 static const struct column curve_columns[] = {CURVES(COLUMN_ENTRY)};
 
-static void find_head(const struct collective_args *question, const struct regimes *regimes,
+static void find_head(const struct collective_args *args, const struct regimes *regimes,
                       struct column_value *ret_values)
 {
     HEAD(COLUMN_FIND)
@@ -172,11 +172,11 @@ const struct column_table regimes_group_table = {
 const struct column_table regimes_curve_table = {
     curve_columns, CURVES_TOTAL, COLUMN_LINE(curve_columns, curves_screen), find_curve};
 
-void regimes_add_title(const struct collective_args *question, const struct regimes *regimes,
+void regimes_add_title(const struct collective_args *args, const struct regimes *regimes,
                        struct strbuf *text)
 {
     struct column_value values[HEAD_TOTAL];
-    find_head(question, regimes, values);
+    find_head(args, regimes, values);
     strbuf_add(text, "podsim regimes: %s on %s, profile %s\n", CELL(head_columns, values, OP),
                CELL(head_columns, values, MACHINE), CELL(head_columns, values, PROFILE));
 }
@@ -287,13 +287,13 @@ static void put_group(struct json_writer *json, const struct regimes *regimes, u
     json_write_object_end(json);
 }
 
-void regimes_write_json(const struct collective_args *question, const struct regimes *regimes,
+void regimes_write_json(const struct collective_args *args, const struct regimes *regimes,
                         struct strbuf *text)
 {
     struct sizes_of const sizes = {regimes, NULL, NULL};
     struct column_value values[HEAD_TOTAL];
     struct json_writer json;
-    find_head(question, regimes, values);
+    find_head(args, regimes, values);
     json_write_start(&json, text);
     json_write_object(&json);
     column_put(head_columns, values, 0, HEAD_TOTAL - 1, &json);

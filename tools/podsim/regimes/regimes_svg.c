@@ -104,12 +104,12 @@ static uint32_t legend_rows(const struct picture *picture)
     return rows > 4 ? rows : 4; /* The marks' column has four. */
 }
 
-static void draw_head(const struct picture *picture, const struct collective_args *question)
+static void draw_head(const struct picture *picture, const struct collective_args *args)
 {
     struct strbuf *text = picture->text;
     struct strbuf title = {0};
-    strbuf_add(&title, "%s on %s, profile %s", measure_op_name(question->row.operation),
-               question->machine_text, question->machine.chip.profile);
+    strbuf_add(&title, "%s on %s, profile %s", measure_op_name(args->row.operation),
+               args->machine_text, args->machine.chip.profile);
     svg_begin(text, &(struct svg_page){
                         .width = WIDTH,
                         .height = picture->plot_top + PLOT + 70 + legend_rows(picture) * LEGEND_ROW,
@@ -124,7 +124,7 @@ static void draw_head(const struct picture *picture, const struct collective_arg
     svg_words(text, 20, 28, "title", title.bytes);
     text->failed = text->failed || title.failed;
     strbuf_free(&title);
-    svg_say(text, 20, 48, "small", "size: %s", measure_op_size_text(question->row.operation));
+    svg_say(text, 20, 48, "small", "size: %s", measure_op_size_text(args->row.operation));
     svg_words(text, 20, TOP - 12, "small",
               "ranks (axes): the fastest algorithm at each size; changes less than four pixels "
               "apart are one");
@@ -207,7 +207,7 @@ static void draw_map(const struct picture *picture)
         const struct regimes_group *group = &regimes->group[g];
         struct segment segment[REGIMES_CROSSOVERS_MAX + 1];
         svg_say(picture->text, LEFT - 8, TOP + row * ROW + ROW / 2 + 4, "end", "%llu (%s)",
-                (unsigned long long)group->ranks, group->question.axes);
+                (unsigned long long)group->ranks, group->args.axes);
         if (group->winner[0] == REGIMES_NONE) continue;
         uint32_t const count = segments_find(picture, group, segment);
         struct marks const marks = marks_find(picture, group);
@@ -299,7 +299,7 @@ static void draw_curves(const struct picture *picture, const struct regimes_grou
     svg_say(picture->text, 20, picture->plot_top - 12, "small",
             "time on %llu ranks (%s): winners of the map thick, the others thin; dashed and "
             "without colour: what the fabric allows",
-            (unsigned long long)group->ranks, group->question.axes);
+            (unsigned long long)group->ranks, group->args.axes);
     draw_size_axis(picture, picture->plot_top, picture->plot_top + PLOT);
     draw_time_axis(picture);
     for (uint32_t strong = 0; strong < 2; strong++)
@@ -351,7 +351,7 @@ static void range_find(struct picture *picture, const struct regimes_group *grou
     picture->time_most = ceil(log10(most));
 }
 
-void regimes_write_svg(const struct collective_args *question, const struct regimes *regimes,
+void regimes_write_svg(const struct collective_args *args, const struct regimes *regimes,
                        struct strbuf *text)
 {
     uint32_t const map_bottom = TOP + regimes->group_count * ROW;
@@ -366,7 +366,7 @@ void regimes_write_svg(const struct collective_args *question, const struct regi
     };
     range_find(&picture, largest);
     series_choose(&picture);
-    draw_head(&picture, question);
+    draw_head(&picture, args);
     draw_map(&picture);
     draw_curves(&picture, largest);
     draw_legend(&picture);

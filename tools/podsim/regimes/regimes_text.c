@@ -34,13 +34,13 @@ static void unpaint(struct strbuf *text, bool colour)
     if (colour) strbuf_add(text, "\033[0m");
 }
 
-static void write_head(const struct collective_args *question, const struct regimes *regimes,
+static void write_head(const struct collective_args *args, const struct regimes *regimes,
                        struct strbuf *text)
 {
     char begin[REGIMES_SIZE_BYTES], end[REGIMES_SIZE_BYTES];
-    regimes_add_title(question, regimes, text);
+    regimes_add_title(args, regimes, text);
     strbuf_add(text, "size: %s, %s to %s; %u groups of neighbours; %llu runs\n",
-               measure_op_size_text(question->row.operation),
+               measure_op_size_text(args->row.operation),
                regimes_size(begin, regimes->size_bytes[0]),
                regimes_size(end, regimes->size_bytes[regimes->size_count - 1]),
                regimes->group_count, (unsigned long long)regimes->run_count);
@@ -133,10 +133,10 @@ static void write_fits(const struct regimes *regimes, struct strbuf *text)
     table_close(text, table, LABEL_COLUMNS + ALGORITHM_COLUMNS + 2);
 }
 
-void regimes_write_text(const struct collective_args *question, const struct regimes *regimes,
+void regimes_write_text(const struct collective_args *args, const struct regimes *regimes,
                         bool colour, struct strbuf *text)
 {
-    write_head(question, regimes, text);
+    write_head(args, regimes, text);
     write_map(regimes, colour, text);
     write_landmarks(regimes, text);
     write_fits(regimes, text);

@@ -4,13 +4,13 @@
 #include "sim/measure/measure_row.h"
 #include "tools/podsim/validate/validate.h"
 
-static enum status question_ask(const struct published_row *row, const struct machine *machine,
-                                struct measure_row_question *ret_question, struct error *reterr)
+static enum status args_ask(const struct published_row *row, const struct machine *machine,
+                            struct measure_row_args *ret_args, struct error *reterr)
 {
-    *ret_question = (struct measure_row_question){.machine = machine,
-                                                  .protocols = choose_by_protocols(machine)};
-    STATUS_TRY(measure_op_find(row->operation, row->id, &ret_question->operation, reterr));
-    return measure_group(machine, NULL, row->id, &ret_question->group, reterr);
+    *ret_args =
+        (struct measure_row_args){.machine = machine, .protocols = choose_by_protocols(machine)};
+    STATUS_TRY(measure_op_find(row->operation, row->id, &ret_args->operation, reterr));
+    return measure_group(machine, NULL, row->id, &ret_args->group, reterr);
 }
 
 static enum status play(struct arena *arena, const struct published_row *row,
@@ -23,17 +23,17 @@ static enum status play(struct arena *arena, const struct published_row *row,
     struct measure_options const options = {.engine = "fast"};
     const struct measure_row_choice *choice = NULL;
     struct algorithm const algorithm = algorithm_read(row->algorithm);
-    struct measure_row_question question;
+    struct measure_row_args args;
     struct machine machine;
     struct measured measured;
     struct measure_row figures;
     STATUS_TRY(machine_build(arena, &plan, &machine, reterr));
-    STATUS_TRY(question_ask(row, &machine, &question, reterr));
-    STATUS_TRY(measure_row_choose(arena, &question, row->size_bytes, &algorithm, row->id, &choice,
-                                  reterr));
+    STATUS_TRY(args_ask(row, &machine, &args, reterr));
+    STATUS_TRY(
+        measure_row_choose(arena, &args, row->size_bytes, &algorithm, row->id, &choice, reterr));
     STATUS_TRY(
         measure_run(arena, &machine, &choice->request, 1, row->id, &options, &measured, reterr));
-    measure_row_fill(&question, row->size_bytes, choice, measured.plans, measured.time_ps[0],
+    measure_row_fill(&args, row->size_bytes, choice, measured.plans, measured.time_ps[0],
                      measured.time_ps[0], &figures);
     result->predicted_s = units_seconds(measured.time_ps[0]);
     result->useful_s = figures.roofline_s;

@@ -100,7 +100,7 @@ struct model_norms {
 
 /* How layers attend, and to which keys and values where these are not all of the layer's own. */
 #define MODEL_ATTENDS_TABLE(FACT, OTHER, at)                                                       \
-    FACT(at, bool, capped) /* Scores are capped, c·tanh(s/c), before their softmax. */            \
+    FACT(at, bool, caps_scores) /* c·tanh(s/c) of each score comes before their softmax. */       \
     /* Keys that a query of a windowed layer has at most, its own among them. */                   \
     FACT(at, uint64_t, window)                                                                     \
     OTHER(const bool *, windowed) /* [layer]; NULL: none is. */                                    \
@@ -124,7 +124,7 @@ struct model_attends {
     FACT(, uint64_t, value_width) /* Of V; 0: H. */                                                \
     FACT(, uint64_t, vocabulary)  /* V */                                                          \
     FACT(, bool, tied)            /* Embedding and head are one matrix. */                         \
-    FACT(, bool, capped)          /* Logits are capped, c·tanh(l/c), before loss or sampling. */  \
+    FACT(, bool, caps_logits)     /* c·tanh(l/c) of each logit comes before loss or sampling. */  \
     PART(struct model_vectors, vectors, MODEL_VECTORS_TABLE)                                       \
     PART(struct model_norms, norms, MODEL_NORMS_TABLE)                                             \
     FACT(, bool, parallel) /* Attention and MLP of a layer lie side by side. */                    \

@@ -117,23 +117,22 @@ static enum status read_glm4(struct json *document, struct model *model, struct 
 
 /* Whether values pass through cap·tanh(value / cap). A key that is there and says nothing switches
  * the cap off; without the key transformers caps. */
-static enum status take_cap(struct json *document, const char *key, bool *ret_capped,
+static enum status take_cap(struct json *document, const char *key, bool *ret_caps,
                             struct error *reterr)
 {
     static const double cap_max = 1 << 20;
     double cap = 0;
     struct json *value = json_take(document, key);
-    *ret_capped = value == NULL || !model_is_off(value);
-    return value == NULL || !*ret_capped ? STATUS_OK
-                                         : json_as_real(value, 0, cap_max, &cap, reterr);
+    *ret_caps = value == NULL || !model_is_off(value);
+    return value == NULL || !*ret_caps ? STATUS_OK : json_as_real(value, 0, cap_max, &cap, reterr);
 }
 
 /* Norms before and behind each; scores and logits are capped. */
 static enum status read_gemma2(struct json *document, struct model *model, struct error *reterr)
 {
     model->norms.behind = true;
-    STATUS_TRY(take_cap(document, "attn_logit_softcapping", &model->attends.capped, reterr));
-    return take_cap(document, "final_logit_softcapping", &model->capped, reterr);
+    STATUS_TRY(take_cap(document, "attn_logit_softcapping", &model->attends.caps_scores, reterr));
+    return take_cap(document, "final_logit_softcapping", &model->caps_logits, reterr);
 }
 
 /* --- Attention and MLP side by side --- */

@@ -152,7 +152,7 @@ static inline bool oracle_knows(const struct model *model)
 {
     bool const direct = model_has_mla(model) && model->mla.query_rank == 0;
     bool const norms = model->norms.behind || model->norms.qk != MODEL_QK_NORMS_NONE;
-    bool const capped = model->attends.capped || model->capped;
+    bool const capped = model->attends.caps_scores || model->caps_logits;
     return !model->parallel && !norms && !direct && !model->experts.shared_gated && !capped;
 }
 

@@ -401,12 +401,12 @@ static void caps_of_scores_and_logits_are_read(void **state)
         const char *more = arena_format(
             case_arena, "\"model_type\": \"gemma2\", \"num_attention_heads\": 2, %s", rows[i].more);
         case_ok(read_config(more, &model, &case_error));
-        assert_int_equal(model.attends.capped, rows[i].scores);
-        assert_int_equal(model.capped, rows[i].logits);
+        assert_int_equal(model.attends.caps_scores, rows[i].scores);
+        assert_int_equal(model.caps_logits, rows[i].logits);
         assert_true(model.norms.behind && model.tied);
         assert_int_equal(model_window_layers(&model, 8192), 1);
     }
-    assert_false(model_of("gemma-7b").attends.capped || model_of("gemma-7b").capped);
+    assert_false(model_of("gemma-7b").attends.caps_scores || model_of("gemma-7b").caps_logits);
 }
 
 /* A build that has not been configured since a file came does not have it. */

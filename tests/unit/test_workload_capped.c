@@ -17,7 +17,7 @@ enum blocks { SERIAL, PARALLEL, EXPERTS, BLOCKS };
 
 static void capped_set(struct model *model, uint32_t kind)
 {
-    model->attends.capped = model->capped = true;
+    model->attends.caps_scores = model->caps_logits = true;
     if (kind == EXPERTS)
         model->experts = (struct model_experts){.count = 8, .top_k = 2, .width = 4096};
     model->parallel = kind == PARALLEL;
@@ -64,7 +64,7 @@ static struct sums more_of(enum workload_kernel kernel, enum graph_remat remat, 
     made.plan.attention.mask = WORKLOAD_ATTENTION_FULL;
     blocks_derive(&made, &layer);
     struct sums const capped = sums_of(&layer, backward);
-    made.plan.model.attends.capped = false;
+    made.plan.model.attends.caps_scores = false;
     blocks_derive(&made, &layer);
     struct sums const plain = sums_of(&layer, backward);
     case_free(&made);
@@ -110,7 +110,7 @@ static void each_logit_is_capped(void **state)
     struct workload_counts capped, plain;
     blocks_build(&made, 1, capped_set, SERIAL);
     counts_make(&made.plan, &made.machine, &made.mesh, &capped);
-    made.plan.model.capped = false;
+    made.plan.model.caps_logits = false;
     counts_make(&made.plan, &made.machine, &made.mesh, &plain);
     double const logits =
         (double)made.plan.batch_tokens / 16 * (double)made.plan.model.vocabulary / 4;
@@ -134,7 +134,7 @@ static void new_tokens_are_capped_too(void **state)
             static struct ranks ranks;
             static struct graph_cases cases;
             blocks_build(&made, 1, capped_set, SERIAL);
-            made.plan.model.attends.capped = made.plan.model.capped = capped == 1;
+            made.plan.model.attends.caps_scores = made.plan.model.caps_logits = capped == 1;
             made.plan.kind = WORKLOAD_DECODE;
             made.plan.attention.mask = WORKLOAD_ATTENTION_CAUSAL;
             made.plan.attention.context = WORKLOAD_CONTEXT_ALL_GATHER;
@@ -170,7 +170,7 @@ static void gemma_2_has_the_published_counts(void **state)
     for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
         struct model model;
         case_ok(model_read_name_or_path(case_arena, "gemma-2-9b", NULL, "", &model, &case_error));
-        assert_true(model.attends.capped && model.capped);
+        assert_true(model.attends.caps_scores && model.caps_logits);
         model.width = published[i].width;
         model.layers = published[i].layers;
         model.heads = published[i].heads;

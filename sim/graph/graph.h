@@ -128,9 +128,10 @@ struct graph_map {
     bool reads_result;           /* The gradient reads the result. */
 };
 
+/* What an op turns by position (rope) as it reads it. */
 struct graph_rotated {
-    tensor of[2]; /* Turned by position (rope) as attention or a product of activations reads it.
-                     GRAPH_NONE: none. */
+    tensor of[2];  /* GRAPH_NONE: none. */
+    uint32_t ways; /* Ranks whose rows lie in the tensors; 0: the rank's own alone. */
 };
 
 struct graph_exchange {
@@ -146,10 +147,6 @@ struct graph_spread {
 
 struct graph_quantise {
     enum recipe_array array; /* What is cast. */
-};
-
-struct graph_logits {
-    bool capped; /* c·tanh(l/c) of each logit comes first, in the same kernel. */
 };
 
 struct graph_sort {
@@ -174,7 +171,6 @@ struct graph_op {
     bool joined; /* The results are columns of one array, and their products are one product. */
     bool fused;  /* The op that reads the result computes it on the way. */
     enum graph_serves serves;
-    uint32_t rotated_ways; /* Ranks whose rows lie in what it turns; 0: this one's alone. */
     uint8_t product_count; /* Products of as.matmul; 0: the op is of another kind. */
     union {
         struct graph_matmul matmul;
@@ -184,7 +180,6 @@ struct graph_op {
         struct graph_spread spread;
         struct graph_sort sort;
         struct graph_quantise quantise;
-        struct graph_logits logits;
     } as;
 
     struct graph_gradients gradients;

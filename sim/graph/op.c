@@ -146,7 +146,7 @@ uint64_t op_rotated_flop(const struct graph *graph, const struct graph_op *op)
     for (uint32_t i = 0; i < sizeof rotated->of / sizeof *rotated->of; i++)
         if (rotated->of[i] != GRAPH_NONE)
             elements += graph_elements(graph, &graph->tensor[rotated->of[i]].at, 0);
-    return VECTOR_ROPE * elements / (op->rotated_ways == 0 ? 1 : op->rotated_ways);
+    return VECTOR_ROPE * elements / (rotated->ways == 0 ? 1 : rotated->ways);
 }
 
 uint64_t op_in_elements(const struct graph_sharded *sharded, const struct graph_op *op,

@@ -43,11 +43,17 @@ struct graph_dimension *graph_dimension_pad(struct graph_terms *terms, const cha
     return graph_dimension_set(terms, name, padded, useful);
 }
 
+uint64_t graph_window(const struct graph_terms *terms)
+{
+    return terms->layer.windowed ? terms->model->attends.window : 0;
+}
+
 void graph_dimensions_begin(const struct model *model, struct graph_terms *terms)
 {
     const struct model_mla *mla = &model->mla;
     const struct model_experts *experts = &model->experts;
     uint64_t const value_width = model_value_width(model);
+    terms->model = model;
     struct graph_dimension const all[] = {
         {.name = "B", .useful = 1},
         {.name = "D",

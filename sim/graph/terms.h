@@ -1,6 +1,7 @@
 /*
  * terms.h: what a layer's graph is written for: ranks, sizes of dimensions, formats, policies. The
- * graph has no other numbers of a model, a mesh or a plan.
+ * graph has no other numbers of a mesh or a plan. Facts of the model that need no size on a rank
+ * are read from the model itself.
  *
  *   B   tokens              N   heads          H   columns of a head's Q and K
  *   D   width               K   KV heads       V   columns of a head's values
@@ -77,9 +78,7 @@ struct graph_sequence {
     uint32_t parts;   /* Ranks that each attend with a part of a sequence, or 1. */
     bool rings;       /* These ranks pass keys and values round. Else each rank gathers all. */
     bool causal;
-    bool capped;           /* Scores are capped, c·tanh(s/c), before their softmax. */
     uint64_t pairs;        /* Causal: keys of the first and the last query of a rank together. */
-    uint64_t window;       /* The most keys of a query. 0: all. */
     uint64_t tile_columns; /* The edge of tiles that a kernel multiplies. */
 };
 
@@ -203,7 +202,11 @@ struct graph_policy {
                          gradient in the same backward pass. */
 };
 
+struct model;
+
 struct graph_terms {
+    const struct model
+        *model; /* Ops read the model's own facts here. Lives as long as the graph. */
     struct sharding_mesh mesh; /* X, Y, Z, W and C, without axes of one rank. */
     uint32_t axis_x;           /* The bit of batch and parameters in `mesh`, or 0. */
     uint32_t axis_y;           /* The bit of tp, or 0. */
@@ -225,9 +228,8 @@ struct graph_terms {
     struct graph_policy policy;
 };
 
-/* Begins with the dimensions of a model on one chip that has one token: no rank has a part, and
- * nothing is padded. */
-struct model;
+/* Begins with a model, and with the model's dimensions on one chip that has one token: no rank has
+ * a part, and nothing is padded. */
 void graph_dimensions_begin(const struct model *model, struct graph_terms *terms);
 
 /* Sets both sizes of a dimension that is there, or of one that it adds, and returns it. */
@@ -242,6 +244,9 @@ struct graph_dimension *graph_dimension_pad(struct graph_terms *terms, const cha
  * Both are there. */
 const struct graph_dimension *graph_dimension_of(const struct graph_terms *terms, const char *name);
 const struct graph_dimension *graph_dimension_at(const struct graph_terms *terms, const char *text);
+
+/* The most keys of a query in the layer. 0: all. */
+uint64_t graph_window(const struct graph_terms *terms);
 
 static inline bool graph_remat_repeats(enum graph_remat remat)
 {

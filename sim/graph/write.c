@@ -174,6 +174,14 @@ struct graph_op *graph_op(struct graph *graph, const struct op_kind *kind, const
     return op;
 }
 
+struct graph_op *graph_rotating(struct graph *graph, const struct op_kind *kind, const char *name,
+                                uint8_t count, const tensor *in, struct graph_rotated rotated)
+{
+    struct graph_op *op = graph_op(graph, kind, name, count, in);
+    op->as.rotated = rotated;
+    return op;
+}
+
 void graph_set_behind(struct graph *graph, uint8_t first, uint8_t end, uint8_t behind)
 {
     for (uint8_t i = first; i < end; i++) graph->op[i].gradients.behind = behind;
@@ -208,9 +216,8 @@ tensor graph_cast(struct graph *graph, tensor in, enum recipe_array array, const
 
 struct graph_op *graph_norm(struct graph *graph, const char *name)
 {
-    struct graph_op *op = graph_op(graph, &op_kind_norm, name, 0, NULL);
-    op->as.rotated = (struct graph_rotated){{GRAPH_NONE, GRAPH_NONE}};
-    return op;
+    return graph_rotating(graph, &op_kind_norm, name, 0, NULL,
+                          graph_rotated(GRAPH_NONE, GRAPH_NONE));
 }
 
 tensor graph_normed(struct graph *graph, tensor in, const char *text)

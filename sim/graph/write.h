@@ -59,6 +59,13 @@ struct graph_op *graph_op(struct graph *graph, const struct op_kind *kind, const
                           uint8_t count, const tensor *in);
 tensor graph_result(struct graph *graph, const char *text);
 tensor graph_statistic(struct graph *graph, const char *text);
+/* An op that turns up to two tensors by position as it reads them; GRAPH_NONE: none. */
+struct graph_op *graph_rotating(struct graph *graph, const struct op_kind *kind, const char *name,
+                                uint8_t count, const tensor *in, struct graph_rotated rotated);
+static inline struct graph_rotated graph_rotated(tensor one, tensor other)
+{
+    return (struct graph_rotated){.of = {one, other}};
+}
 /* A function of each element, whose gradient `map` says the cost of. The product that reads the
  * result computes it on the way and nothing is kept of it; where the stack has kernels for
  * functions (graph_functions_apart), one of its own does, and the result is kept as every input of

@@ -193,8 +193,6 @@ void graph_terms_of_part(const struct ranks *ranks, const struct step_part *part
     if (part->part != BLOCK_LAYER && ret_terms->policy.remat > GRAPH_REMAT_NORMS)
         ret_terms->policy.remat = GRAPH_REMAT_NORMS;
     if (part->part == BLOCK_LAYER) ret_terms->layer = ranks->kinds.kind[part->kind];
-    ret_terms->sequence.window = ret_terms->layer.windowed ? ranks->plan->model.attends.window : 0;
-    ret_terms->sequence.capped = ranks->plan->model.attends.caps_scores;
     ret_terms->axis_c = axis_c_add(ranks, &ret_terms->mesh);
     graph_dimensions_begin(&ranks->plan->model, ret_terms);
     widths_set(ranks, ret_terms);

@@ -18,12 +18,12 @@
  */
 #include "workloads/blocks/attention.h"
 
-#include "sim/base/vector.h"
 #include "sim/graph/block.h"
 #include "sim/graph/op.h"
 #include "sim/graph/write.h"
 #include "sim/model/model.h"
 #include "workloads/blocks/cached.h"
+#include "workloads/ops/attention_scores.h"
 
 static bool applies(const struct graph_terms *terms, const struct model *model)
 {
@@ -36,9 +36,8 @@ static tensor flash_write(struct graph *g, const struct attention_heads *heads, 
                           const char *rows)
 {
     bool const rings = g->terms->sequence.rings;
-    struct graph_op *flash = graph_op(g, rings ? &op_kind_ring_attention : &op_kind_attention,
-                                      "flash", 3, (const tensor[]){heads->q, heads->k, heads->v});
-    flash->as.rotated = heads->rotated;
+    graph_rotating(g, rings ? &op_kind_ring_attention : &op_kind_attention, "flash", 3,
+                   (const tensor[]){heads->q, heads->k, heads->v}, heads->rotated);
     tensor const a = graph_result(g, text);
     tensor const statistics = graph_statistic(g, rows);
     graph_set_kept(g, a, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
@@ -88,11 +87,11 @@ static tensor dropped_write(struct graph *g, tensor p)
 
 /* Scores that a kernel of its own caps: c·tanh(s/c) (Gemma 2, arXiv 2408.00118, 2). Its gradient
  * reads the result. */
-static tensor capped_write(struct graph *g, tensor s)
+static tensor capped_write(struct graph *g, const struct attention_score_flop *flop, tensor s)
 {
-    if (!g->terms->sequence.capped) return s;
+    if (flop->cap == 0) return s;
     graph_op(g, &op_kind_map, "Cap", 1, &s)->as.map = (struct graph_map){
-        .flop = VECTOR_CAP, .flop_backward = VECTOR_CAP_BACKWARD, .reads_result = true};
+        .flop = flop->cap, .flop_backward = flop->cap_backward, .reads_result = true};
     tensor const capped = graph_result(g, "Capped[B_ZX, N_Y, T]");
     graph_set_kept(g, capped, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
     return capped;
@@ -101,20 +100,21 @@ static tensor capped_write(struct graph *g, tensor s)
 /* Kernels of its own; what the softmax gives lies in HBM until the backward pass. */
 static tensor scores_write(struct graph *g, const struct attention_heads *heads)
 {
-    struct graph_op *scores = graph_op(g, &op_kind_dot, "S", 2, (tensor[]){heads->q, heads->k});
-    scores->as.rotated = heads->rotated;
+    struct attention_score_flop const flop = attention_score_flop(g->terms);
+    struct graph_op *scores =
+        graph_rotating(g, &op_kind_dot, "S", 2, (tensor[]){heads->q, heads->k}, heads->rotated);
     scores->formula = "% *_H %";
-    tensor const s = capped_write(g, graph_result(g, "S[B_ZX, N_Y, T]"));
+    tensor const s = capped_write(g, &flop, graph_result(g, "S[B_ZX, N_Y, T]"));
     struct graph_op *softmax = graph_op(g, &op_kind_map, "P", 1, &s);
     softmax->formula = "Softmax(%)";
     softmax->as.map = (struct graph_map){
-        .flop = VECTOR_SOFTMAX, .flop_backward = VECTOR_SOFTMAX_BACKWARD, .reads_result = true};
-    graph_set_names(g, g->terms->sequence.capped ? "dCapped" : "dS", NULL);
+        .flop = flop.softmax, .flop_backward = flop.softmax_backward, .reads_result = true};
+    graph_set_names(g, flop.cap != 0 ? "dCapped" : "dS", NULL);
     tensor const p = graph_result(g, "P[B_ZX, N_Y, T]");
     graph_set_kept(g, p, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
     tensor const weights = g->terms->policy.drops ? dropped_write(g, p) : p;
-    struct graph_op *sums = graph_op(g, &op_kind_dot, "A", 2, (tensor[]){weights, heads->v});
-    sums->as.rotated = (struct graph_rotated){{GRAPH_NONE, GRAPH_NONE}};
+    struct graph_op *sums = graph_rotating(g, &op_kind_dot, "A", 2, (tensor[]){weights, heads->v},
+                                           graph_rotated(GRAPH_NONE, GRAPH_NONE));
     sums->gradients.right_first = true;
     graph_set_names(g, "dP", NULL);
     sums->formula = "% *_T %";
@@ -140,18 +140,17 @@ static tensor with_cache_write(struct graph *g, const struct attention_heads *he
     bool const rings = g->terms->sequence.rings, own = g->terms->cache.own_rows;
     bool const borrows = g->terms->layer.borrows;
     if (!borrows)
-        graph_op(g, &op_kind_append, "append", 2, (const tensor[]){heads->k, heads->v})
-            ->as.rotated = (struct graph_rotated){{heads->rotated.of[1], GRAPH_NONE}};
+        graph_rotating(g, &op_kind_append, "append", 2, (const tensor[]){heads->k, heads->v},
+                       graph_rotated(heads->rotated.of[1], GRAPH_NONE));
     tensor (*const cached)(struct graph *, const char *) = borrows ? graph_borrowed : graph_cached;
     struct cached_rows rows = {
         .count = 2, .own_count = borrows ? 0 : 2, .gathers_own = true, .own = {heads->k, heads->v}};
     rows.cached[0] = cached(g, "CK[Sc_ZXW, K_YW, H]");
     rows.cached[1] = cached(g, "CV[Sc_ZXW, K_YW, H]");
     if (!rings) return cached_attention(g, &texts, heads->q, heads->rotated.of[0], &rows);
-    struct attention_heads const round = {heads->q,
-                                          own ? heads->k : rows.cached[0],
+    struct attention_heads const round = {heads->q, own ? heads->k : rows.cached[0],
                                           own ? heads->v : rows.cached[1],
-                                          {{heads->rotated.of[0], GRAPH_NONE}}};
+                                          graph_rotated(heads->rotated.of[0], GRAPH_NONE)};
     return flash_write(g, &round, "A[B_ZX, N_Y, H]", "S[B_ZX, N_Y]");
 }
 
@@ -159,12 +158,13 @@ static tensor with_cache_write(struct graph *g, const struct attention_heads *he
 static tensor ulysses_with_cache_write(struct graph *g, const struct attention_heads *heads)
 {
     struct attention_heads const some = to_heads_write(g, heads);
-    graph_op(g, &op_kind_append, "append", 2, (const tensor[]){some.k, some.v})->as.rotated =
-        (struct graph_rotated){{heads->rotated.of[1], GRAPH_NONE}};
+    graph_rotating(g, &op_kind_append, "append", 2, (const tensor[]){some.k, some.v},
+                   graph_rotated(heads->rotated.of[1], GRAPH_NONE));
     tensor const keys = graph_cached(g, "CK[Sc_ZX, Kc_YC, H]");
     tensor const values = graph_cached(g, "CV[Sc_ZX, Kc_YC, H]");
-    graph_op(g, &op_kind_cached_attention, "attention", 3, (const tensor[]){some.q, keys, values})
-        ->as.rotated = (struct graph_rotated){{heads->rotated.of[0], GRAPH_NONE}};
+    graph_rotating(g, &op_kind_cached_attention, "attention", 3,
+                   (const tensor[]){some.q, keys, values},
+                   graph_rotated(heads->rotated.of[0], GRAPH_NONE));
     return from_heads_write(g, graph_result(g, "AC[Bc_ZX, N_YC, H]"));
 }
 
@@ -178,7 +178,7 @@ static void norm_write(struct graph *g, const struct model *model, struct attent
     struct graph_op *norm = graph_norm(g, borrows ? "QNorm" : "QKNorm");
     if (fusion != NULL && fusion->norms_rotate) {
         norm->as.rotated = heads->rotated;
-        heads->rotated = (struct graph_rotated){{GRAPH_NONE, GRAPH_NONE}};
+        heads->rotated = graph_rotated(GRAPH_NONE, GRAPH_NONE);
     }
     bool const rotates = heads->rotated.of[0] != GRAPH_NONE;
     heads->q =
@@ -200,7 +200,7 @@ static void rotate_write(struct graph *g, struct attention_heads *heads)
     bool const borrows = g->terms->layer.borrows;
     graph_op(g, &op_kind_rope, "Rope", borrows ? 1 : 2, (const tensor[]){heads->q, heads->k});
     heads->q = graph_result(g, "Qr[B_ZXW, N_YW, H]");
-    heads->rotated = (struct graph_rotated){{GRAPH_NONE, GRAPH_NONE}};
+    heads->rotated = graph_rotated(GRAPH_NONE, GRAPH_NONE);
     graph_set_kept(g, heads->q, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
     if (borrows) return;
     heads->k = graph_result(g, "Kr[B_ZXW, K_YW, H]");
@@ -230,8 +230,8 @@ struct attention_heads attention_products(struct graph *graph, const struct mode
     tensor const q = graph_product(graph, in, "W_Q[D_WX, N_Y, H]", "Q[B_ZXW, N_YW, H]");
     if (model->vectors.qk != 0) graph_set_biased(graph);
     if (graph->terms->layer.borrows)
-        return (struct attention_heads){
-            q, GRAPH_NONE, GRAPH_NONE, {{rotates ? q : GRAPH_NONE, GRAPH_NONE}}};
+        return (struct attention_heads){q, GRAPH_NONE, GRAPH_NONE,
+                                        graph_rotated(rotates ? q : GRAPH_NONE, GRAPH_NONE)};
     tensor const k = graph_product(graph, in, "W_K[D_WX, K_Y, H]", "K[B_ZXW, K_YW, H]");
     if (model->vectors.qk != 0) graph_set_biased(graph);
     tensor const v = graph_product(graph, in, "W_V[D_WX, K_Y, H]", "V[B_ZXW, K_YW, H]");
@@ -242,7 +242,7 @@ struct attention_heads attention_products(struct graph *graph, const struct mode
     graph_set_kept(graph, k, GRAPH_REMAT_BIG_MATMULS, whole);
     graph_set_kept(graph, v, GRAPH_REMAT_BIG_MATMULS, whole);
     return (struct attention_heads){
-        q, k, v, {{rotates ? q : GRAPH_NONE, rotates ? k : GRAPH_NONE}}};
+        q, k, v, graph_rotated(rotates ? q : GRAPH_NONE, rotates ? k : GRAPH_NONE)};
 }
 
 static void write(struct graph *g, const struct model *model)

@@ -74,8 +74,8 @@ static tensor attention(const struct attending *at, tensor query, const char *te
     SIM_ASSERT(at->count < GRAPH_ARRAYS_MAX);
     for (uint8_t i = 0; i < at->count; i++) in[i + 1] = at->rows[i];
     struct graph_op *op =
-        graph_op(at->graph, &op_kind_cached_attention, "attention", (uint8_t)(at->count + 1), in);
-    op->as.rotated = (struct graph_rotated){{at->rotated, GRAPH_NONE}};
+        graph_rotating(at->graph, &op_kind_cached_attention, "attention", (uint8_t)(at->count + 1),
+                       in, graph_rotated(at->rotated, GRAPH_NONE));
     op->serves = at->serves;
     return graph_result(at->graph, text);
 }

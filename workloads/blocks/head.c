@@ -43,7 +43,7 @@ static void next_write(struct graph *g, const struct model *model, tensor in)
     }
     tensor const logits =
         logits_write(g, model, in, all ? "Logits[B_ZX, Vocab_Y]" : "Logits[Bh_ZX, Vocab_Y]");
-    graph_op(g, &op_kind_sample, "Sample", 1, &logits)->as.logits.capped = model->caps_logits;
+    graph_op(g, &op_kind_sample, "Sample", 1, &logits);
     graph_block_output(g, graph_statistic(g, all ? "Next[B_ZX, Pick]" : "Next[Bh_ZX, Pick]"));
 }
 
@@ -58,7 +58,7 @@ static void write(struct graph *g, const struct model *model)
         return;
     }
     tensor const logits = logits_write(g, model, in, "Logits[B_ZX, Vocab_Y]");
-    graph_op(g, &op_kind_loss, "Loss", 1, &logits)->as.logits.capped = model->caps_logits;
+    graph_op(g, &op_kind_loss, "Loss", 1, &logits);
     tensor const gradient = graph_result(g, "dLogits[B_ZX, Vocab_Y]");
     graph_set_kept(g, gradient, GRAPH_REMAT_LAYER, GRAPH_REMAT_LAYER);
     graph_block_output(g, gradient);

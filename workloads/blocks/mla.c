@@ -68,8 +68,8 @@ struct mla_latents mla_down(struct graph *g, const struct model *model, bool apa
 tensor mla_append(struct graph *g, const struct model *model, const struct mla_latents *of)
 {
     bool const rotates = model->positions.learned == 0;
-    graph_op(g, &op_kind_append, "append", 2, (const tensor[]){of->lkv, of->kr})->as.rotated =
-        (struct graph_rotated){{rotates ? of->kr : GRAPH_NONE, GRAPH_NONE}};
+    graph_rotating(g, &op_kind_append, "append", 2, (const tensor[]){of->lkv, of->kr},
+                   graph_rotated(rotates ? of->kr : GRAPH_NONE, GRAPH_NONE));
     return graph_cached(g, "CKV[Sc_ZXW, Key]");
 }
 
@@ -83,12 +83,13 @@ tensor mla_prompts_attend(struct graph *g, const struct model *model, uint8_t co
                           const tensor *heads)
 {
     bool const some = g->terms->cache.makes_heads;
-    struct graph_op *op = graph_op(g, &op_kind_cached_attention, "attention", count, heads);
-    op->serves = some ? GRAPH_SERVES_PROMPTS : GRAPH_SERVES_ALL;
+    bool const rotates = model->positions.learned == 0;
     /* Of Q as many columns, and of a rank's own rows; K's are rotated as they come to the cache. */
-    op->as.rotated.of[0] = model->positions.learned == 0 ? heads[count - 1] : GRAPH_NONE;
-    op->as.rotated.of[1] = GRAPH_NONE;
-    op->rotated_ways = g->terms->cache.prompt_ways;
+    struct graph_rotated rotated =
+        graph_rotated(rotates ? heads[count - 1] : GRAPH_NONE, GRAPH_NONE);
+    rotated.ways = g->terms->cache.prompt_ways;
+    graph_rotating(g, &op_kind_cached_attention, "attention", count, heads, rotated)->serves =
+        some ? GRAPH_SERVES_PROMPTS : GRAPH_SERVES_ALL;
     return graph_result(g, some ? "AP[Bp_ZXW, N_YW, V]" : "A[B_ZXW, N_YW, V]");
 }
 
@@ -103,9 +104,9 @@ static tensor flash_write(struct graph *g, const struct model *model, const stru
                           const tensor heads[3])
 {
     bool const rotates = model->positions.learned == 0;
-    struct graph_op *flash = graph_op(g, &op_kind_attention, "flash", 3, heads);
-    flash->as.rotated.of[0] = rotates ? heads[2] : GRAPH_NONE; /* Of Q as many columns. */
-    flash->as.rotated.of[1] = rotates ? of->kr : GRAPH_NONE;
+    /* Of Q as many columns as of R. */
+    graph_rotating(g, &op_kind_attention, "flash", 3, heads,
+                   graph_rotated(rotates ? heads[2] : GRAPH_NONE, rotates ? of->kr : GRAPH_NONE));
     tensor const a = graph_result(g, "A[B_ZXW, N_YW, V]");
     tensor const statistics = graph_statistic(g, "S[B_ZXW, N_YW]");
     graph_set_kept(g, a, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);

@@ -6,13 +6,15 @@
  */
 #include "sim/base/vector.h"
 #include "sim/graph/op.h"
+#include "sim/model/model.h"
 
 static void work(const struct graph_sharded *sharded, const struct graph_op *op, enum op_pass pass,
                  struct work *ret_work)
 {
     struct op_bytes const none = {{0}};
     uint64_t const logits = op_in_elements(sharded, op, 0);
-    uint64_t const cap = op->as.logits.capped ? VECTOR_CAP + VECTOR_CAP_BACKWARD : 0;
+    uint64_t const cap =
+        sharded->graph->terms->model->caps_logits ? VECTOR_CAP + VECTOR_CAP_BACKWARD : 0;
     if (!op_is_forward(pass)) return;
     *ret_work = op_streamed(sharded, op, pass, none, (VECTOR_LOSS + cap) * logits);
     op_function(sharded->graph, WORK_FUNCTION_LOSS, pass, logits, ret_work);

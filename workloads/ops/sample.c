@@ -6,12 +6,13 @@
  */
 #include "sim/base/vector.h"
 #include "sim/graph/op.h"
+#include "sim/model/model.h"
 
 static void work(const struct graph_sharded *sharded, const struct graph_op *op, enum op_pass pass,
                  struct work *ret_work)
 {
     struct op_bytes const none = {{0}};
-    uint64_t const cap = op->as.logits.capped ? VECTOR_CAP : 0;
+    uint64_t const cap = sharded->graph->terms->model->caps_logits ? VECTOR_CAP : 0;
     uint64_t const flop = (VECTOR_SAMPLE + cap) * op_in_elements(sharded, op, 0);
     *ret_work = op_streamed(sharded, op, pass, none, flop);
 }

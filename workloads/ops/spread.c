@@ -11,7 +11,7 @@
  * is found for them. Of prompts, of which each has a part, an AllGather brings the rows.
  */
 #include "sim/graph/op.h"
-#include "workloads/ops/attention.h"
+#include "workloads/ops/attention_scores.h"
 
 static uint64_t elements_of(const struct graph *graph, tensor of)
 {

@@ -1,6 +1,5 @@
 /* The lines of a forward pass, and of what is repeated of it. */
 #include "sim/graph/list_parts.h"
-#include "sim/model/model.h"
 
 /* --- A compute --- */
 
@@ -25,18 +24,16 @@ static void result_add(struct graph_list *list, const struct graph_step *step, u
     const struct graph *graph = graph_list_graph(list);
     const struct graph_op *op = &graph->op[step->op];
     const struct op_notation *notation = &op->kind->notation;
-    uint64_t const window = op->kind->shares_sequence ? graph_window(graph->terms) : 0;
     struct graph_array const out = graph_list_made(list, op, op->out[result], false);
     struct graph_phrase remark = {.text = ""};
     if (op->weight_count != 0) (void)graph_list_weight(list, op->weight[0], false);
     if (notation->remark != NULL) graph_phrase_join(&remark, "", "%s", notation->remark);
     if (notation->remark_split != NULL && is_split(list, &out.at))
         graph_phrase_join(&remark, "", "%s", notation->remark_split);
-    if (window != 0)
-        graph_phrase_join(&remark, "; ", "%llu keys at most", (unsigned long long)window);
-    if ((op->kind->shares_sequence || op->kind->attends) &&
-        graph->terms->model->attends.caps_scores)
-        graph_phrase_join(&remark, "; ", "scores are capped");
+    if (notation->remark_further != NULL) {
+        struct op_remark const further = notation->remark_further(graph);
+        if (further.text[0] != '\0') graph_phrase_join(&remark, "; ", "%s", further.text);
+    }
     if (notation->casts && out.format != graph->tensor[op->in[0]].format)
         graph_phrase_join(&remark, "", "in %s", format_name(out.format));
     again_add(list, step, &remark);

@@ -66,12 +66,19 @@ struct op_fused {
     bool reads_inputs;      /* The gradient of the op reads the op's inputs. */
 };
 
+/* A phrase that a listing adds to the line of a result, or "". */
+enum { OP_REMARK_BYTES = 64 };
+struct op_remark {
+    char text[OP_REMARK_BYTES];
+};
+
 /* How a listing writes an op: "Norm(%)". % stands for the next input, @ for the names of all, + for
  * their sum, $ for the op's name, & for its weight. Its gradient is the function's name with a
  * prime, "Norm'". Inputs before the function are factors, "% * sigmoid(%)". */
 struct op_notation {
     const char *formula; /* NULL: it is listed by its products, or by what it moves. */
     const char *remark, *remark_backward;
+    struct op_remark (*remark_further)(const struct graph *graph); /* NULL: none. */
     const char *remark_split; /* Of a result whose rows lie in parts. */
     bool casts;               /* A result says its format, where the input has another. */
 };
@@ -119,9 +126,9 @@ struct op_kind {
     bool takes_rows;     /* The result is some rows of the input. */
     bool quantises;      /* The result is an operand of products, cast as their recipe says. */
     bool gives_gradient; /* The result is already the gradient of the input. */
+    bool attends;        /* The op is attention: scores, and the product with values. */
     bool shares_sequence;    /* All inputs but the first are read of whole sequences. */
     bool passes_round;       /* The parts of two ranks lie here at once. */
-    bool attends;            /* The op reads keys and values, and no weights. */
     bool computes_functions; /* An input may be a function that the op computes (`fused`). */
     bool computes_sums;      /* An input may be a fused sum, which the op computes or adds to. */
 };

@@ -176,8 +176,8 @@ static double products_bytes(const struct graph_count *graph)
     double bytes = 0;
     for (uint32_t i = 0; i < graph->compute_count; i++) {
         const struct graph_compute_sum *sum = &graph->compute[i];
-        bool const attends = sum->kind->attends || sum->kind->shares_sequence;
-        if (attends || (sum->kind->weights_apart && sum->flop > 0)) bytes += (double)sum->hbm_bytes;
+        if (sum->kind->attends || (sum->kind->weights_apart && sum->flop > 0))
+            bytes += (double)sum->hbm_bytes;
     }
     return bytes;
 }
@@ -213,8 +213,7 @@ static void read_add(const struct graph *graph, const struct part *part,
     double const weights = weights_read(graph, &again);
     for (uint8_t i = 0; i < graph->op_count; i++) {
         const struct graph_op *op = &graph->op[i];
-        bool const attends = op->kind->attends || op->kind->shares_sequence;
-        for (uint8_t in = 1; attends && in < op->in_count; in++) {
+        for (uint8_t in = 1; op->kind->attends && in < op->in_count; in++) {
             uint64_t const elements = cached_elements(graph, op, op->in[in]);
             enum format const format = graph->tensor[op->in[in]].format;
             rows += (double)graph_bytes(GRAPH_CACHE, format, elements);

@@ -244,9 +244,7 @@ static void output_set(struct emit *emit, uint32_t first, uint32_t end, bool bac
 static enum program_purpose purpose_of(const struct emit *emit, const struct graph_step *step)
 {
     const struct op_kind *kind = emit->graph->op[step->op].kind;
-    bool const attends =
-        kind->attends || (kind->shares_sequence && ranks_serves(emit->lower->ranks));
-    if (attends) return PROGRAM_PURPOSE_ATTENTION;
+    if (kind->attends && ranks_serves(emit->lower->ranks)) return PROGRAM_PURPOSE_ATTENTION;
     return kind->weights_apart && step->work.matmul_count > 0 ? PROGRAM_PURPOSE_LINEAR
                                                               : PROGRAM_PURPOSE_OTHER;
 }

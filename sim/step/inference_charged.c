@@ -72,7 +72,8 @@ static int64_t attention_ps(const struct ranks *ranks, struct layer *layer,
     layer->terms.cache.prompts = served->part[INFERENCE_PROMPTS];
     for (uint8_t i = 0; i < layer->graph.op_count; i++) {
         const struct graph_op *op = &layer->graph.op[i];
-        if (!op->kind->attends) continue;
+        /* Of rings the one with most scores is charged. */
+        if (!op->kind->attends || op->kind->shares_sequence) continue;
         struct work work;
         op->kind->work(&layer->sharded, op, OP_FORWARD, &work);
         sum_ps += compute_time(&ranks->machine->chip, &work, PPM_ONE, PPM_ONE).duration_ps;

@@ -243,10 +243,12 @@ const struct op_kind op_kind_attention = {
     .source = "Dao et al., arXiv 2205.14135; the book, chapter 4, appendix A",
     .notation = {.formula = "Attention(@)",
                  .remark = "flash: no T x S array in HBM",
+                 .remark_further = attention_remark,
                  .remark_backward = "computes the scores again"},
     .work = attention_work,
     .reads = attention_reads,
     .moves = moves,
     .spare = attention_spare,
+    .attends = true,
     .shares_sequence = true,
 };

@@ -4,6 +4,8 @@
  */
 #include "workloads/ops/attention_scores.h"
 
+#include <stdio.h>
+
 #include "sim/base/vector.h"
 #include "sim/model/model.h"
 
@@ -107,4 +109,19 @@ uint64_t attention_widening_flop(const struct graph *graph, tensor in, uint64_t 
 {
     enum format const wide = graph->terms->formats.activations;
     return format_bits(graph->tensor[in].format) < format_bits(wide) ? elements : 0;
+}
+
+struct op_remark attention_remark(const struct graph *graph)
+{
+    const struct graph_terms *terms = graph->terms;
+    unsigned long long const window = graph_window(terms);
+    bool const caps = terms->model->attends.caps_scores;
+    struct op_remark remark = {""};
+    char *const text = remark.text;
+    int length = 0;
+    if (window != 0) length = snprintf(text, OP_REMARK_BYTES, "%llu keys at most", window);
+    if (caps)
+        (void)snprintf(text + length, (size_t)(OP_REMARK_BYTES - length), "%sscores are capped",
+                       length == 0 ? "" : "; ");
+    return remark;
 }

@@ -52,4 +52,7 @@ uint64_t attention_served_flop(const struct graph_terms *terms, const struct att
 /* FLOP that widen elements of keys or values which lie in a narrower format. */
 uint64_t attention_widening_flop(const struct graph *graph, tensor in, uint64_t elements);
 
+/* What a listing says of the layer's scores. */
+struct op_remark attention_remark(const struct graph *graph);
+
 #endif

@@ -49,11 +49,13 @@ const struct op_kind op_kind_ring_attention = {
     .notation = {.formula = "Attention(@)",
                  .remark =
                      "flash: no T x S array in HBM; a part for each rank's keys, as they come",
+                 .remark_further = attention_remark,
                  .remark_backward = "computes the scores again, part by part"},
     .work = work,
     .reads = attention_reads,
     .moves = moves,
     .spare = attention_spare,
+    .attends = true,
     .shares_sequence = true,
     .passes_round = true,
 };

@@ -1,4 +1,4 @@
-/* Members of a config.json: counts, flags and lists, and what is refused of them. */
+/* Members of a config.json: counts, flags and lists. */
 #include <stddef.h>
 
 #include "sim/base/json.h"
@@ -44,9 +44,4 @@ enum status model_take_list(struct json *document, const char *key, struct json 
     *ret_list = value;
     if (value == NULL || json_kind(value) == JSON_ARRAY) return STATUS_OK;
     return error_set(reterr, STATUS_INVALID, json_where(value), "must be a list");
-}
-
-enum status model_refuse(struct json *value, const char *what, struct error *reterr)
-{
-    return error_set(reterr, STATUS_UNSUPPORTED, json_where(value), "%s is not modelled yet", what);
 }

@@ -1,7 +1,5 @@
 #include "sim/model/model_read.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "sim/base/arena.h"
@@ -10,13 +8,14 @@
 #include "sim/base/key.h"
 #include "sim/base/name.h"
 #include "sim/base/path.h"
+#include "sim/base/strbuf.h"
 #include "sim/model/model_read_parts.h"
 
 /* Written at build time from workloads/models/. */
 extern const struct embed_file model_files[];
 extern const unsigned model_files_count;
 
-enum { MODEL_NAMES_MAX = 64, FAMILIES_TEXT_BYTES = 256 };
+enum { MODEL_NAMES_MAX = 64 };
 
 const char *model_name_at(uint32_t index)
 {
@@ -44,31 +43,16 @@ static bool knows(const char *const *keys, const char *key)
     return keys != NULL && keys[name_find(key, keys)] != NULL;
 }
 
-/* Adds a type to a list; NULL: none. */
-static void having_add(char having[FAMILIES_TEXT_BYTES], const char *before, const char *type)
+static bool has_key(const struct model_family *family, const void *key)
 {
-    size_t const length = strlen(having);
-    if (type != NULL)
-        (void)snprintf(having + length, FAMILIES_TEXT_BYTES - length, "%s%s",
-                       length == 0 ? "" : before, type);
+    return knows(family->keys, key);
 }
 
-/* A feature that other families may have. */
-static enum status refuse_feature(struct json *value, const char *key, const char *what,
-                                  const struct model_family *family, struct error *reterr)
+static bool is_there(const struct model_family *family, const void *nothing)
 {
-    char having[FAMILIES_TEXT_BYTES] = "";
-    const char *last = NULL;
-    for (uint32_t i = 0; model_families[i].type != NULL; i++) {
-        if (!knows(model_families[i].keys, key)) continue;
-        having_add(having, ", ", last);
-        last = model_families[i].type;
-    }
-    having_add(having, " and ", last);
-    if (having[0] == '\0') return model_refuse(value, what, reterr);
-    return error_set(reterr, STATUS_UNSUPPORTED, json_where(value),
-                     "%s is not modelled in models of type %s; it is in those of %s", what,
-                     family->type, having);
+    (void)family;
+    (void)nothing;
+    return true;
 }
 
 /* Keys that, when set, mean a computation that the lowering does not have, or not in models of this
@@ -107,7 +91,7 @@ static enum status refuse_features(struct json *document, const struct model_fam
             STATUS_TRY(json_as_integer(value, 0, INT64_MAX, &count, reterr));
             if (count <= features[i].unused) continue;
         }
-        STATUS_TRY(refuse_feature(value, features[i].key, features[i].what, family, reterr));
+        return model_refuse_of(value, features[i].what, family, has_key, features[i].key, reterr);
     }
     static const char *const biases[] = {"attention_bias", "mlp_bias", "qkv_bias", "bias"};
     for (uint32_t i = 0; i < sizeof biases / sizeof biases[0]; i++) {
@@ -134,18 +118,16 @@ static enum status read_family(struct json *document, const struct model_family 
         return STATUS_OK;
     }
     STATUS_TRY(model_refuse_type(document, value, reterr));
-    char known[FAMILIES_TEXT_BYTES] = "";
-    for (uint32_t i = 0; types[i] != NULL; i++) {
-        size_t const length = strlen(known);
-        (void)snprintf(known + length, sizeof known - length, "%s%s",
-                       i == 0                 ? ""
-                       : types[i + 1] == NULL ? " and "
-                                              : ", ",
-                       types[i]);
-    }
-    return error_set(reterr, STATUS_UNSUPPORTED, json_where(value),
-                     "models of type \"%.40s\" are not modelled yet; %s are%s", type, known,
-                     name_offer(type, types, "; the nearest is \"", "\"", "").text);
+    struct strbuf known = {0};
+    model_families_add(&known, is_there, NULL);
+    if (known.bytes == NULL)
+        return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for the types of models");
+    enum status const status =
+        error_set(reterr, STATUS_UNSUPPORTED, json_where(value),
+                  "models of type \"%.40s\" are not modelled yet; %s are%s", type, known.bytes,
+                  name_offer(type, types, "; the nearest is \"", "\"", "").text);
+    strbuf_free(&known);
+    return status;
 }
 
 /* Hugging Face's names of decoders whose layers are those of the family. */

@@ -13,6 +13,7 @@
 
 struct arena;
 struct json;
+struct strbuf;
 
 /* Bounds under which no count below 2^64 overflows: 3·D·F·L is below 2^56. */
 enum { width_max = 1 << 20, layers_max = 1 << 14 };
@@ -96,5 +97,13 @@ enum status model_end(struct json *document, const struct model_family *family,
                       struct error *reterr);
 /* "... is not modelled yet", at the value's place. */
 enum status model_refuse(struct json *value, const char *what, struct error *reterr);
+
+/* Whether models of a family have something; `which` says which of several. */
+typedef bool model_family_has(const struct model_family *family, const void *which);
+/* "llama, mistral and gemma": the types of the families that have something. */
+void model_families_add(struct strbuf *text, model_family_has *has, const void *which);
+/* "... is not modelled in models of type ...; it is in those of ..." */
+enum status model_refuse_of(struct json *value, const char *what, const struct model_family *family,
+                            model_family_has *has, const void *which, struct error *reterr);
 
 #endif

@@ -14,6 +14,19 @@
 static const int64_t window_max = INT64_C(1) << 34;
 static const uint64_t qwen_full_layers = 28; /* `max_window_layers` where it is left out. */
 
+static bool has_windows(const struct model_family *family, const void *nothing)
+{
+    (void)nothing;
+    return family->windows != MODEL_WINDOWS_NONE;
+}
+
+/* Whether `layer_types` may say which layers have windows. */
+static bool has_list(const struct model_family *family, const void *nothing)
+{
+    (void)nothing;
+    return family->windows == MODEL_WINDOWS_ABOVE || family->windows == MODEL_WINDOWS_ALTERNATE;
+}
+
 /* The window, or 0. Of models that have none, what says otherwise is refused. */
 static enum status read_window(struct json *document, const struct model_family *family,
                                uint64_t *ret_window, struct error *reterr)
@@ -29,11 +42,8 @@ static enum status read_window(struct json *document, const struct model_family 
         STATUS_TRY(model_need_count(document, "sliding_window", window_max, ret_window, reterr));
     if (!used) *ret_window = 0;
     if (*ret_window != 0 && family->windows == MODEL_WINDOWS_NONE)
-        return error_set(reterr, STATUS_UNSUPPORTED, json_where(value),
-                         "sliding-window attention is not modelled in models of type %s; it is in "
-                         "those of mistral, mixtral, qwen2, qwen3, qwen3_moe, phi3, "
-                         "starcoder2, gpt_oss and gemma2",
-                         family->type);
+        return model_refuse_of(value, "sliding-window attention", family, has_windows, NULL,
+                               reterr);
     return STATUS_OK;
 }
 
@@ -49,8 +59,6 @@ static bool is_windowed(enum model_windows windows, uint64_t full_layers, uint64
 static enum status read_type(struct json *value, const struct model_family *family, uint64_t window,
                              bool *windowed, struct error *reterr)
 {
-    bool const listed =
-        family->windows == MODEL_WINDOWS_ABOVE || family->windows == MODEL_WINDOWS_ALTERNATE;
     static const char *const types[] = {"sliding_attention", "full_attention", NULL};
     const char *type = NULL;
     STATUS_TRY(json_as_string(value, &type, reterr));
@@ -61,11 +69,9 @@ static enum status read_type(struct json *value, const struct model_family *fami
                          "\"%.40s\" is not modelled; \"sliding_attention\" and \"full_attention\" "
                          "are",
                          type);
-    if (!listed && slides != (*windowed && window != 0))
-        return error_set(reterr, STATUS_UNSUPPORTED, json_where(value),
-                         "attention that differs by layer is not modelled in models of type %s; "
-                         "it is in those of qwen2, qwen3, gpt_oss and gemma2",
-                         family->type);
+    if (!has_list(family, NULL) && slides != (*windowed && window != 0))
+        return model_refuse_of(value, "attention that differs by layer", family, has_list, NULL,
+                               reterr);
     if (slides && window == 0)
         return error_set(reterr, STATUS_INVALID, json_where(value),
                          "the layer attends to a window, and sliding_window gives it no size, or "

@@ -1,0 +1,118 @@
+/*
+ * What is refused of models: types whose layers are known and not modelled, and what the layers of
+ * other families alone have.
+ */
+#include <stddef.h>
+
+#include "sim/base/json.h"
+#include "sim/base/name.h"
+#include "sim/base/strbuf.h"
+#include "sim/model/model_read_parts.h"
+
+enum status model_refuse(struct json *value, const char *what, struct error *reterr)
+{
+    return error_set(reterr, STATUS_UNSUPPORTED, json_where(value), "%s is not modelled yet", what);
+}
+
+/* --- What other families have --- */
+
+static void type_add(struct strbuf *text, const char *between, const char *type)
+{
+    if (type != NULL) strbuf_add(text, "%s%s", text->size_bytes == 0 ? "" : between, type);
+}
+
+void model_families_add(struct strbuf *text, model_family_has *has, const void *which)
+{
+    const char *last = NULL;
+    for (const struct model_family *family = model_families; family->type != NULL; family++) {
+        if (!has(family, which)) continue;
+        type_add(text, ", ", last);
+        last = family->type;
+    }
+    type_add(text, " and ", last);
+}
+
+enum status model_refuse_of(struct json *value, const char *what, const struct model_family *family,
+                            model_family_has *has, const void *which, struct error *reterr)
+{
+    struct strbuf having = {0};
+    model_families_add(&having, has, which);
+    enum status const status =
+        having.size_bytes == 0
+            ? model_refuse(value, what, reterr)
+            : error_set(reterr, STATUS_UNSUPPORTED, json_where(value),
+                        "%s is not modelled in models of type %s; it is in those of %s", what,
+                        family->type, having.bytes);
+    strbuf_free(&having);
+    return status;
+}
+
+/* --- Types that are not modelled --- */
+
+/* `key` is what a config.json says it with; NULL: the type alone says it. A type may have several
+ * rows, one a key. What Hugging Face's class does without the key is `by_default`. */
+struct refused_type {
+    const char *type;
+    const char *key;
+    const char *what;
+    bool by_default;
+};
+
+static const char unturned[] = "attention without positions in some layers, by turns,";
+static const char behind[] = "attention and an MLP with a norm after and none before";
+static const char sixth[] = "attention within windows in all but each sixth layer";
+static const char altup[] = "a stream in several copies (AltUp)";
+static const char chunked[] = "attention within chunks of a sequence";
+static const char linear[] = "linear attention";
+static const char state_space[] = "a state space layer";
+
+static const struct refused_type refused[] = {
+    {"cohere2", NULL, unturned, true},
+    {"gemma3_text", NULL, sixth, true},
+    {"gemma3", NULL, sixth, true},
+    {"gemma3n_text", "altup_num_inputs", altup, true},
+    {"gemma3n", "altup_num_inputs", altup, true},
+    {"olmo2", NULL, behind, true},
+    {"olmo3", NULL, behind, true},
+    {"llama4_text", "attention_chunk_size", chunked, true},
+    {"llama4", "attention_chunk_size", chunked, true},
+    {"minimax_text_01", "attn_type_list", linear, true},
+    {"minimax", "layer_types", linear, true},
+    {"minimax", "attn_type_list", linear, true},
+    {"qwen3_next", "linear_num_value_heads", linear, true},
+    {"mamba", "state_size", state_space, true},
+    {"mamba2", "state_size", state_space, true},
+    {"jamba", "mamba_d_state", state_space, true},
+};
+
+/* The member of the document, or of the language model inside it. */
+static struct json *member_of(struct json *document, const char *key)
+{
+    struct json *text = model_take_set(document, "text_config");
+    struct json *value = model_take_set(document, key);
+    return value != NULL || text == NULL ? value : model_take_set(text, key);
+}
+
+static enum status refuse_row(const struct refused_type *row, struct json *place,
+                              struct error *reterr)
+{
+    return error_set(reterr, STATUS_UNSUPPORTED, json_where(place),
+                     "%s is not modelled yet; models of type \"%s\" have it", row->what, row->type);
+}
+
+/* First what the file says, then what it leaves to the default. A type whose key is off is refused
+ * for no reason of these. */
+enum status model_refuse_type(struct json *document, struct json *type, struct error *reterr)
+{
+    const char *name = NULL;
+    const struct refused_type *by_default = NULL;
+    STATUS_TRY(json_as_string(type, &name, reterr));
+    for (uint32_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        const struct refused_type *row = &refused[i];
+        if (!name_same(row->type, name)) continue;
+        struct json *value = row->key == NULL ? NULL : member_of(document, row->key);
+        if (value != NULL && !model_is_off(value)) return refuse_row(row, value, reterr);
+        if (value == NULL && row->by_default && by_default == NULL) by_default = row;
+    }
+    return by_default == NULL ? STATUS_OK : refuse_row(by_default, type, reterr);
+}

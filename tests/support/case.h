@@ -17,6 +17,7 @@
 #include "sim/base/arena.h"
 #include "sim/collective/plan.h"
 #include "sim/machine/machine.h"
+#include "tests/support/refusals.h"
 
 /* Open from case_arena_up() to case_arena_down(), which are a group's or a test's. */
 extern struct arena *case_arena;

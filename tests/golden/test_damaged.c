@@ -66,8 +66,10 @@ static enum status model_say(struct arena *arena, const struct strbuf *text, str
     enum status const status = model_read_config(arena, document, "damaged", &model, &case_error);
     json_free(document);
     if (status != STATUS_OK) return status;
+    /* A further fact, which these models do not have, changes no digest. */
     for (const struct model_fact *fact = model_facts; fact->name != NULL; fact++)
-        strbuf_add(said, " %s %llu", fact->name, (unsigned long long)fact_of(&model, fact));
+        if (fact_of(&model, fact) != 0)
+            strbuf_add(said, " %s %llu", fact->name, (unsigned long long)fact_of(&model, fact));
     strbuf_add(said, " most %llu", (unsigned long long)model.positions.most);
     for (uint64_t layer = 0; layer < model.layers && layer < 128; layer++)
         strbuf_add(said, " %d%d", model_layer_kind(&model, layer, UINT64_MAX).windowed,

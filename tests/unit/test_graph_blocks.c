@@ -29,9 +29,8 @@ static void parallel_write(struct graph *g, const struct model *model)
     tensor const q = graph_product(g, in, "W_Q[D_X, N_Y, H]", "Q[B_ZX, N_Y, H]");
     tensor const k = graph_product(g, in, "W_K[D_X, K_Y, H]", "K[B_ZX, K_Y, H]");
     tensor const v = graph_product(g, in, "W_V[D_X, K_Y, H]", "V[B_ZX, K_Y, H]");
-    struct graph_op *flash = graph_op(g, &op_kind_attention, "flash", 3, (const tensor[]){q, k, v});
-    flash->as.rotated.of[0] = q;
-    flash->as.rotated.of[1] = k;
+    graph_rotating(g, &op_kind_attention, "flash", 3, (const tensor[]){q, k, v},
+                   graph_rotated(q, k));
     tensor const a = graph_result(g, "A[B_ZX, N_Y, H]");
     (void)graph_statistic(g, "S[B_ZX, N_Y]");
     graph_matmul(g, "O");

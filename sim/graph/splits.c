@@ -1,171 +1,142 @@
 #include "sim/graph/splits.h"
 
-#include <stdbool.h>
-
-#include "sim/base/units.h"
-
-enum { ENOUGH_UNITS_PERCENT = 80, NEAR_BEST_PERCENT = 85 };
-
-/* Of the cores' time in rounds of `units`, in millionths. */
-static uint64_t busy_ppm(uint64_t units, uint32_t cores)
+static units_wide wide_ceil_divide(units_wide amount, units_wide by)
 {
-    uint64_t const rounds = units_ceil_divide(units, cores);
-    return (uint64_t)((units_wide)units * PPM_ONE / ((units_wide)rounds * cores));
+    return (amount + by - 1) / by;
 }
 
-/* Whether one part fewer would have as many tiles of keys. */
-static bool is_alike(uint64_t tiles, uint32_t splits)
+static units_wide wide_larger(units_wide left, units_wide right)
 {
-    return splits > 1 && units_ceil_divide(tiles, splits) == units_ceil_divide(tiles, splits - 1);
+    return left > right ? left : right;
 }
 
-uint32_t splits_count(const struct splits_request *of)
-{
-    uint64_t best_ppm = 0;
-    if (of->units == 0 || of->units * 100 >= (uint64_t)of->cores * ENOUGH_UNITS_PERCENT) return 1;
-    uint64_t const tiles =
-        units_ceil_divide(units_ceil_divide(of->keys, of->units), SPLITS_TILE_KEYS);
-    uint64_t most = of->most < of->cores ? of->most : of->cores;
-    if (tiles < most) most = tiles;
-    for (uint32_t n = 1; n <= most; n++)
-        if (!is_alike(tiles, n) && busy_ppm(of->units * n, of->cores) > best_ppm)
-            best_ppm = busy_ppm(of->units * n, of->cores);
-    for (uint32_t n = 1; n <= most; n++)
-        if (!is_alike(tiles, n) &&
-            busy_ppm(of->units * n, of->cores) * 100 >= best_ppm * NEAR_BEST_PERCENT)
-            return n;
-    return 1;
-}
-
-/* Of all keys and those of the busiest core, in the same unit. */
-static uint32_t idle_ppm(units_wide all, units_wide busiest, uint32_t cores)
-{
-    units_wide const busy = all * PPM_ONE / (busiest * cores);
-    return busy >= PPM_ONE ? 0 : PPM_ONE - (uint32_t)busy;
-}
-
-/* The mean unit has as many keys as the longest one, rounded up as parts of units are. */
-static bool are_alike(const struct splits_request *of)
-{
-    return units_ceil_divide(of->keys, of->units) >= of->longest;
-}
-
-/* Work of all units and of `merged` parts, in keys. */
-static units_wide work_of(const struct splits_request *of, units_wide keys, uint64_t merged)
-{
-    return keys + of->besides_keys + (units_wide)merged * of->part_keys;
-}
-
-/* Keys of the busiest core, times `parts` of all units together: of rounds of mean parts, or of a
- * part of the longest unit. */
-static units_wide busiest_of(const struct splits_request *of, uint64_t parts, uint64_t merged)
-{
-    uint64_t const rounds = units_ceil_divide(parts, of->cores);
-    units_wide const mean = rounds * work_of(of, of->keys, merged);
-    units_wide const longest = work_of(of, (units_wide)of->longest * of->units, merged);
-    return mean > longest ? mean : longest;
-}
-
-/* As many parts as splits_count() says, or fewer where these are done sooner, as fewer are merged.
- */
-static uint32_t parts_of_unit(const struct splits_request *of)
-{
-    uint32_t best = splits_count(of);
-    units_wide best_busiest = busiest_of(of, of->units * best, best == 1 ? 0 : of->units * best);
-    for (uint32_t n = best - 1; n > 0 && of->part_keys != 0; n--) {
-        uint64_t const parts = of->units * n;
-        units_wide const busiest = busiest_of(of, parts, n == 1 ? 0 : parts);
-        if (busiest * best >= best_busiest * n) continue;
-        best = n;
-        best_busiest = busiest;
-    }
-    return best;
-}
-
-static struct splits_shares share_alike(const struct splits_request *of, uint32_t splits)
-{
-    uint64_t const parts = of->units * splits;
-    units_wide const all = work_of(of, of->keys, 0);
-    return (struct splits_shares){
-        .merged = splits == 1 ? 0 : parts,
-        .idle_ppm = idle_ppm(all * parts, busiest_of(of, parts, 0), of->cores),
-    };
-}
-
-/* One way to share units of different lengths. */
-struct way {
-    /* Work of all cores together, and of the busiest core, in 1/FINE of a key. */
-    units_wide all, busiest;
-    uint64_t merged; /* Parts that are merged. */
+/* What the kinds of a pass have together. */
+struct pass {
+    uint64_t units;
+    units_wide all, block;
 };
 
-enum { FINE = 1 << 20 };
-
-static units_wide fine_of(units_wide keys, uint64_t divisor)
+static struct pass pass_of(const struct splits_request *of)
 {
-    return (keys * FINE + divisor - 1) / divisor;
+    struct pass pass = {0};
+    for (uint32_t i = 0; i < SPLITS_KINDS; i++) {
+        const struct splits_kind *kind = &of->kind[i];
+        if (kind->count == 0) continue;
+        pass.units += kind->count;
+        pass.all += kind->count * kind->each;
+        pass.block = wide_larger(pass.block, kind->block);
+    }
+    return pass;
 }
 
-/* The busiest core has its rounds of mean units, or the longest unit. */
-static struct way way_whole(const struct splits_request *of)
+/* The kind whose mean unit takes longest goes first. */
+static units_wide in_rounds(const struct splits_kind *longer, const struct splits_kind *shorter,
+                            uint32_t cores)
 {
-    units_wide const all = work_of(of, of->keys, 0);
-    uint64_t const rounds = units_ceil_divide(of->units, of->cores);
-    units_wide const mean = fine_of(all * rounds, of->units);
-    units_wide const longest =
-        (units_wide)of->longest * FINE + fine_of(of->besides_keys, of->units);
-    return (struct way){all * FINE, mean > longest ? mean : longest, 0};
+    uint64_t const rounds = longer->count / cores, extra = longer->count % cores;
+    units_wide const level = (rounds + (extra > 0)) * longer->each;
+    uint64_t left = shorter->count;
+    if (left == 0 || shorter->each == 0) return level;
+    if (extra > 0) {
+        units_wide const beside = (cores - extra) * (longer->each / shorter->each);
+        if (beside >= left) return level;
+        left -= (uint64_t)beside;
+    }
+    return level + units_ceil_divide(left, cores) * shorter->each;
 }
 
-/* Each unit is split as the longest unit is, and each core has as many parts as if all units were
- * as long. */
-static struct way way_of_longest(const struct splits_request *of)
+/* A unit, or one of its parts as if all units were as long as the longest one. */
+static units_wide part_of(const struct splits_kind *kind, uint64_t parts)
 {
-    struct splits_request raised = *of;
-    raised.keys = of->units * of->longest;
-    uint32_t const splits = parts_of_unit(&raised);
-    uint64_t const parts = of->units * splits, merged = splits == 1 ? 0 : parts;
-    uint64_t const rounds = units_ceil_divide(parts, of->cores);
-    return (struct way){work_of(of, of->keys, merged) * FINE,
-                        fine_of(work_of(of, raised.keys, merged) * rounds, parts), merged};
+    if (parts == 1) return kind->each;
+    units_wide const blocks = wide_ceil_divide(kind->longest, kind->block);
+    units_wide const part = wide_ceil_divide(blocks, parts) * kind->block;
+    return part < kind->longest ? part : kind->longest;
+}
+
+/* Each unit of a kind in a number of parts; 1: they stay whole. */
+static struct splits_shares way_in_parts(const struct splits_request *of,
+                                         const uint64_t parts[SPLITS_KINDS])
+{
+    struct splits_kind kinds[SPLITS_KINDS];
+    struct splits_shares shares = {0};
+    units_wide all = 0, longest = 0, merging = 0;
+    bool even = false;
+    for (uint32_t i = 0; i < SPLITS_KINDS; i++) {
+        const struct splits_kind *kind = &of->kind[i];
+        kinds[i] = (struct splits_kind){0};
+        if (kind->count == 0) continue;
+        kinds[i] =
+            (struct splits_kind){.count = kind->count * parts[i], .each = part_of(kind, parts[i])};
+        bool const fill = kind->even_out && kinds[i].count >= of->cores;
+        even = even || fill;
+        all += kinds[i].count * kinds[i].each;
+        if (parts[i] == 1 && !fill) longest = wide_larger(longest, kind->longest);
+        if (parts[i] == 1) continue;
+        shares.merged[i] = kinds[i].count;
+        merging += kinds[i].count * kind->part;
+    }
+    bool const first =
+        kinds[0].count > 0 && (kinds[1].count == 0 || kinds[0].each >= kinds[1].each);
+    shares.busiest = wide_larger(longest, wide_ceil_divide(all, of->cores));
+    if (!even)
+        shares.busiest =
+            wide_larger(shares.busiest, in_rounds(&kinds[!first], &kinds[first], of->cores));
+    shares.busiest += wide_ceil_divide(merging, of->cores);
+    return shares;
 }
 
 /* Where one core's share ends and the next one's begins a unit is split: into two parts, or one
- * more if it was split before. */
-static struct way way_evenly(const struct splits_request *of)
+ * more if it was split before. Kinds have parts by their work. */
+static struct splits_shares way_evenly(const struct splits_request *of, const struct pass *pass)
 {
-    uint64_t const blocks =
-        (uint64_t)((work_of(of, of->keys, 0) + SPLITS_TILE_KEYS - 1) / SPLITS_TILE_KEYS);
+    uint64_t const blocks = (uint64_t)wide_ceil_divide(pass->all, pass->block);
     uint64_t const share = units_ceil_divide(blocks, of->cores);
     uint64_t const cuts = units_ceil_divide(blocks, share) - 1;
-    uint64_t const merged = cuts + (of->units < cuts ? of->units : cuts);
-    return (struct way){work_of(of, of->keys, merged) * FINE,
-                        (units_wide)share * SPLITS_TILE_KEYS * FINE +
-                            fine_of((units_wide)merged * of->part_keys, of->cores),
-                        merged};
-}
-
-static struct splits_shares share_unlike(const struct splits_request *of, struct way way)
-{
-    return (struct splits_shares){
-        .merged = way.merged,
-        .idle_ppm = idle_ppm(way.all, way.busiest, of->cores),
-    };
-}
-
-uint32_t splits_ways(const struct splits_request *of, struct splits_shares ret_ways[SPLITS_WAYS])
-{
-    bool const whole = of->most == 1;
-    ret_ways[0] = (struct splits_shares){0, 0};
-    if (of->units == 0 || of->keys == 0) return 1;
-    if (are_alike(of)) {
-        ret_ways[0] = share_alike(of, parts_of_unit(of));
-        ret_ways[1] = share_alike(of, 1);
-        return whole ? 1 : 2;
+    uint64_t const merged = cuts + (pass->units < cuts ? pass->units : cuts);
+    struct splits_shares shares = {.busiest = share * pass->block};
+    units_wide merging = 0;
+    for (uint32_t i = 0; i < SPLITS_KINDS; i++) {
+        const struct splits_kind *kind = &of->kind[i];
+        if (kind->count == 0) continue;
+        shares.merged[i] =
+            (uint64_t)wide_ceil_divide(merged * (kind->count * kind->each), pass->all);
+        merging += shares.merged[i] * kind->part;
     }
-    ret_ways[0] = share_unlike(of, way_whole(of));
-    if (whole) return 1;
-    ret_ways[1] = share_unlike(of, way_of_longest(of));
-    ret_ways[2] = share_unlike(of, way_evenly(of));
-    return SPLITS_WAYS;
+    shares.busiest += wide_ceil_divide(merging, of->cores);
+    return shares;
+}
+
+static void take_better(struct splits_shares *best, struct splits_shares other)
+{
+    if (other.busiest < best->busiest) *best = other;
+}
+
+/* The units of some kinds in parts. More parts than two for each core are merged for nothing. */
+static void take_parts(const struct splits_request *of, const bool splits[SPLITS_KINDS],
+                       struct splits_shares *best)
+{
+    uint64_t units = 0;
+    for (uint32_t i = 0; i < SPLITS_KINDS; i++) units += splits[i] ? of->kind[i].count : 0;
+    if (units == 0) return;
+    uint64_t const useful = 2 * (uint64_t)of->cores / units + 1;
+    uint64_t const most = useful < of->most ? useful : of->most;
+    for (uint64_t n = 2; n <= most; n++) {
+        uint64_t const parts[SPLITS_KINDS] = {splits[0] ? n : 1, splits[1] ? n : 1};
+        take_better(best, way_in_parts(of, parts));
+    }
+}
+
+struct splits_shares splits_best(const struct splits_request *of)
+{
+    static const uint64_t whole[SPLITS_KINDS] = {1, 1};
+    static const bool splits[][SPLITS_KINDS] = {{true, false}, {false, true}, {true, true}};
+    struct pass const pass = pass_of(of);
+    if (pass.all == 0 || pass.block == 0) return (struct splits_shares){0};
+    struct splits_shares best = way_in_parts(of, whole);
+    if (of->most == 1) return best;
+    bool const both = of->kind[0].count > 0 && of->kind[1].count > 0;
+    for (uint32_t i = 0; i < (both ? 3 : 2); i++) take_parts(of, splits[i], &best);
+    take_better(&best, way_evenly(of, &pass));
+    return best;
 }

@@ -190,7 +190,7 @@ static double batch_attention_s(const struct batch *batch, char text[TEXT_BYTES]
 }
 
 /* Keys of decodes and of prompts count alike, though tiles of prompts have more rows. */
-static const double MIXED_SLACK = 1.2;
+static const double MIXED_SLACK = 1.02;
 
 /* The tolerance is for rounding: shares of cores are in millionths, and costs of parts in whole
  * keys. */

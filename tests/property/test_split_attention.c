@@ -15,9 +15,8 @@ static const struct play_options lowered = {.lower_only = true};
 /* Shares of cores are in millionths, and costs of parts in whole keys. */
 static const double SLACK = 1.002;
 /* The first tile of fewer bytes hides less of what cores take. */
-static const double DECODE_SLACK = 1.02;
-/* Keys of decodes and of prompts count alike, though tiles of prompts have more rows. */
-static const double MIXED_SLACK = 1.2;
+static const double DECODE_SLACK = 1.1;
+static const double MIXED_SLACK = 1.05;
 
 static const struct {
     const char *name;
@@ -31,10 +30,9 @@ struct sequences {
     uint32_t count, tokens[MOST];
 };
 
-/* A token more a sequence: tiles in whole rounds hide less of what they read besides keys, and
- * parts of whole blocks of keys fill cores less or more. */
-static const double WHOLE_SLACK = 1.1;
-static const double SPLIT_SLACK = 1.25;
+/* A token more a sequence: where one tile becomes two, more cores share what they read besides keys
+ * and what the pipeline of tiles does not hide. */
+static const double MORE_SLACK = 1.3;
 
 /* What was drawn last. */
 static uint32_t model, chip, cached;
@@ -176,8 +174,14 @@ static void pass_draw(uint64_t *state, char text[TEXT_BYTES])
     /* Of many prompts the tiles fill all cores, and decodes' in the pass none. */
     pass.count = pass.kind == 2 ? 1 + case_draw(state, 3)
                                 : 1 + (case_draw(state, 200) >> case_draw(state, 8));
-    uint32_t const blocks = 1 + (case_draw(state, 150) >> case_draw(state, 7));
-    pass.tokens = edges[case_draw(state, sizeof edges / sizeof *edges)] / queries[model] - 1;
+    uint32_t blocks = 1 + (case_draw(state, 150) >> case_draw(state, 7));
+    uint32_t edge = edges[case_draw(state, sizeof edges / sizeof *edges)];
+    /* Two tiles share what L2 gives, which is twice what it gives one core. So a second tile makes
+     * a pass shorter that leaves cores idle, for lack of parts. */
+    bool const latent = model > 2;
+    if (!latent && edge == 128 && (!pass.splits || pass.count > 4)) edge = 64;
+    if (!latent && edge == 128) blocks += 100;
+    pass.tokens = edge / queries[model] - 1;
     pass.context = blocks * 128 + 64;
     if (pass.kind == 0) pass.context += pass.tokens / 2;
     if (pass.kind != 0) pass.context -= pass.tokens / 2;
@@ -187,7 +191,6 @@ static void pass_draw(uint64_t *state, char text[TEXT_BYTES])
 static void longer_check(struct play *play, const char *text)
 {
     char longer[TEXT_BYTES];
-    double const slack = pass.splits ? SPLIT_SLACK : WHOLE_SLACK;
     double before_s = walk_attention_s(play);
     (void)text;
     for (uint32_t i = 0; i < 3; i++) {
@@ -197,7 +200,7 @@ static void longer_check(struct play *play, const char *text)
         play_run(&next, longer, &lowered);
         double const time_s = walk_attention_s(&next);
         play_close(&next);
-        at_most(before_s, slack * time_s, "with a token more a sequence", longer);
+        at_most(before_s, MORE_SLACK * time_s, "with a token more a sequence", longer);
         before_s = time_s;
     }
 }
@@ -209,8 +212,9 @@ static void more_tokens_take_no_less(void **state)
     walk_drawn_all(DRAWN, pass_draw, &lowered, longer_check);
 }
 
-/* A prompt of 400 tokens has 50 tiles on each of 8 GPUs, and a decode one. With parts all cores are
- * busy: 400 queries and 8,200 keys of 8 heads in a layer, at the rate of tensor cores. */
+/* A prompt of 400 tokens has 25 tiles on each of 8 GPUs, and a decode one. With parts all cores are
+ * busy: 400 queries and 8,200 keys of 8 heads in a layer, at the rate of tensor cores, and then
+ * with the merge: 3.6 us for 13.6 us. */
 static void tiles_of_a_prompt_are_split_next_to_decodes(void **state)
 {
     (void)state;
@@ -221,7 +225,10 @@ static void tiles_of_a_prompt_are_split_next_to_decodes(void **state)
     contexts = (struct sequences){1, {2000}};
     double const least_s = 4. * 400 * 8200 * 8 * 128 / 989.4e12;
     double const time_s = taken_s(&contexts, &prompts, true);
-    assert_true(time_s > least_s && time_s < 1.1 * least_s);
+    assert_true(time_s > least_s && time_s < 1.35 * least_s);
+    assert_true(time_s < 0.3 * taken_s(&contexts, &prompts, false));
+    contexts.count = 0;
+    assert_true(taken_s(&contexts, &prompts, true) <= time_s);
 }
 
 /* 9 prompts have 72 tiles for 132 cores. Parts of short prompts take longer to merge than the other

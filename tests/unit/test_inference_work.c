@@ -78,7 +78,7 @@ static void prompts_fill_cores_if_they_are_long(void **state)
          "\"cached\": 131071, \"prompt\": 1",
          16},
         {"\"kind\": \"prefill\", \"batch\": 8, \"prompt\": 2112", 132},
-        {"\"kind\": \"mixed\", \"batch\": 8, \"context\": 2112, \"prompts\": 8, \"prompt\": 2112",
+        {"\"kind\": \"mixed\", \"batch\": 8, \"context\": 512, \"prompts\": 8, \"prompt\": 2112",
          132},
     };
     (void)state;
@@ -88,7 +88,8 @@ static void prompts_fill_cores_if_they_are_long(void **state)
         case_text(workload, sizeof workload, "\"model\": \"llama-3-8b\", %s", steps[i].workload);
         lower_step(&play, "{\"dp\": [\"gpu\"]}", workload, "\"split_attention\": false");
         uint64_t const idle_ppm = work_of(&play, "attention.attention")->idle_core_ppm;
-        case_near((double)(PPM_ONE - idle_ppm) * 132 / PPM_ONE, (double)steps[i].busy, 1e-3);
+        /* Cores that read the keys of decodes leave their matrix units idle. */
+        case_near((double)(PPM_ONE - idle_ppm) * 132 / PPM_ONE, (double)steps[i].busy, 1e-2);
         play_close(&play);
     }
 }

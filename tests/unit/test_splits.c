@@ -10,14 +10,27 @@
 #include "tests/support/case.h"
 #include "tests/support/play.h"
 
-static struct splits_request alike(uint64_t units, uint64_t keys, uint32_t cores)
+/* Work in keys. */
+static struct splits_request units_of(uint64_t units, uint64_t keys, uint64_t longest)
 {
-    return (struct splits_request){
-        .units = units, .keys = units * keys, .longest = keys, .cores = cores, .most = SPLITS_MAX};
+    return (struct splits_request){.kind = {{.count = units,
+                                             .each = keys,
+
+                                             .longest = longest,
+                                             .block = SPLITS_BLOCK_KEYS}},
+                                   .cores = 132,
+                                   .most = SPLITS_MAX};
 }
 
-/* As num_splits_heuristic() of flash-attention 2 and 3 answers, worked by hand. */
-static void parts_are_those_of_flash_attention(void **state)
+static void shares_are(const struct splits_request *of, uint64_t busiest, uint64_t merged)
+{
+    struct splits_shares const shares = splits_best(of);
+    assert_int_equal((uint64_t)shares.busiest, busiest);
+    assert_int_equal(shares.merged[0] + shares.merged[1], merged);
+}
+
+/* With the parts that num_splits_heuristic() of flash-attention 2 and 3 answers, worked by hand. */
+static void no_units_take_longer_than_in_flash_attention(void **state)
 {
     static const struct {
         uint64_t units, keys;
@@ -27,72 +40,37 @@ static void parts_are_those_of_flash_attention(void **state)
         {1, 131072, 132, 114}, /* 1,024 tiles; 114 parts of 9, where 113 has 10. */
         {1, 1024, 132, 8},     /* No part is less than a tile. */
         {106, 8192, 132, 1},   /* 80 % are enough. */
-        {132, 8192, 132, 1},   {64, 8192, 132, 2}, {500, 100, 132, 1},
-        {0, 100, 132, 1},      {48, 4096, 108, 2},
+        {132, 8192, 132, 1},   {64, 8192, 132, 2}, {500, 100, 132, 1}, {48, 4096, 108, 2},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct splits_request const of = alike(rows[i].units, rows[i].keys, rows[i].cores);
-        if (splits_count(&of) != rows[i].parts)
-            fail_msg("%llu units of %llu keys on %u cores: %u parts",
-                     (unsigned long long)rows[i].units, (unsigned long long)rows[i].keys,
-                     rows[i].cores, splits_count(&of));
+        struct splits_request of = units_of(rows[i].units, rows[i].keys, rows[i].keys);
+        of.cores = rows[i].cores;
+        uint64_t const blocks = units_ceil_divide(rows[i].keys, SPLITS_BLOCK_KEYS);
+        uint64_t const rounds = units_ceil_divide(rows[i].units * rows[i].parts, rows[i].cores);
+        uint64_t const part = units_ceil_divide(blocks, rows[i].parts) * SPLITS_BLOCK_KEYS;
+        uint64_t const busiest = (uint64_t)splits_best(&of).busiest;
+        uint64_t const least = rows[i].units * rows[i].keys / rows[i].cores;
+        if (busiest > rounds * part || busiest < least)
+            fail_msg("row %zu: %llu keys on the busiest core", i, (unsigned long long)busiest);
     }
-    struct splits_request whole = alike(8, 131072, 132);
-    whole.most = 1;
-    assert_int_equal(splits_count(&whole), 1);
 }
 
-/* The way that takes least, if keys take all of the time. */
-static struct splits_shares splits_share(const struct splits_request *of)
+/* Units go in rounds; the longest one is one core's. */
+static void whole_units_are_what_the_busiest_core_has(void **state)
 {
-    struct splits_shares ways[SPLITS_WAYS];
-    uint32_t const count = splits_ways(of, ways);
-    uint32_t best = 0;
-    uint64_t best_keys = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        uint64_t const all = of->keys + of->besides_keys + ways[i].merged * of->part_keys;
-        uint64_t const keys = all * PPM_ONE / (PPM_ONE - ways[i].idle_ppm);
-        if (i > 0 && keys >= best_keys) continue;
-        best = i;
-        best_keys = keys;
-    }
-    return ways[best];
-}
-
-static uint64_t idle_ppm(struct splits_request of)
-{
-    return splits_share(&of).idle_ppm;
-}
-
-/* Cores take parts in rounds; the longest sequence is one core's where it stays whole. */
-static void idle_cores_are_what_the_busiest_waits_for_not(void **state)
-{
+    static const struct {
+        uint64_t units, keys, longest, busiest;
+    } rows[] = {
+        {8, 1000, 1000, 1000}, {132, 1000, 1000, 1000}, {133, 1000, 1000, 2000},
+        {32, 100, 1700, 1700}, {264, 100, 300, 300},    {0, 0, 0, 0},
+    };
     (void)state;
-    struct splits_request of = alike(8, 1000, 132);
-    of.most = 1;
-    assert_int_equal(idle_ppm(of), PPM_ONE - 8 * PPM_ONE / 132);
-    assert_int_equal(idle_ppm(alike(132, 1000, 132)), 0);
-    /* Two rounds, the second with one. */
-    assert_in_range(idle_ppm(alike(133, 1000, 132)), PPM_ONE - 133 * (PPM_ONE / 264) - 300,
-                    PPM_ONE - 133 * (PPM_ONE / 264));
-    /* 32 units of 100 keys in the mean, one of them with 1,700 keys: the other cores are done long
-     * before its core. */
-    of =
-        (struct splits_request){.units = 32, .keys = 3200, .longest = 1700, .cores = 32, .most = 1};
-    assert_int_equal(idle_ppm(of), PPM_ONE - 3200 * (uint64_t)PPM_ONE / (1700 * 32));
-    of = (struct splits_request){.cores = 132, .most = 1};
-    assert_int_equal(idle_ppm(of), 0);
-}
-
-/* All keys, divided by the keys of all cores if each had as many as the busiest core. */
-static void shares_are(const struct splits_request *of, uint64_t busiest, uint64_t merged)
-{
-    struct splits_shares const shares = splits_share(of);
-    uint64_t const all = busiest * of->cores;
-    uint64_t const busy_ppm = all == 0 ? PPM_ONE : of->keys * PPM_ONE / all;
-    assert_int_equal(shares.idle_ppm, PPM_ONE - busy_ppm);
-    assert_int_equal(shares.merged, merged);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct splits_request of = units_of(rows[i].units, rows[i].keys, rows[i].longest);
+        of.most = 1;
+        shares_are(&of, rows[i].busiest, 0);
+    }
 }
 
 /* As get_mla_metadata of FlashMLA gives each core a share, but for the blocks that it counts for
@@ -100,59 +78,63 @@ static void shares_are(const struct splits_request *of, uint64_t busiest, uint64
 static void unlike_sequences_are_cut_into_equal_shares(void **state)
 {
     static const struct {
-        uint64_t units, keys, longest, share, merged;
+        uint64_t units, keys, longest, blocks, merged;
     } rows[] = {
         /* 62.1 blocks a core are 63, so 131 have some: 130 cuts, each of another unit or of one
          * that was cut before. */
-        {128, 128 * 8200, 20000, 63, 130 + 128},
-        {500, 500 * 8200, 20000, 243, 131 + 131}, /* All cores; some units stay whole. */
-        {2, 131072, 131000, 8, 127 + 2},
-        {1, 0, 0, 0, 0},
+        {128, 8200, 20000, 63, 130 + 128},
+        {500, 8200, 20000, 243, 131 + 131}, /* All cores; some units stay whole. */
+        {2, 65536, 131000, 8, 127 + 2},
+        {8, 131072, 131072, 63, 130 + 8}, /* Of one length. */
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct splits_request const of = {.units = rows[i].units,
-                                          .keys = rows[i].keys,
-                                          .longest = rows[i].longest,
-                                          .cores = 132,
-                                          .most = SPLITS_MAX};
-        shares_are(&of, rows[i].share * SPLITS_TILE_KEYS, rows[i].merged);
+        struct splits_request const of = units_of(rows[i].units, rows[i].keys, rows[i].longest);
+        shares_are(&of, rows[i].blocks * SPLITS_BLOCK_KEYS, rows[i].merged);
     }
-    struct splits_request const lone = alike(8, 131072, 132);
-    assert_int_equal(splits_share(&lone).merged, 8 * 14); /* As flash-attention has it. */
-    /* Parts of equal sequences on two ranks, each rounded up. */
-    struct splits_request const halves = {
-        .units = 4, .keys = 16386, .longest = 4097, .cores = 132, .most = SPLITS_MAX};
-    assert_int_equal(splits_share(&halves).merged, 4 * splits_count(&halves));
 }
 
-/* Shares are whole blocks. Sequences that do not fill blocks stay whole, or are split as the
- * longest one is. */
-static void short_unlike_sequences_fill_no_blocks(void **state)
+/* Shares and parts are whole blocks. Sequences that do not fill blocks stay whole. */
+static void parts_are_whole_blocks(void **state)
 {
     (void)state;
     /* A share would be 7 blocks, 896 keys; 8 rounds of 100. */
-    struct splits_request of = {
-        .units = 1024, .keys = 102400, .longest = 300, .cores = 132, .most = SPLITS_MAX};
+    struct splits_request of = units_of(1024, 100, 300);
     shares_are(&of, 800, 0);
-    /* One of 64 keys in each head, and 63 of one: four rounds of 2 keys are less than 64. */
-    of = (struct splits_request){
-        .units = 512, .keys = 8 * 127, .longest = 64, .cores = 132, .most = SPLITS_MAX};
+    /* One of 64 keys in each head, and 63 of one. */
+    of = units_of(512, 2, 64);
     shares_are(&of, 64, 0);
-    /* Three parts each, of up to 100 keys: less than a block. */
-    of = (struct splits_request){
-        .units = 4, .keys = 500, .longest = 300, .cores = 132, .most = SPLITS_MAX};
-    shares_are(&of, 100, 12);
+    /* Three parts each, of a block. */
+    of = units_of(4, 125, 300);
+    shares_are(&of, 128, 12);
     /* Units stay whole if the merge of parts costs more. */
-    of.part_keys = 6000;
+    of.kind[0].part = 6000;
     shares_are(&of, 300, 0);
-    /* What units have besides is not idle: 4 keys each, with the longest 104, and two rounds
-     * of 5.4 in the mean. */
-    of = (struct splits_request){
-        .units = 264, .keys = 264 + 99, .longest = 100, .cores = 132, .most = 1};
-    of.besides_keys = 4 * of.units;
-    assert_int_equal(splits_share(&of).idle_ppm,
-                     PPM_ONE - (5 * 264 + 99) * (uint64_t)PPM_ONE / (104 * 132));
+    /* A key more than a block takes no less than a block. */
+    of = units_of(8, 128, 128);
+    shares_are(&of, 128, 0);
+    of = units_of(8, 129, 129);
+    shares_are(&of, 128, 16);
+}
+
+/* Those of a prompt fill the cores for a round, and a decode next to them is split. */
+static void one_kind_is_split_and_the_other_one_stays_whole(void **state)
+{
+    struct splits_request of = units_of(2, 4715, 4715);
+    (void)state;
+    of.kind[0].part = 10;
+    of.kind[1] = (struct splits_kind){.count = 130,
+                                      .each = 300,
+                                      .longest = 300,
+                                      .block = SPLITS_BLOCK_KEYS,
+                                      .part = 10000,
+                                      .even_out = true};
+    /* 74 parts of a block: 4 on the cores that have no tile, 70 after a tile. */
+    shares_are(&of, 300 + 128 + 6, 74);
+    /* Tiles of many lengths fill the cores evenly where there are more. */
+    of.kind[0] = (struct splits_kind){0};
+    of.kind[1].count = 1320;
+    shares_are(&of, 3000, 0);
 }
 
 static double attention_s(const char *machine, const char *mesh, const char *workload, bool splits,
@@ -279,10 +261,11 @@ static void small_ops_end_within_the_upper_bound(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts_are_those_of_flash_attention),
-        cmocka_unit_test(idle_cores_are_what_the_busiest_waits_for_not),
+        cmocka_unit_test(no_units_take_longer_than_in_flash_attention),
+        cmocka_unit_test(whole_units_are_what_the_busiest_core_has),
         cmocka_unit_test(unlike_sequences_are_cut_into_equal_shares),
-        cmocka_unit_test(short_unlike_sequences_fill_no_blocks),
+        cmocka_unit_test(parts_are_whole_blocks),
+        cmocka_unit_test(one_kind_is_split_and_the_other_one_stays_whole),
         cmocka_unit_test(a_long_sequence_alone_takes_all_cores_where_it_is_split),
         cmocka_unit_test(ragged_sequences_wait_for_the_longest_unless_they_are_split),
         cmocka_unit_test(tpus_have_no_cores_apart),

@@ -23,16 +23,10 @@ void attention_served_products_add(const struct attention_served *of,
  * cache has in a narrower format. Rows that were gathered from a cache have its scales. */
 void attention_rows_read(const struct graph *graph, tensor in, uint64_t rows, struct work *work);
 
-/* What a work is made of. */
-struct attention_parts {
-    struct work keys;       /* Bytes and FLOP of reading keys and values once. */
-    uint64_t besides_bytes; /* What is read and written besides keys. */
-    uint64_t products_flop; /* FLOP of the vector unit for scores. */
-};
-
-/* Adds to a work what further tiles read, and the share of time in which cores are idle. Cores
- * multiply whole tiles. The pass takes no less time than its first tiles alone. */
-void attention_cores_share(const struct attention_served *of, const struct attention_parts *parts,
+/* Adds to a work what further tiles read and what parts leave to be merged, and the share of time
+ * in which cores are idle. Cores multiply whole tiles. `besides_bytes`: what the work reads and
+ * writes besides keys and values. */
+void attention_cores_share(const struct attention_served *of, uint64_t besides_bytes,
                            struct work *work);
 
 #endif

@@ -129,19 +129,16 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
     uint64_t const read_bytes = format_bytes(format, rows * shape->key_width),
                    written_bytes = format_bytes(format, rows * shape->value_width);
     struct work work = {.math_format = format};
-    struct attention_parts parts = {.keys = {.math_format = format},
-                                    .besides_bytes = read_bytes + written_bytes};
     (void)pass;
     attention_served_products_add(&of, of.decodes, of.decodes->rows * shape->group, &work);
     attention_served_products_add(&of, of.prompts, of.prompts->rows * shape->group, &work);
-    parts.products_flop = work.vector_flop;
     attended_set(&of, &work);
-    keys_read(graph, op, &parts.keys);
+    keys_read(graph, op, &work);
     work.useful_flop = useful_flop(&of);
-    work.vector_flop += op_rotated_flop(graph, op) + parts.keys.vector_flop;
-    work.hbm_read_bytes = read_bytes + parts.keys.hbm_read_bytes;
+    work.vector_flop += op_rotated_flop(graph, op);
+    work.hbm_read_bytes += read_bytes;
     work.hbm_write_bytes = written_bytes;
-    attention_cores_share(&of, &parts, &work);
+    attention_cores_share(&of, read_bytes + written_bytes, &work);
     *ret_work = work;
 }
 

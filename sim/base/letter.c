@@ -9,16 +9,16 @@ static const struct range {
     uint32_t first, last;
     enum letter letter;
 } ranges[] = {
-    {0x01, 0x1f, LETTER_OBEYED},       {0x7f, 0x9f, LETTER_OBEYED},
-    {0xad, 0xad, LETTER_UNSEEN},       {0x34f, 0x34f, LETTER_UNSEEN},
-    {0x61c, 0x61c, LETTER_UNSEEN},     {0x115f, 0x1160, LETTER_UNSEEN},
-    {0x17b4, 0x17b5, LETTER_UNSEEN},   {0x180b, 0x180f, LETTER_UNSEEN},
-    {0x200b, 0x200f, LETTER_UNSEEN},   {0x2028, 0x202e, LETTER_OBEYED},
-    {0x2060, 0x2065, LETTER_UNSEEN},   {0x2066, 0x2069, LETTER_OBEYED},
-    {0x206a, 0x206f, LETTER_UNSEEN},   {0x3164, 0x3164, LETTER_UNSEEN},
-    {0xfeff, 0xfeff, LETTER_UNSEEN},   {0xffa0, 0xffa0, LETTER_UNSEEN},
-    {0xfff0, 0xfffb, LETTER_UNSEEN},   {0xfffe, 0xffff, LETTER_NONE},
-    {0xe0000, 0xe0fff, LETTER_UNSEEN},
+    {0x01, 0x1f, LETTER_OBEYED},     {0x7f, 0x9f, LETTER_OBEYED},
+    {0xad, 0xad, LETTER_UNSEEN},     {0x34f, 0x34f, LETTER_UNSEEN},
+    {0x61c, 0x61c, LETTER_OBEYED},   {0x115f, 0x1160, LETTER_UNSEEN},
+    {0x17b4, 0x17b5, LETTER_UNSEEN}, {0x180b, 0x180f, LETTER_UNSEEN},
+    {0x200b, 0x200d, LETTER_UNSEEN}, {0x200e, 0x200f, LETTER_OBEYED},
+    {0x2028, 0x202e, LETTER_OBEYED}, {0x2060, 0x2065, LETTER_UNSEEN},
+    {0x2066, 0x2069, LETTER_OBEYED}, {0x206a, 0x206f, LETTER_UNSEEN},
+    {0x3164, 0x3164, LETTER_UNSEEN}, {0xfeff, 0xfeff, LETTER_UNSEEN},
+    {0xffa0, 0xffa0, LETTER_UNSEEN}, {0xfff0, 0xfffb, LETTER_UNSEEN},
+    {0xfffe, 0xffff, LETTER_NONE},   {0xe0000, 0xe0fff, LETTER_UNSEEN},
 };
 
 uint32_t letter_bytes(const char *text, uint64_t text_bytes)

@@ -9,8 +9,8 @@
 
 enum letter {
     LETTER_SEEN,   /* A terminal shows the letter. */
-    LETTER_UNSEEN, /* Nothing is shown: joiners, blanks without width, marks of direction. */
-    LETTER_OBEYED, /* C0, DEL, C1, ends of lines, and what turns the direction of a text. */
+    LETTER_UNSEEN, /* Nothing is shown: joiners, blanks without width. */
+    LETTER_OBEYED, /* C0, DEL, C1, ends of lines, and marks that turn the direction of a text. */
     LETTER_NONE,   /* A byte that is not of UTF-8, or a number that stands for no letter. */
 };
 

@@ -23,6 +23,10 @@ static const struct {
     {"\xe2\x80\xa8", LETTER_OBEYED, 3},     /* U+2028, the end of a line */
     {"\xe2\x80\xae", LETTER_OBEYED, 3},     /* U+202E, right to left */
     {"\xe2\x81\xa6", LETTER_OBEYED, 3},     /* U+2066 */
+    {"\xd8\x9c", LETTER_OBEYED, 2},         /* U+061C, a mark of direction */
+    {"\xe2\x80\x8e", LETTER_OBEYED, 3},     /* U+200E, another */
+    {"\xe2\x80\x8f", LETTER_OBEYED, 3},     /* U+200F */
+    {"\xe2\x80\x8d", LETTER_UNSEEN, 3},     /* U+200D, a joiner */
     {"\xe2\x80\x8b", LETTER_UNSEEN, 3},     /* U+200B, a blank without width */
     {"\xef\xbb\xbf", LETTER_UNSEEN, 3},     /* U+FEFF */
     {"\xf3\xa0\x80\x81", LETTER_UNSEEN, 4}, /* U+E0001 */

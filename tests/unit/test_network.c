@@ -324,6 +324,10 @@ static void slices_may_hang_on_leaves(void **state)
     assert_int_equal(leaf.ports_used, 8 + 4);
     assert_true(spine.ports_used <= 16 && core.ports_used <= 16);
     assert_int_equal(core.share_bytes_per_s, 25 * giga / 8 / 2);
+    /* Leaves come with any value, also with one that has as many cables up as down. */
+    assert_int_equal(case_machine("tpu-v5e:8x16,slices=16").level[0].tier_count, 2);
+    struct machine const full = case_machine("tpu-v5e:8x16,slices=16,leaf.oversubscription=1");
+    assert_string_equal(full.level[0].tier[1].name, "leaf");
     /* Small slices share a leaf. */
     struct machine const small = case_machine("tpu-v5e:2x4,slices=64,switch_ports=32");
     assert_memory_equal(small.level[0].tier[1].box, ((uint32_t[]){2, 4, 16, 1}),

@@ -198,6 +198,8 @@ static enum status tables_take(struct arena *arena, const struct regimes_plan *p
         group->ranks = group_rank_count(&groups[g]);
         STATUS_TRY(arena_try(arena, regimes->size_count, sizeof *group->winner, &memory, reterr));
         group->winner = memory;
+        STATUS_TRY(arena_try(arena, regimes->size_count, sizeof *group->strict_s, &memory, reterr));
+        group->strict_s = memory;
         (void)measure_group_text(plan->args.machine, &groups[g], group->args.axes);
     }
     return STATUS_OK;

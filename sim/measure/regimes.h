@@ -75,6 +75,7 @@ struct regimes_group {
     /* By the cuts of the fabric, without any algorithm. */
     double bound_alpha_s, bound_beta_s_per_byte;
     const char *bound_by; /* What bounds the largest size. */
+    double *strict_s;     /* [size] Below which no algorithm comes (collective_bound.h). */
 };
 
 struct regimes {

@@ -201,14 +201,12 @@ static enum status landmarks_find(struct study *study, uint64_t among, struct re
     return size_find(study, among, most * curve->peak_bytes_per_s, &curve->most_bytes);
 }
 
-/* What the fabric allows: the line through its bounds of one byte and of the largest size. */
-static enum status bound_fill(const struct study *study)
+/* What the fabric allows for a size. */
+static enum status bound_of(const struct study *study, uint64_t size_bytes,
+                            struct collective_bound *ret_bound)
 {
-    struct regimes_group *group = study->group;
-    const struct measure_row_args *args = &group->args;
-    const uint64_t size_bytes = study->plan->sizes.end_bytes;
+    const struct measure_row_args *args = &study->group->args;
     struct plan_request request;
-    struct collective_bound bound;
     STATUS_TRY(measure_row_request(args, size_bytes, "", &request, study->reterr));
     struct collective_query query = {
         .kind = request.kind,
@@ -217,10 +215,24 @@ static enum status bound_fill(const struct study *study)
         .root = request.root,
     };
     memcpy(query.offset, request.offset, sizeof query.offset);
-    collective_bound(args->machine, &args->group, &query, &bound);
+    collective_bound(args->machine, &args->group, &query, ret_bound);
+    return STATUS_OK;
+}
+
+/* In the book's form the line through the bounds of one byte and of the largest size. */
+static enum status bound_fill(const struct study *study)
+{
+    struct regimes_group *group = study->group;
+    const uint64_t size_bytes = study->plan->sizes.end_bytes;
+    struct collective_bound bound;
+    STATUS_TRY(bound_of(study, size_bytes, &bound));
     group->bound_alpha_s = bound.latency_s;
     group->bound_beta_s_per_byte = bound.bytes_s / (double)size_bytes;
     group->bound_by = bound.bound_by;
+    for (uint32_t s = 0; s < study->regimes->size_count; s++) {
+        STATUS_TRY(bound_of(study, study->regimes->size_bytes[s], &bound));
+        group->strict_s[s] = bound.strict_s;
+    }
     return STATUS_OK;
 }
 

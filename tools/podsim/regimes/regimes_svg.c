@@ -18,8 +18,8 @@ enum {
     PLOT = 360,
     MARK_APART = 12, /* A letter and a mark. */
     LETTER = 16,     /* From one letter next to the curves to the next. */
-    LEGEND_COLUMNS = 4,
-    LEGEND_COLUMN = 240,
+    LEGEND_COLUMNS = 3,
+    LEGEND_COLUMN = 316, /* The longest name, in bold. */
     LEGEND_ROW = 22,
     SEGMENT_LEAST = 4, /* Pixels of a part of the map that can be seen. */
 };
@@ -229,11 +229,6 @@ static void draw_time_axis(const struct picture *picture)
     }
 }
 
-static double bound_s(const struct regimes_group *group, uint64_t bytes)
-{
-    return fmax(group->bound_alpha_s, group->bound_beta_s_per_byte * (double)bytes);
-}
-
 enum { LINE_STYLE_BYTES = SVG_CLASS_BYTES + 6 };
 
 static const char *line_style(char buffer[LINE_STYLE_BYTES], const struct picture *picture,
@@ -264,7 +259,7 @@ static void draw_bound(const struct picture *picture, const struct regimes_group
     svg_path_begin(picture->text, "bound dashed");
     for (uint32_t s = 0; s < regimes->size_count; s++)
         svg_path_to(picture->text, x_of(picture, regimes->size_bytes[s]),
-                    y_of(picture, bound_s(group, regimes->size_bytes[s])));
+                    y_of(picture, group->strict_s[s]));
     svg_path_end(picture->text);
 }
 
@@ -338,7 +333,7 @@ static void range_find(struct picture *picture, const struct regimes_group *grou
     const struct regimes *regimes = picture->regimes;
     double least = INFINITY, most = 0;
     for (uint32_t s = 0; s < regimes->size_count; s++) {
-        double const bound = bound_s(group, regimes->size_bytes[s]);
+        double const bound = group->strict_s[s];
         if (bound > 0) least = fmin(least, bound);
         most = fmax(most, bound);
         for (uint32_t a = 0; a < regimes->algorithm_count; a++) {

@@ -21,8 +21,10 @@ struct graph_list_weights {
     const struct graph *state; /* The part, as gradients of weights are wanted. */
     units_wide gathers[2];     /* By pass, the backward one last: a bit for each tensor, a weight
                                   that is gathered for it. */
-    units_wide reduces;        /* A bit for each tensor: its gradient is reduced. */
-    uint32_t axis_same;        /* The axis of ranks that hold the same weights, or 0. */
+    units_wide again;       /* A bit for each tensor, a weight whose gather the repetition and the
+                               gradients share. */
+    units_wide reduces;     /* A bit for each tensor: its gradient is reduced. */
+    uint32_t axis_same;     /* The axis of ranks that hold the same weights, or 0. */
     uint32_t grouped_ranks; /* Ranks that hold the same experts, where they are only a part of the
                                axis. 0: they are the whole axis. */
     bool grouped_scatters;  /* Each of the ranks wants a part of the gradients. */

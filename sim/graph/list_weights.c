@@ -14,7 +14,7 @@ struct graph_array graph_list_weight(struct graph_list *list, tensor weight, boo
     const char *remark = "not on critical path, can do it during previous layer";
     if (axes == 0 || list->weight_there[weight] || !travels) return whole;
     if (backward || terms->axis_y != 0) remark = "can be done ahead of time";
-    if (backward && graph_remat_repeats(terms->policy.remat))
+    if (backward && (list->weights.again >> weight & 1) != 0)
         remark = "shared with the repeated forward pass";
     list->weight_there[weight] = true;
     graph_list_collective(list, &part, &whole, COLLECTIVE_ALL_GATHER, axes, remark);

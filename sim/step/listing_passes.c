@@ -23,6 +23,46 @@ struct part {
     struct graph_list list;
 };
 
+/* Whether one gather brings both weights, each to an op of its own. */
+static bool is_one_gather(const struct ranks *ranks, const struct graph *graph,
+                          const struct graph_op *one, tensor of_one, const struct graph_op *other,
+                          tensor of_other)
+{
+    if (of_one == of_other) return true;
+    if (graph->tensor[of_one].grouped != graph->tensor[of_other].grouped) return false;
+    return ranks->plan->gather == WORKLOAD_GATHER_LAYER ||
+           (ranks->plan->gather == WORKLOAD_GATHER_BLOCK && one->block == other->block);
+}
+
+/* Whether the forward pass that is repeated reads what comes with an op's weight. */
+static bool is_read_again(const struct ranks *ranks, const struct graph_derived *derived,
+                          const struct graph_op *op, tensor weight)
+{
+    const struct graph *graph = &derived->graph;
+    for (uint8_t i = 0; i < graph->op_count; i++) {
+        const struct graph_op *other = &graph->op[i];
+        if (!other->kind->weights_apart || !derived->kept.again[i]) continue;
+        for (uint8_t w = 0; w < other->weight_count; w++)
+            if (is_one_gather(ranks, graph, op, weight, other, other->weight[w])) return true;
+    }
+    return false;
+}
+
+/* Weights whose gather a repeated forward pass shares with the gradients behind it. */
+static units_wide weights_again(const struct ranks *ranks, const struct graph_derived *derived)
+{
+    const struct graph *graph = &derived->graph;
+    units_wide again = 0;
+    if (!graph_remat_repeats(graph->terms->policy.remat)) return 0;
+    for (uint8_t i = 0; i < graph->op_count; i++) {
+        const struct graph_op *op = &graph->op[i];
+        for (uint8_t w = 0; op->kind->weights_apart && w < op->weight_count; w++)
+            if (is_read_again(ranks, derived, op, op->weight[w]))
+                again |= (units_wide)1 << op->weight[w];
+    }
+    return again;
+}
+
 /* A layer is the last one, which is of the kind at the top. */
 static void part_derive(const struct listing *listing, enum block_part part, bool used_before,
                         struct part *of)
@@ -36,8 +76,10 @@ static void part_derive(const struct listing *listing, enum block_part part, boo
     of->state_terms.policy.weights_split = ranks->replicas.state_shards > 1;
     graph_derive(&of->terms, model, part, &of->derived);
     block_write_part(&of->state_terms, model, part, &of->state);
-    of->list = (struct graph_list){
-        .part = &of->derived, .text = listing->text, .weights.state = &of->state};
+    of->list = (struct graph_list){.part = &of->derived,
+                                   .text = listing->text,
+                                   .weights.state = &of->state,
+                                   .weights.again = weights_again(ranks, &of->derived)};
 }
 
 /* --- Templates of the program --- */
@@ -111,6 +153,7 @@ static void layer_add(const struct listing *listing)
     layer.list.weights = (struct graph_list_weights){
         .state = &layer.state,
         .gathers = {all, gathers ? all : 0},
+        .again = layer.list.weights.again,
         .reduces = reduces ? all : 0,
         .axis_same = ranks->shards > 1 ? ranks->axes.z : ranks->axes.x,
         .grouped_ranks = ranks->experts.ranks > 1 ? ranks->experts.replicas.count : 0,

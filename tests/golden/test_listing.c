@@ -49,6 +49,8 @@ static const struct scenario_listed {
      "\"remat\":\"norms\",\"formats\":{\"matmuls\":\"fp8\"}"},
     {"shared-ep", NODES, "\"ep\":[\"node\",\"gpu\"]", "deepseek-v3",
      "\"remat\":\"layer\",\"formats\":{\"dispatch\":\"fp8\"}"},
+    {"gathers-by-tensor", NODES, "\"fsdp\":[\"node\"],\"tp\":[\"gpu\"]", "llama-3-8b",
+     "\"remat\":\"block\",\"gather\":\"tensor\""},
     {"windows-dp", NODES, "\"dp\":[\"node\",\"gpu\"]", "gpt-oss-20b", "\"remat\":\"none\""},
     {"pipeline", NODES, "\"pp\":[\"node\"],\"tp\":[\"gpu\"]", "llama-3-8b",
      "\"remat\":\"norms\",\"schedule\":\"zb-h1\",\"accumulate\":8"},

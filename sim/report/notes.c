@@ -384,13 +384,21 @@ static void note_sequence(struct arena *arena, const struct report_input *input,
     const struct roofline_group *sequence = roofline_group_find(input->roofline, ROOFLINE_SEQUENCE);
     struct axis_total const total = axis_total(analysis, STREAM_OF_SEQUENCE);
     if (sequence == NULL) return;
-    notes_add(arena, notes,
-              "each sequence is split over %llu chips, whose attention waits for the others' keys "
-              "and values: %s of these collectives is exposed (%.1f%% of the step); alone on their "
-              "links they would take %s",
-              (unsigned long long)sequence->rank_count, table_seconds(total.exposed_s).text,
-              notes_percent(total.exposed_s, analysis->step_s),
-              table_seconds(sequence->time_s + sequence->hops_total_s).text);
+    struct table_figure const alone = table_seconds(sequence->time_s + sequence->hops_total_s);
+    unsigned long long const chips = sequence->rank_count;
+    if (total.exposed_s > 0)
+        notes_add(arena, notes,
+                  "each sequence is split over %llu chips, whose attention waits for the others' "
+                  "keys and values: %s of these collectives is exposed (%.1f%% of the step); alone "
+                  "on their links they would take %s",
+                  chips, table_seconds(total.exposed_s).text,
+                  notes_percent(total.exposed_s, analysis->step_s), alone.text);
+    else
+        notes_add(arena, notes,
+                  "each sequence is split over %llu chips; the keys and values of the others come "
+                  "before attention needs them; alone on their links these collectives would take "
+                  "%s",
+                  chips, alone.text);
 }
 
 static void note_memory(struct arena *arena, const struct report_input *input, struct notes *notes)

@@ -251,6 +251,8 @@ static void split_sequences_wait_for_keys(void **state)
     sequence->group.dimension[0].ring = false; /* Neighbours miss no ring. */
     sequence->time_s = 0.125;
     sequence->hops_total_s = 0.0625;
+    said("each sequence is split over 4 chips; the keys and values of the others come before "
+         "attention needs them; alone on their links these collectives would take 188 ms");
     (void)notes_case_collective("AllGather K V", STREAM_OF_SEQUENCE, 0.25, 0.004);
     said("each sequence is split over 4 chips, whose attention waits for the others' keys and "
          "values: 4.00 ms of these collectives is exposed (0.4% of the step); alone on their links "

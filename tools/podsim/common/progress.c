@@ -4,6 +4,9 @@
 #include <stddef.h>
 #include <stdio.h>
 
+/* From here on the rest of a run is reckoned: its begin says little about it. */
+static const double least_share = 0.02, least_s = 2;
+
 uint64_t progress_events_add(struct progress_events *events, uint64_t run)
 {
     if (run < events->run) events->ended += events->run;
@@ -11,8 +14,16 @@ uint64_t progress_events_add(struct progress_events *events, uint64_t run)
     return events->ended + run;
 }
 
+double progress_run_s(struct progress_run *run, double share, double elapsed_s)
+{
+    if (share < run->share) run->begin_s = run->seen_s;
+    run->share = share;
+    run->seen_s = elapsed_s;
+    return elapsed_s - run->begin_s;
+}
+
 void progress_line(char line[PROGRESS_LINE_BYTES], struct progress_words words, double share,
-                   uint64_t events, double elapsed_s)
+                   uint64_t events, double elapsed_s, double run_s)
 {
     /* Further steps than one are as many as the period takes, which nobody knows before. */
     bool const is_further = share > 1 && words.further != NULL;
@@ -25,9 +36,9 @@ void progress_line(char line[PROGRESS_LINE_BYTES], struct progress_words words, 
     if (share > 1) share = 1;
     int const length = snprintf(line, PROGRESS_LINE_BYTES, "%5.1f %% of the %s, %.1f M events/s, ",
                                 share * 100, words.whole, rate);
-    if (share > 0)
+    if (share >= least_share && run_s >= least_s)
         (void)snprintf(line + length, PROGRESS_LINE_BYTES - (size_t)length, "%.0f s left",
-                       elapsed_s * (1 - share) / share);
+                       run_s * (1 - share) / share);
     else
         (void)snprintf(line + length, PROGRESS_LINE_BYTES - (size_t)length, "%.0f s so far",
                        elapsed_s);

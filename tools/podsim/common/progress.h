@@ -23,8 +23,19 @@ struct progress_events {
 /* A run reports its events. Returns those of all runs. */
 uint64_t progress_events_add(struct progress_events *events, uint64_t run);
 
-/* "32.6 % of the step, 11.0 M events/s, 2 s left" */
+/* The run whose share is shown. A share that falls is of another run, which began after the last
+ * look. */
+struct progress_run {
+    double share, seen_s; /* At the last look. */
+    double begin_s;
+};
+
+/* At each look: the seconds that the run has taken. `elapsed_s` is of all runs. */
+double progress_run_s(struct progress_run *run, double share, double elapsed_s);
+
+/* "32.6 % of the step, 11.0 M events/s, 2 s left": as the run has gone in its `run_s`. In the first
+ * two seconds of a run, and up to 2 %, "1 s so far". */
 void progress_line(char line[PROGRESS_LINE_BYTES], struct progress_words words, double share,
-                   uint64_t events, double elapsed_s);
+                   uint64_t events, double elapsed_s, double run_s);
 
 #endif

@@ -34,6 +34,7 @@ struct worker {
     atomic_uint_fast64_t share;
     atomic_uint_fast64_t events;
     struct progress_events ended; /* The work's thread only. */
+    struct progress_run run;      /* The loop's thread only. */
     bool shown;                   /* A progress line is on the terminal; the loop's thread only. */
 };
 
@@ -79,7 +80,8 @@ static void on_timer(uv_timer_t *timer)
     uint64_t const events = atomic_load(&worker->events);
     char line[PROGRESS_LINE_BYTES];
     if (share <= 0 && events == 0) return;
-    progress_line(line, worker->words, share, events, elapsed_s);
+    progress_line(line, worker->words, share, events, elapsed_s,
+                  progress_run_s(&worker->run, share, elapsed_s));
     (void)fprintf(stderr, "\r\033[K%s", line);
     (void)fflush(stderr);
     worker->shown = true;

@@ -74,6 +74,7 @@ struct run {
     struct output csv;
     struct output trace;
     struct strbuf summary;
+    struct strbuf room;   /* How many sequences would fit, of inference that does not. */
     struct strbuf reason; /* Of a refusal: the table of what needs how much memory. */
     struct strbuf result;
     struct strbuf rows;
@@ -128,12 +129,20 @@ static enum status replay(struct run *run, struct error *reterr)
     return STATUS_OK;
 }
 
-/* `where`: the key that could make it fit; "": there are many. */
-static enum status oversubscribed(const char *where, struct error *reterr)
+static bool is_quiet(const struct run *run)
 {
+    return options_has(run->options, "--quiet");
+}
+
+/* `where`: the key that could make it fit; "": there are many. Where nothing else is printed, the
+ * error says what would fit. */
+static enum status oversubscribed(const struct run *run, const char *where, struct error *reterr)
+{
+    bool const says = is_quiet(run) && run->room.size_bytes > 0;
     return error_set(reterr, STATUS_LIMIT, where,
-                     "the step does not fit the memory of a chip; "
-                     "\"allow_oversubscription\": true in the workload simulates it all the same");
+                     "the step does not fit the memory of a chip; %s%s"
+                     "\"allow_oversubscription\": true in the workload simulates it all the same",
+                     says ? run->room.bytes : "", says ? "; " : "");
 }
 
 static void write_more(const void *owner, struct json_writer *json)
@@ -149,11 +158,6 @@ static enum status ops_find(struct run *run, struct error *reterr)
     run->ops.machine = &run->session.machine;
     run->ops.program = &run->session.program;
     return op_rows_find(run->session.arena, &run->ops, reterr);
-}
-
-static bool is_quiet(const struct run *run)
-{
-    return options_has(run->options, "--quiet");
 }
 
 /* Whether anything is printed: what was asked for by name is, quiet or not. */
@@ -186,8 +190,9 @@ static enum status advise_unfit(struct run *run, double peak_bytes, const char *
     *ret_where = "";
     const struct session *session = &run->session;
     if (session->scenario.workload.kind != WORKLOAD_TRAIN_STEP) {
-        bool const any = run_room_write(session, &run->input.largest, peak_bytes,
-                                        is_quiet(run) ? NULL : &run->reason);
+        bool const any = run_room_write(session, &run->input.largest, peak_bytes, &run->room);
+        if (!is_quiet(run) && run->room.bytes != NULL)
+            strbuf_add(&run->reason, "\n%s\n", run->room.bytes);
         *ret_where = any ? "/workload/batch" : "/machine";
         if (!is_quiet(run) && run->input.roofline != NULL)
             inference_slice_print(&run->input, &run->reason);
@@ -227,7 +232,7 @@ static enum status refuse_long(struct run *run, struct error *reterr)
     if (!is_quiet(run)) run_memory_write_least(&run->input, &run->least, &run->reason);
     STATUS_TRY(advise_unfit(run, (double)run->least.total_bytes, &where, reterr));
     result_write_unfit(&run->input, &run->least, &run->result);
-    return oversubscribed(where, reterr);
+    return oversubscribed(run, where, reterr);
 }
 
 static bool infers(const struct session *session)
@@ -270,7 +275,7 @@ static enum status refuse_seen(struct run *run, struct error *reterr)
                                        reterr));
     STATUS_TRY(advise_unfit(run, (double)run->session.trace.memory.peak_bytes, &where, reterr));
     STATUS_TRY(result_write(run->session.arena, &run->input, &run->result, reterr));
-    return oversubscribed(where, reterr);
+    return oversubscribed(run, where, reterr);
 }
 
 /* Before a long run: the outputs were opened before the scenario said which files it reads. */
@@ -434,6 +439,7 @@ static int run(const struct options *options)
     output_abandon(&run.csv);
     output_abandon(&run.trace);
     strbuf_free(&run.summary);
+    strbuf_free(&run.room);
     strbuf_free(&run.reason);
     strbuf_free(&run.result);
     strbuf_free(&run.rows);

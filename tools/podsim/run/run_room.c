@@ -39,14 +39,13 @@ static void room_write(const struct inference_room *room, bool is_estimate, bool
                        struct strbuf *text)
 {
     struct table_figure const least = table_count(room->least), most = table_count(room->most);
-    strbuf_add(text, "\n%s%s ", is_estimate ? "about " : "", least.text);
+    strbuf_add(text, "%s%s ", is_estimate ? "about " : "", least.text);
     if (room->least + 1 == room->most) strbuf_add(text, "or %s ", most.text);
     bool const one = room->least == 1 && room->most != 2;
     strbuf_add(text, "%s of this length would fit", one ? "sequence" : "sequences");
     if (room->least == room->most && with_prompts) strbuf_add(text, " with the prompts");
     if (room->least + 1 < room->most)
         strbuf_add(text, ", and up to %s if their buffers shrink as they do", most.text);
-    strbuf_add(text, "\n");
 }
 
 bool run_room_write(const struct session *session, const struct report_largest *largest,
@@ -56,6 +55,6 @@ bool run_room_write(const struct session *session, const struct report_largest *
     struct inference_room const room =
         largest->is ? (struct inference_room){.least = largest->batch, .most = largest->batch}
                     : inference_room(&session->machine, &session->roofline, peak_bytes);
-    if (text != NULL) room_write(&room, largest->is_estimate, with_prompts, text);
+    room_write(&room, largest->is_estimate, with_prompts, text);
     return room.most > 0;
 }

@@ -26,9 +26,9 @@ enum status run_room_find_unfit(const struct session *session, const struct repo
                                 struct worker *worker, struct report_largest *ret_largest,
                                 struct error *reterr);
 
-/* Says how many sequences would fit, where a chip of a step that does not fit holds `peak_bytes`:
- * as `largest` has it, or a range if no batches were looked at. Returns whether any would. NULL:
- * says nothing. */
+/* "185 sequences of this length would fit": of a step that does not fit, a chip of which holds
+ * `peak_bytes`; as `largest` has it, or a range if no batches were looked at. Returns whether any
+ * would. */
 bool run_room_write(const struct session *session, const struct report_largest *largest,
                     double peak_bytes, struct strbuf *text);
 

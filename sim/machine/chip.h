@@ -70,6 +70,7 @@ struct chip_network {
 
     uint64_t c2c_bytes_per_s; /* To the CPU's memory over NVLink-C2C, one way; 0: PCIe only. */
     uint32_t host_chips;      /* Chips of one CPU that C2C or PCIe reaches. */
+    uint64_t host_bytes;      /* Memory of a TPU's host, which its chips share; 0: not known. */
 };
 
 /* Inner and outer sizes are padded to rows and columns; on a GPU those of the tensor core's tile.

@@ -282,6 +282,8 @@ const struct key chip_tpu_keys[] = {
     ROW("pod_shape", shape_kind, pod, .has_source = true, NEEDED, .help = "the largest slice"),
     ROW("host_shape", shape_kind, host, .has_source = true, NEEDED, .settle = host_settle,
         .help = "the box of chips that a host has, up to 64"),
+    BYTES("host_memory", chip.network.host_bytes, OPTIONAL,
+          .help = "memory of a host, which its chips share. No run is refused because of it"),
     ROW("wrap_rule", key_choice, chip.pod.wrap_rule, .has_source = true, NEEDED,
         .choices = wrap_rules,
         .help = "`full-axis`: an axis of `wrap_length` wraps around; `cubes`: all axes, if all are "

@@ -133,6 +133,7 @@ static double per_chip(const struct case_row *row, const struct chip *chip, cons
         {"dcn", (double)chip->dcn_bytes_per_s},
         {"dcn_host", (double)chip->dcn_bytes_per_s * host_chips},
         {"host_chips", host_chips},
+        {"host_memory", (double)network->host_bytes},
         {"host_cores", (double)host_chips * chip->core.count},
         {"smem", (double)chip->core.smem_bytes},
         {"tmem", (double)chip->core.tmem_bytes},

@@ -166,6 +166,12 @@ static inline uint64_t model_dense_layers(const struct model *model)
     return model_has_experts(model) ? model->layers - (behind + step - 1) / step : model->layers;
 }
 
+/* Whether Q and K are rotated by position. */
+static inline bool model_rotates(const struct model *model)
+{
+    return model->positions.learned == 0;
+}
+
 static inline uint64_t model_value_width(const struct model *model)
 {
     return model->value_width != 0 ? model->value_width : model->head_width;

@@ -226,7 +226,7 @@ tensor attention_between(struct graph *graph, const struct model *model,
 
 struct attention_heads attention_products(struct graph *graph, const struct model *model, tensor in)
 {
-    bool const rotates = model->positions.learned == 0;
+    bool const rotates = model_rotates(model);
     tensor const q = graph_product(graph, in, "W_Q[D_WX, N_Y, H]", "Q[B_ZXW, N_YW, H]");
     if (model->vectors.qk != 0) graph_set_biased(graph);
     if (graph->terms->layer.borrows)

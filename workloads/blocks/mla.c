@@ -67,7 +67,7 @@ struct mla_latents mla_down(struct graph *g, const struct model *model, bool apa
 /* Columns that are rotated lie beside the latent, so that a row of the cache is one key. */
 tensor mla_append(struct graph *g, const struct model *model, const struct mla_latents *of)
 {
-    bool const rotates = model->positions.learned == 0;
+    bool const rotates = model_rotates(model);
     graph_rotating(g, &op_kind_append, "append", 2, (const tensor[]){of->lkv, of->kr},
                    graph_rotated(rotates ? of->kr : GRAPH_NONE, GRAPH_NONE));
     return graph_cached(g, "CKV[Sc_ZXW, Key]");
@@ -83,7 +83,7 @@ tensor mla_prompts_attend(struct graph *g, const struct model *model, uint8_t co
                           const tensor *heads)
 {
     bool const some = g->terms->cache.makes_heads;
-    bool const rotates = model->positions.learned == 0;
+    bool const rotates = model_rotates(model);
     /* Of Q as many columns, and of a rank's own rows; K's are rotated as they come to the cache. */
     struct graph_rotated rotated =
         graph_rotated(rotates ? heads[count - 1] : GRAPH_NONE, GRAPH_NONE);
@@ -103,7 +103,7 @@ static tensor prompts_write(struct graph *g, const struct model *model,
 static tensor flash_write(struct graph *g, const struct model *model, const struct mla_latents *of,
                           const tensor heads[3])
 {
-    bool const rotates = model->positions.learned == 0;
+    bool const rotates = model_rotates(model);
     /* Of Q as many columns as of R. */
     graph_rotating(g, &op_kind_attention, "flash", 3, heads,
                    graph_rotated(rotates ? heads[2] : GRAPH_NONE, rotates ? of->kr : GRAPH_NONE));

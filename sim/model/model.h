@@ -60,7 +60,7 @@ struct model_mla {
 };
 
 #define MODEL_POSITIONS_TABLE(FACT, OTHER, at)                                                     \
-    /* Rows that are added to the embedding by position; 0: Q and K are turned instead. */         \
+    /* Rows that are added to the embedding by position; 0: none are. */                           \
     FACT(at, uint64_t, learned)                                                                    \
     /* Tokens of the longest sequence that the model is made for; 0: nothing says it. */           \
     OTHER(uint64_t, most)
@@ -100,7 +100,8 @@ struct model_norms {
 
 /* How layers attend, and to which keys and values where these are not all of the layer's own. */
 #define MODEL_ATTENDS_TABLE(FACT, OTHER, at)                                                       \
-    FACT(at, bool, caps_scores) /* c·tanh(s/c) of each score comes before their softmax. */       \
+    FACT(at, bool, caps_scores)   /* c·tanh(s/c) of each score comes before their softmax. */     \
+    FACT(at, bool, biases_scores) /* Each score has a bias by position (ALiBi). */                 \
     /* Keys that a query of a windowed layer has at most, its own among them. */                   \
     FACT(at, uint64_t, window)                                                                     \
     OTHER(const bool *, windowed) /* [layer]; NULL: none is. */                                    \
@@ -166,10 +167,10 @@ static inline uint64_t model_dense_layers(const struct model *model)
     return model_has_experts(model) ? model->layers - (behind + step - 1) / step : model->layers;
 }
 
-/* Whether Q and K are rotated by position. */
+/* Whether Q and K are rotated by position, as no other part of the model says positions. */
 static inline bool model_rotates(const struct model *model)
 {
-    return model->positions.learned == 0;
+    return model->positions.learned == 0 && !model->attends.biases_scores;
 }
 
 static inline uint64_t model_value_width(const struct model *model)

@@ -189,7 +189,8 @@ static enum status read_phi(struct json *document, struct model *model, struct e
 }
 
 /* Layernorms. Heads share one K and V, or, in the new architecture, groups of them do. There each
- * half has a norm of its own, unless `num_ln_in_parallel_attn` is 1. */
+ * half has a norm of its own, unless `num_ln_in_parallel_attn` is 1. With `alibi` scores have
+ * biases by position, and with `bias` all products. */
 static enum status read_falcon(struct json *document, struct model *model, struct error *reterr)
 {
     bool parallel = true, shared = true, grouped = false, biased = false;
@@ -197,15 +198,18 @@ static enum status read_falcon(struct json *document, struct model *model, struc
     STATUS_TRY(model_take_flag(document, "new_decoder_architecture", false, &grouped, reterr));
     STATUS_TRY(model_take_flag(document, "parallel_attn", true, &parallel, reterr));
     STATUS_TRY(model_take_flag(document, "multi_query", true, &shared, reterr));
-    STATUS_TRY(model_take_flag(document, "alibi", false, &biased, reterr));
-    if (biased)
-        return model_refuse(json_take(document, "alibi"), "a bias of scores by position", reterr);
+    STATUS_TRY(model_take_flag(document, "alibi", false, &model->attends.biases_scores, reterr));
+    STATUS_TRY(model_take_flag(document, "bias", false, &biased, reterr));
     STATUS_TRY(
         model_take_count(document, "num_kv_heads", heads_max, model->heads, &kv_heads, reterr));
     STATUS_TRY(
         model_take_count(document, "num_ln_in_parallel_attn", 2, grouped ? 2 : 1, &norms, reterr));
     model->matrices = 2;
     model->norms.biases = 1;
+    if (biased) {
+        bias_attention(model);
+        bias_mlp(model);
+    }
     model->kv_heads = grouped || !shared ? kv_heads : 1;
     if (model->heads % model->kv_heads != 0)
         return error_set(reterr, STATUS_INVALID, json_where(json_take(document, "num_kv_heads")),
@@ -392,7 +396,7 @@ const struct model_family model_families[] = {
      .architectures = NAMES("FalconForCausalLM", "FalconModel"),
      .tied = true,
      .keys = NAMES("new_decoder_architecture", "parallel_attn", "multi_query", "num_kv_heads",
-                   "num_ln_in_parallel_attn", "alibi"),
+                   "num_ln_in_parallel_attn", "alibi", "bias"),
      .ignored = NAMES("apply_residual_connection_post_layernorm"),
      .read = read_falcon,
      .names = &falcon_keys},

@@ -121,8 +121,9 @@ static enum status positions_check(const struct workload_plan *plan, struct erro
     return error_set(reterr, STATUS_INVALID, long_key(plan, positions, buffer, sizeof buffer),
                      "a sequence has %llu tokens, and " NAME " is made for %llu at most; %s",
                      (unsigned long long)keys, plan->model.name, (unsigned long long)positions,
-                     plan->model.positions.learned != 0
-                         ? "its table of positions has no more rows"
+                     plan->model.positions.learned != 0 ? "its table of positions has no more rows"
+                     : !model_rotates(&plan->model)
+                         ? "its config.json states no more"
                          : "a config.json whose \"rope_scaling\" stretches them goes farther");
 }
 

@@ -1,13 +1,18 @@
 /*
  * Source of the products: Dao et al., arXiv 2205.14135, and the book, chapter 4, appendix A. Source
- * of caps: Gemma 2, arXiv 2408.00118, 2.
+ * of caps: Gemma 2, arXiv 2408.00118, 2. Source of biases by position: ALiBi, Press et al., arXiv
+ * 2108.12409, 3.
  */
 #include "workloads/ops/attention_scores.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "sim/base/vector.h"
 #include "sim/model/model.h"
+
+/* A head's slope · the distance of query and key, and the sum; per score. */
+enum { VECTOR_BIAS = 2 };
 
 struct attention_shape attention_shape_of(const struct graph *graph, const struct graph_op *op)
 {
@@ -25,11 +30,18 @@ struct attention_shape attention_shape_of(const struct graph *graph, const struc
     return shape;
 }
 
+/* The kernel of the softmax adds biases. Slopes are no weights: no gradient is theirs, and that of
+ * a score passes unchanged. */
+static uint64_t bias_flop(const struct graph_terms *terms)
+{
+    return terms->model->attends.biases_scores ? VECTOR_BIAS : 0;
+}
+
 struct attention_score_flop attention_score_flop(const struct graph_terms *terms)
 {
     bool const caps = terms->model->attends.caps_scores;
     return (struct attention_score_flop){
-        .softmax = VECTOR_SOFTMAX,
+        .softmax = VECTOR_SOFTMAX + bias_flop(terms),
         .softmax_backward = VECTOR_SOFTMAX_BACKWARD,
         .cap = caps ? VECTOR_CAP : 0,
         .cap_backward = caps ? VECTOR_CAP_BACKWARD : 0,
@@ -81,7 +93,8 @@ void attention_gradients_add(const struct graph_terms *terms, const struct atten
     matmul_add(weighted(score, shape->key_width), work);
     matmul_add(weighted(score, shape->value_width), work);
     matmul_add(weighted(score, shape->key_width), work);
-    work->vector_flop += (flop.softmax_backward + flop.cap + flop.cap_backward) * scores_of(score);
+    uint64_t const again = flop.cap + bias_flop(terms);
+    work->vector_flop += (flop.softmax_backward + again + flop.cap_backward) * scores_of(score);
 }
 
 uint64_t attention_products_flop(const struct attention_shape *shape, struct work_matmul score)
@@ -111,17 +124,20 @@ uint64_t attention_widening_flop(const struct graph *graph, tensor in, uint64_t 
     return format_bits(graph->tensor[in].format) < format_bits(wide) ? elements : 0;
 }
 
+static void remark_add(struct op_remark *remark, const char *words)
+{
+    size_t const length = strlen(remark->text);
+    (void)snprintf(remark->text + length, OP_REMARK_BYTES - length, "%s%s", length == 0 ? "" : "; ",
+                   words);
+}
+
 struct op_remark attention_remark(const struct graph *graph)
 {
     const struct graph_terms *terms = graph->terms;
     unsigned long long const window = graph_window(terms);
-    bool const caps = terms->model->attends.caps_scores;
     struct op_remark remark = {""};
-    char *const text = remark.text;
-    int length = 0;
-    if (window != 0) length = snprintf(text, OP_REMARK_BYTES, "%llu keys at most", window);
-    if (caps)
-        (void)snprintf(text + length, (size_t)(OP_REMARK_BYTES - length), "%sscores are capped",
-                       length == 0 ? "" : "; ");
+    if (window != 0) (void)snprintf(remark.text, OP_REMARK_BYTES, "%llu keys at most", window);
+    if (terms->model->attends.caps_scores) remark_add(&remark, "scores are capped");
+    if (terms->model->attends.biases_scores) remark_add(&remark, "scores have biases");
     return remark;
 }

@@ -137,7 +137,7 @@ struct inference_analysis inference_analysis_of(const struct report_input *input
                         .load_s = roofline->counts.inference.activation_bytes /
                                   (double)chip->hbm_bytes_per_s},
         .math_s = roofline->math_s,
-        .hop_floor_s = analysis->hop_chain_s + roofline->stage_hops_s,
+        .hop_floor_s = analysis->hop_chain_s + roofline->stages.hops_s,
         .launches.floor_s = launches_are_eager(input->machine)
                                 ? launches_host_s(input)
                                 : roofline_overheads_s(input->machine, &roofline->counts),

@@ -18,7 +18,10 @@ enum { BAR_COLUMNS = 34 };
     X(VECTOR, "vector_s", REAL(roofline->vector_s), IN_WORDS(column_seconds))                      \
     X(HBM, "hbm_s", REAL(roofline->hbm_s), IN_WORDS(column_seconds))                               \
     X(HOST, "host_s", REAL(roofline->host_s), IN_WORDS(column_seconds))                            \
-    X(STAGES, "stages_s", WHERE(roofline->stages_s > 0, REAL(roofline->stages_s)), HIDDEN)         \
+    X(STAGES, "stages_s",                                                                          \
+      WHERE(roofline->stages.messages_s > 0, REAL(roofline->stages.messages_s)), HIDDEN)           \
+    X(COPIES, "copies_s", WHERE(roofline->stages.copies_s > 0, REAL(roofline->stages.copies_s)),   \
+      HIDDEN)                                                                                      \
     X(LATENCY, "latency_s", REAL(roofline->latency_s),                                             \
       NAMED("hops on the critical path", column_seconds))                                          \
     X(LOWER, "lower_s", REAL(roofline->lower_s), NAMED("lower bound", column_seconds))             \

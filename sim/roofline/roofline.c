@@ -66,7 +66,7 @@ static void communication(const struct workload_plan *plan, const struct machine
     link_bound(machine, traffic, ROOFLINE_GROUPS_MAX, roofline->ici_s);
     stage_bound_evaluate(machine, counts, roofline);
     if (workload_serves(plan))
-        roofline->stage_hops_s = stage_bound_hops_s(plan, machine, &counts->role[MESH_PP].group);
+        roofline->stages.hops_s = stage_bound_hops_s(plan, machine, &counts->role[MESH_PP].group);
     add_group(plan, machine, ROOFLINE_KV, &counts->kv, roofline);
     add_group(plan, machine, ROOFLINE_SEQUENCE, &counts->sequence, roofline);
     add_group(plan, machine, ROOFLINE_EXPERTS, &counts->experts, roofline);

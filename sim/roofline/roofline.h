@@ -137,6 +137,14 @@ struct roofline_rates {
     double peak_flop_per_s;  /* The data sheet's rate in the format of linear layers. */
 };
 
+/* What ranks of a pipeline send one another. */
+struct roofline_stages {
+    double messages_s; /* Of ici_s on pp's axis: messages between stages, over the links of the two
+                          neighbours that exchange most, or the cables of a rank amid others. */
+    double copies_s;   /* Of ici_s on pp's axis: gradients that two copies of a model exchange. */
+    double hops_s;     /* Of inference: hops of a batch's messages from stage to stage. */
+};
+
 struct roofline {
     double math_s;               /* MXU: executed FLOP, recomputation and padding included. */
     double vector_s;             /* VPU: of the compute ops, and additions of the collectives. */
@@ -148,13 +156,11 @@ struct roofline {
      * to take longer, an axis counts for what cannot go another way. Through switches the longest
      * of what each group takes alone and of what all put on the cables of a tier (link_bound.h). */
     double ici_s[MACHINE_AXES_MAX];
-    double stages_s;  /* Of ici_s on pp's axis: messages between stages, over the links of the two
-                         neighbours that exchange most, or the cables of a rank amid others. */
-    double host_s;    /* Bytes over the link to the host, the busier way, shared evenly. */
+    double host_s; /* Bytes over the link to the host, the busier way, shared evenly. */
+    struct roofline_stages stages;
     double latency_s; /* Hops of the collectives on the critical path, had they no bytes. */
-    double stage_hops_s; /* Of inference: hops of a batch's messages from stage to stage. */
-    double lower_s;      /* The largest of math_s, vector_s, hbm_s, ici_s and host_s: a bound of any
-                            schedule. */
+    double lower_s;   /* The largest of math_s, vector_s, hbm_s, ici_s and host_s: a bound of any
+                         schedule. */
     double upper_s; /* Nothing overlaps: math_s + vector_s + hbm_s + what VMEM takes longer than the
                        math of its op + each group's bytes and hops, on the slowest links, with the
                        overheads of the ops, and copies to and from the host; of a pipeline that of

@@ -100,7 +100,8 @@ static double rank_launches(const struct workload_counts *counts)
 /* Copies, and messages at both ends, that hosts launch on all ranks of a pipeline. */
 static double pipeline_launches(const struct workload_counts *counts)
 {
-    return (double)counts->host_copy_count + 2 * counts->stage.way_count;
+    return (double)counts->host_copy_count +
+           2 * (counts->stage.way_count + counts->stage.copy_count);
 }
 
 /* What ops take longer that some cores have no part of, at the shares of a chip's rates. */

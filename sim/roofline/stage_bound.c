@@ -50,13 +50,42 @@ double stage_bound_hops_s(const struct workload_plan *plan, const struct machine
     return inference_goes_round(&plan->inference) ? through + back : through;
 }
 
+/* What is between neighbours is between ranks that are farther apart, too: on a level a mean rank's
+ * gradients leave by the cables on the way to a neighbour. On the grid all messages of one half of
+ * the ranks go over the middle of the line, or over both middles of a ring. */
+static double copies_s(const struct machine *machine, const struct group_dimension *dimension,
+                       const struct workload_counts *counts)
+{
+    uint32_t const axis = dimension->axis;
+    double const bytes = counts->stage.copy_bytes;
+    if (machine->axis_level[axis] != LEVEL_NONE) return bytes / level_step_rate(machine, dimension);
+    if (machine_is_twisted(machine)) return 0; /* A message may go along other axes. */
+    uint32_t const middles = dimension->ring || machine->wrap[axis] ? 2 : 1;
+    double const crossing = bytes * dimension->size / 2 * dimension->stride;
+    return crossing / middles / rate_range_fastest_link(machine, axis);
+}
+
+static void copies_evaluate(const struct machine *machine, const struct workload_counts *counts,
+                            struct roofline *roofline)
+{
+    const struct group_dimension *dimension = &counts->role[MESH_PP].group.dimension[0];
+    if (counts->stage.copy_bytes == 0) return;
+    roofline->stages.copies_s = copies_s(machine, dimension, counts);
+    /* Two ranks on a level send everything to one another by the same cables. With more ranks the
+     * one that sends most to neighbours may send less than a mean one of the gradients. */
+    bool const same = dimension->switched && dimension->size == 2;
+    double const time_s = roofline->stages.copies_s + (same ? roofline->stages.messages_s : 0);
+    double *busy_s = &roofline->ici_s[dimension->axis];
+    if (time_s > *busy_s) *busy_s = time_s;
+}
+
 void stage_bound_evaluate(const struct machine *machine, const struct workload_counts *counts,
                           struct roofline *roofline)
 {
     const struct group *group = &counts->role[MESH_PP].group;
     if (counts->stage.bytes == 0) return;
     const struct group_dimension *dimension = &group->dimension[0];
-    roofline->stages_s = neighbours_s(machine, dimension, counts);
+    roofline->stages.messages_s = neighbours_s(machine, dimension, counts);
     /* Over two levels the pair with most may lie in either, and what a rank sends forward and back
      * may leave it by different cables: at least one pair's messages at the faster rate. */
     if (group->dimension_count > 1) {
@@ -66,13 +95,15 @@ void stage_bound_evaluate(const struct machine *machine, const struct workload_c
             if (rate > fastest) dimension = &group->dimension[d];
             if (rate > fastest) fastest = rate;
         }
-        roofline->stages_s = counts->stage.bytes / fastest;
+        roofline->stages.messages_s = counts->stage.bytes / fastest;
     }
     double *busy_s = &roofline->ici_s[dimension->axis];
-    if (roofline->stages_s > *busy_s) *busy_s = roofline->stages_s;
+    if (roofline->stages.messages_s > *busy_s) *busy_s = roofline->stages.messages_s;
+    copies_evaluate(machine, counts, roofline);
 }
 
-/* All messages one after another, each to the farthest neighbour along a dimension. */
+/* All messages one after another, each to the farthest neighbour along a dimension; between copies
+ * each to the farthest member. */
 static double dimension_slow_s(const struct machine *machine, const struct workload_counts *counts,
                                const struct group_dimension *dimension)
 {
@@ -83,13 +114,18 @@ static double dimension_slow_s(const struct machine *machine, const struct workl
     double const links = dimension->switched ? 1 : dimension->stride;
     double const rate = dimension->switched ? level_slow_rate(machine, dimension, LEVEL_TO_ONE)
                                             : rate_range_slowest_link(machine, dimension->axis);
-    return counts->stage.way_bytes * links / rate +
-           counts->stage.way_count * units_seconds(way_ps + machine->chip.launch.message_ps);
+    double const far = dimension->switched ? 1 : dimension->size - 1;
+    double const copy_bytes =
+        counts->stage.copy_bytes * (double)group_rank_count(&counts->role[MESH_PP].group);
+    int64_t const message_ps = machine->chip.launch.message_ps;
+    return (counts->stage.way_bytes + copy_bytes) * links / rate +
+           counts->stage.way_count * units_seconds(way_ps + message_ps) +
+           counts->stage.copy_count * (far * units_seconds(way_ps) + units_seconds(message_ps));
 }
 
 double stage_bound_slow_s(const struct machine *machine, const struct workload_counts *counts)
 {
-    if (counts->stage.way_count == 0) return 0;
+    if (counts->stage.way_count == 0 && counts->stage.copy_count == 0) return 0;
     const struct group *group = &counts->role[MESH_PP].group;
     double slowest_s = 0;
     for (uint32_t d = 0; d < group->dimension_count; d++) {

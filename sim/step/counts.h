@@ -105,8 +105,8 @@ struct workload_heads {
 };
 
 /* Messages between two neighbours of a pipeline, a step, one way: [B_X, D_Y] each, at the pair that
- * has most. Messages between copies of the model, of a tied matrix, and of modules that lie between
- * the layers and their heads are not among them. */
+ * has most. Messages of a tied matrix, and of modules that lie between the layers and their heads
+ * are not among them. */
 struct workload_messages {
     double bytes;
     double sent_bytes; /* Messages that one rank sends to all others, at the rank that sends most.
@@ -114,6 +114,9 @@ struct workload_messages {
     double way_count;  /* Messages of all ranks and both ways, each from neighbour to neighbour; no
                           fewer than there are. */
     double way_bytes;
+    double copy_bytes; /* Gradients that a mean rank sends to the rank of the other copy of the
+                          model; 0: there is one copy. */
+    double copy_count; /* Messages of these gradients, of all ranks. */
 };
 
 /* Copies between one chip and its host, a step: bytes of one way, equal both ways. */

@@ -151,6 +151,10 @@ static void update_count(const struct ranks *ranks, struct workload_counts *coun
     double const added = tied_share(ranks) + (ranks->copies > 1 ? state : 0);
     uint64_t const updates = ranks->plan->model.layers + ranks->mtp.modules +
                              (ranks_is_decoder(ranks) ? UINT64_C(2) - ranks->tie.here : 0);
+    if (ranks->copies > 1) {
+        counts->stage.copy_bytes = state * gradient / ranks->pp;
+        counts->stage.copy_count = (double)(ranks->copies * updates);
+    }
     counts->vector_flop += added + flop;
     counts->hbm_bytes += 3 * added * gradient + bytes;
     vmem_add(ranks, added, 3 * added * gradient, &counts->scarce);

@@ -10,6 +10,7 @@
 #include "sim/schedule/schedule_csv.h"
 #include "tests/support/case.h"
 #include "tests/support/play.h"
+#include "tests/support/walk.h"
 
 enum { TEXT_BYTES = 1400, CSV_BYTES = 4096, WIDTH = 8192, MICROBATCHES = 16, TOKENS = 4096 };
 
@@ -75,16 +76,65 @@ static void no_step_is_faster_than_its_messages(void **state)
             double const messages = (double)MICROBATCHES * schedules[s].borders;
             double const bytes = messages * TOKENS * WIDTH * 2 / (double)rows[i].share;
             double const time_s = bytes * (double)rows[i].ways / rows[i].bytes_per_s;
-            case_near(time_s, play.roofline.stages_s, 1e-9);
-            assert_true(play.roofline.lower_s >= play.roofline.stages_s);
+            case_near(time_s, play.roofline.stages.messages_s, 1e-9);
+            assert_true(play.roofline.lower_s >= play.roofline.stages.messages_s);
             assert_true(units_seconds(play.trace.step_ps) >= play.roofline.lower_s);
-            bound += play.roofline.lower_s == play.roofline.stages_s;
+            bound += play.roofline.lower_s == play.roofline.stages.messages_s;
             assert_true(units_seconds(play.trace.step_ps) <= play.roofline.upper_s);
             if (rows[i].machine == slices) /* Nothing else takes long there. */
                 assert_true(units_seconds(play.trace.step_ps) < 1.4 * play.roofline.lower_s);
             play_close(&play);
         }
     assert_true(bound > 0);
+}
+
+/* Gradients that two copies of a model exchange: as many as the program's, and no step ends before
+ * they have gone. */
+static void no_step_is_faster_than_its_copies(void **state)
+{
+    (void)state;
+    static const char llama[] =
+        "{\"model_type\": \"llama\", \"hidden_size\": 256, \"num_attention_heads\": 4, "
+        "\"intermediate_size\": 768, \"num_hidden_layers\": 8, \"vocab_size\": 32000}";
+    static const char mixtral[] =
+        "{\"model_type\": \"mixtral\", \"hidden_size\": 256, \"num_attention_heads\": 4, "
+        "\"num_key_value_heads\": 4, \"intermediate_size\": 768, \"num_hidden_layers\": 8, "
+        "\"vocab_size\": 32000, \"num_local_experts\": 8, \"num_experts_per_tok\": 2}";
+    static const struct {
+        const char *machine, *mesh, *model, *more, *bound;
+    } steps[] = {
+        {"\"chip\": \"tpu-v5p\", \"shape\": \"2x2x2\", \"slices\": 2",
+         "{\"tp\": [\"x\"], \"dp\": [\"y\"], \"cp\": [\"z\"], \"pp\": [\"slice\"]}", llama, "",
+         "DCN"},
+        {slices, "{\"pp\": [\"slice\"], \"fsdp\": [\"x\", \"y\", \"z\"]}", mixtral, "", NULL},
+        {nodes, "{\"pp\": [\"node:4\"], \"dp\": [\"gpu\", \"node:2\"]}", llama,
+         ", \"zero\": 2, \"formats\": {\"gradients\": \"fp32\"}", NULL},
+        {nodes, "{\"pp\": [\"node\"], \"ep\": [\"gpu\"]}", mixtral, "", NULL},
+        {line, "{\"pp\": [\"x\"], \"dp\": [\"y\"]}", llama, "", NULL},
+        {line, "{\"dp\": [\"x:2\", \"y\"], \"pp\": [\"x:2\"]}", llama, "", NULL},
+        {torus, "{\"pp\": [\"x\"], \"dp\": [\"y\"], \"fsdp\": [\"z\"]}", llama, "", NULL},
+    };
+    for (uint32_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        char text[TEXT_BYTES];
+        struct play play;
+        case_text(text, TEXT_BYTES,
+                  "{\"podsim\": 1, \"machine\": {%s, \"profile\": \"ideal\"}, \"mesh\": %s, "
+                  "\"workload\": {\"kind\": \"train_step\", \"model\": %s, \"sequence_length\": "
+                  "256, \"batch_tokens\": 131072, \"accumulate\": %d, \"schedule\": \"dualpipe\", "
+                  "\"allow_oversubscription\": true%s}}",
+                  steps[i].machine, steps[i].mesh, steps[i].model, MICROBATCHES, steps[i].more);
+        play_run(&play, text, NULL);
+        double const step_s = units_seconds(play.trace.step_ps);
+        print_message("    %u: copies %.4g of %.4g, upper %.4g, %s\n", i,
+                      play.roofline.stages.copies_s, step_s, play.roofline.upper_s,
+                      play.roofline.bound.by);
+        assert_true(play.roofline.stages.copies_s > 0);
+        assert_true(play.roofline.lower_s >= play.roofline.stages.copies_s);
+        assert_true(step_s >= play.roofline.lower_s && step_s <= play.roofline.upper_s);
+        if (steps[i].bound != NULL) assert_string_equal(play.roofline.bound.by, steps[i].bound);
+        walk_copies_agree(&play, text);
+        play_close(&play);
+    }
 }
 
 /* A file whose stages lie on 0, 1, 0, 1, 0, 1, 2, 3: each rank does all forward passes of its first
@@ -133,11 +183,12 @@ static void stages_of_a_file_may_lie_unevenly(void **state)
         play_run(&play, text, &options);
         double const messages = (double)MICROBATCHES * (double)files[i].borders;
         double const bytes = messages * TOKENS * WIDTH * 2 / (double)files[i].share;
-        case_near(bytes / files[i].bytes_per_s, play.roofline.stages_s, 1e-9);
+        case_near(bytes / files[i].bytes_per_s, play.roofline.stages.messages_s, 1e-9);
         assert_true(units_seconds(play.trace.step_ps) >= play.roofline.lower_s);
         assert_true(units_seconds(play.trace.step_ps) <= play.roofline.upper_s);
         if (files[i].machine == slices) /* Less than as if rank 1 had five to either side. */
-            assert_true(units_seconds(play.trace.step_ps) < play.roofline.stages_s * 10 / 6);
+            assert_true(units_seconds(play.trace.step_ps) <
+                        play.roofline.stages.messages_s * 10 / 6);
         play_close(&play);
         arena_destroy(arena);
     }
@@ -195,7 +246,7 @@ static void a_step_without_stages_has_no_messages(void **state)
     char *schedule = strstr(text, "\"schedule\"");
     memset(schedule, ' ', strlen("\"schedule\": \"1f1b\","));
     play_run(&play, text, &lower_only);
-    assert_true(play.roofline.stages_s == 0);
+    assert_true(play.roofline.stages.messages_s == 0);
     play_close(&play);
 }
 
@@ -203,6 +254,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_step_is_faster_than_its_messages),
+        cmocka_unit_test(no_step_is_faster_than_its_copies),
         cmocka_unit_test(stages_of_a_file_may_lie_unevenly),
         cmocka_unit_test(a_pipeline_in_turns_is_no_longer_than_the_upper_bound),
         cmocka_unit_test(fewer_collectives_than_ranks_are_there),

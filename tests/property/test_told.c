@@ -356,6 +356,7 @@ static void all_is_the_program(struct play *play, const char *text)
     listing_is_the_program(play, text);
     roofline_is_the_program(play, text);
     axes_are_the_programs(play, text);
+    walk_copies_agree(play, text);
 }
 
 static void of_every_shipped_scenario(void **unused)

@@ -2,6 +2,7 @@
 
 #include <glob.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -161,6 +162,23 @@ double walk_sent_bytes(const struct program *program)
         if (walk.op->kind == PROGRAM_OP_SEND)
             bytes += (double)walk.times * (double)program->plans[walk.op->index].size_bytes;
     return bytes;
+}
+
+void walk_copies_agree(const struct play *play, const char *text)
+{
+    struct walk_op walk = {.program = &play->program};
+    const struct workload_messages *said = &play->roofline.counts.stage;
+    double const said_bytes = said->copy_bytes * play->mesh.axis[MESH_PP].size;
+    double bytes = 0, count = 0;
+    while (walk_next(&walk)) {
+        if (walk.op->kind != PROGRAM_OP_SEND) continue;
+        const struct plan *plan = &play->program.plans[walk.op->index];
+        count += plan->permute.mirrors * walk.times;
+        bytes += plan->permute.mirrors * (double)walk.times * (double)plan->size_bytes;
+    }
+    if (count != said->copy_count || fabs(bytes - said_bytes) > 1e-9 * bytes)
+        fail_msg("copies exchange %g messages of %.9g bytes, and %g of %.9g in the roofline\nin %s",
+                 count, bytes, said->copy_count, said_bytes, text);
 }
 
 void walk_alike(const struct play *folded, const char *text, const char *engine)

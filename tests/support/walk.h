@@ -46,6 +46,9 @@ bool walk_next(struct walk_op *walk);
 double walk_moved_bytes(const struct program *program, enum stream_of ranks,
                         enum collective_kind kind);
 double walk_sent_bytes(const struct program *program);
+/* Fails the test unless gradients that copies of the model exchange are as many messages and bytes
+ * in the program as in the roofline's counts. */
+void walk_copies_agree(const struct play *play, const char *text);
 
 /* The time of all attention ops of a lowered step, each once for all layers of its kind and alone
  * on its chip: collectives of a step use HBM at the same time. */

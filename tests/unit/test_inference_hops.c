@@ -84,16 +84,16 @@ static void messages_between_stages_have_hops(void **state)
                                  "\"batch\": 4, \"prompt\": 512, \"output\": 8";
     static const char pairs[] = "{\"pp\": [\"node\", \"gpu:2\"], \"tp\": [\"gpu:4\"]}";
     (void)state;
-    case_near(roofline_of(V5E, line, prefill).stage_hops_s, 3 * US, 1e-9);
-    case_near(roofline_of(V5E, line, LLAMA).stage_hops_s, (3 + 3) * US, 1e-9);
+    case_near(roofline_of(V5E, line, prefill).stages.hops_s, 3 * US, 1e-9);
+    case_near(roofline_of(V5E, line, LLAMA).stages.hops_s, (3 + 3) * US, 1e-9);
     /* The last step of an answer behind its prefill. */
-    case_near(roofline_of(V5E, line, answer).stage_hops_s, (3 + 3 + 3) * US, 1e-9);
-    case_near(roofline_of(V5P, ring, LLAMA).stage_hops_s, (3 + 1) * US, 1e-9);
+    case_near(roofline_of(V5E, line, answer).stages.hops_s, (3 + 3 + 3) * US, 1e-9);
+    case_near(roofline_of(V5P, ring, LLAMA).stages.hops_s, (3 + 1) * US, 1e-9);
     /* Every other chip: each message passes one that is not of the pipeline. */
-    case_near(roofline_of(V5E, half, LLAMA).stage_hops_s, 2 * 2 * US, 1e-9);
-    case_near(roofline_of(V5E, "{\"tp\": [\"x\", \"y\"]}", LLAMA).stage_hops_s, 0, 0);
+    case_near(roofline_of(V5E, half, LLAMA).stages.hops_s, 2 * 2 * US, 1e-9);
+    case_near(roofline_of(V5E, "{\"tp\": [\"x\", \"y\"]}", LLAMA).stages.hops_s, 0, 0);
     /* Two stages in each node: between nodes a message goes there, and tokens come back. */
-    case_near(roofline_of(H100, pairs, LLAMA).stage_hops_s, 2 * NVLINK + 2 * NODES, 1e-9);
+    case_near(roofline_of(H100, pairs, LLAMA).stages.hops_s, 2 * NVLINK + 2 * NODES, 1e-9);
 }
 
 int main(void)

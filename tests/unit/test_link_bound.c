@@ -223,11 +223,11 @@ static void stages_over_two_levels_count_in_the_faster(void **state)
         .role[MESH_PP] = {.group = case_group(&machine, "node,gpu")},
         .stage.bytes = 9e9,
         .stage.sent_bytes = 18e9};
-    struct roofline roofline = {.stages_s = 0};
+    struct roofline roofline = {.stages.messages_s = 0};
     assert_int_equal(counts.role[MESH_PP].group.dimension_count, 2);
     stage_bound_evaluate(&machine, &counts, &roofline);
-    case_near(roofline.stages_s, 9e9 / 450e9, 1e-9);
-    assert_true(roofline.ici_s[GPU] == roofline.stages_s && roofline.ici_s[NODE] == 0);
+    case_near(roofline.stages.messages_s, 9e9 / 450e9, 1e-9);
+    assert_true(roofline.ici_s[GPU] == roofline.stages.messages_s && roofline.ici_s[NODE] == 0);
 }
 
 /* On the grid, V of a line of 8: a quarter of it crosses the middle link, and a permute crosses

@@ -99,6 +99,20 @@ static void messages_between_stages_take_every_link_on_their_way(void **state)
     }
 }
 
+/* Over switches one message after another; on a line to the farthest rank. */
+static void gradients_of_copies_go_to_the_farthest_rank(void **state)
+{
+    (void)state;
+    struct machine const machine = case_machine("tpu-v5e:16x16");
+    struct chip const *chip = &machine.chip;
+    struct workload_counts const counts = {.role[MESH_PP] = {.group = case_group(&machine, "x:4")},
+                                           .stage.copy_bytes = 45e9 / 4,
+                                           .stage.copy_count = 1000};
+    int64_t const way_ps = 3 * chip->hop_latency_ps + chip->launch.message_ps;
+    case_near(stage_bound_slow_s(&machine, &counts),
+              45e9 / (double)chip->ici_bytes_per_s + 1000 * units_seconds(way_ps), 1e-12);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -108,6 +122,7 @@ int main(void)
         cmocka_unit_test(levels_go_one_after_the_other),
         cmocka_unit_test(tokens_that_cross_levels_are_sent_at_each),
         cmocka_unit_test(messages_between_stages_take_every_link_on_their_way),
+        cmocka_unit_test(gradients_of_copies_go_to_the_farthest_rank),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

@@ -20,6 +20,7 @@ struct breakdown {
     int64_t compute_ps;
     int64_t exposed_ps;
     int64_t idle_ps;
+    int64_t waiting_ps; /* Of idle_ps: for messages of other ranks that were on their way. */
 };
 
 struct phase_span {

@@ -185,12 +185,28 @@ void p2p_waited(struct replay *replay, uint32_t stream, uint32_t chip, int64_t n
     wait->transfer_ps = transfer_ps;
 }
 
-/* The chip goes on, and with it ends what it waited for until now. */
-static void wait_close(struct p2p_wait *wait)
+static void idle_clear(struct p2p_wait *wait)
 {
-    if (!wait->ended) return;
-    wait->waiting_ps += wait->idle_ps < wait->transfer_ps ? wait->idle_ps : wait->transfer_ps;
+    if (wait->idle_ps == 0) return;
     wait->idle_ps = 0;
+    memset(wait->phase_ps, 0, sizeof wait->phase_ps);
+}
+
+/* The chip goes on, and with it ends what it waited for until now. A transfer is the end of the
+ * wait: where a wait has several phases, those behind others in the table have it. */
+static void wait_close(struct replay *replay, uint32_t chip)
+{
+    struct p2p_wait *wait = &replay->p2p->waits[chip];
+    if (!wait->ended) return;
+    int64_t left_ps = wait->idle_ps < wait->transfer_ps ? wait->idle_ps : wait->transfer_ps;
+    wait->waiting_ps += left_ps;
+    for (uint32_t phase = PROGRAM_PHASE_COUNT; phase-- > 0 && left_ps > 0;) {
+        int64_t const idle_ps = wait->phase_ps[phase];
+        int64_t const part_ps = idle_ps < left_ps ? idle_ps : left_ps;
+        replay->breakdowns.of_phase[breakdown_row(replay, phase, chip)].waiting_ps += part_ps;
+        left_ps -= part_ps;
+    }
+    idle_clear(wait);
     wait->ended = false;
 }
 
@@ -201,10 +217,11 @@ void p2p_account(struct replay *replay, uint32_t chip, int64_t span_ps)
     if (!self->computes && self->running == 0) {
         wait->ended = false; /* What ended did not let the chip go on. */
         wait->idle_ps += span_ps;
+        wait->phase_ps[self->block_phase] += span_ps;
         return;
     }
-    wait_close(wait);
-    if (self->computes) wait->idle_ps = 0;
+    wait_close(replay, chip);
+    if (self->computes) idle_clear(wait);
 }
 
 uint64_t p2p_bound(const struct replay *replay, uint32_t stream)

@@ -17,13 +17,15 @@
 #include <stdint.h>
 
 #include "sim/base/status.h"
+#include "sim/program/program.h"
 
 struct arena;
 struct replay;
 
 /* The idle time of a chip. */
 struct p2p_wait {
-    int64_t idle_ps;     /* Since the chip last computed, less the parts of earlier waits. */
+    int64_t idle_ps; /* Since the chip last computed, less the parts of earlier waits. */
+    int64_t phase_ps[PROGRAM_PHASE_COUNT]; /* The parts of idle_ps by the compute stream's phase. */
     int64_t transfer_ps; /* Transfer time of the wait that ended last, if `ended`. */
     bool ended;          /* A wait ended at the last instant of idle_ps. */
     bool received; /* The wait that ended last was for a RECEIVE, not for a SEND of the chip. */

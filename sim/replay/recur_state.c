@@ -108,8 +108,9 @@ HAS_BYTES(link_waits, 16);
 static const struct recur_field breakdown_fields[] = {FIELD(SUM, breakdown, compute_ps),
                                                       FIELD(SUM, breakdown, exposed_ps),
                                                       FIELD(SUM, breakdown, idle_ps),
+                                                      FIELD(SUM, breakdown, waiting_ps),
                                                       {0}};
-HAS_BYTES(breakdown, 24);
+HAS_BYTES(breakdown, 32);
 
 static const struct recur_field span_fields[] = {
     FIELD(SAME, phase_span, begin_ps), FIELD(INSTANT, phase_span, end_ps), {0}};
@@ -142,14 +143,12 @@ static const struct recur_field memory_fields[] = {
     {0}};
 HAS_BYTES(memory_state, 3 * 8 * PROGRAM_MEMORY_COUNT + 32);
 
-static const struct recur_field wait_fields[] = {FIELD(SAME, p2p_wait, idle_ps),
-                                                 FIELD(SAME, p2p_wait, transfer_ps),
-                                                 FIELD(SAME, p2p_wait, ended),
-                                                 FIELD(SAME, p2p_wait, received),
-                                                 FIELD(SUM, p2p_wait, waiting_ps),
-                                                 FIELD(SUM, p2p_wait, sent_bytes),
-                                                 {0}};
-HAS_BYTES(p2p_wait, 40);
+static const struct recur_field wait_fields[] = {
+    FIELD(SAME, p2p_wait, idle_ps),     FIELDS(SAME, p2p_wait, phase_ps, int64_t),
+    FIELD(SAME, p2p_wait, transfer_ps), FIELD(SAME, p2p_wait, ended),
+    FIELD(SAME, p2p_wait, received),    FIELD(SUM, p2p_wait, waiting_ps),
+    FIELD(SUM, p2p_wait, sent_bytes),   {0}};
+HAS_BYTES(p2p_wait, 8 * PROGRAM_PHASE_COUNT + 40);
 
 static const struct recur_field flight_fields[] = {
     FIELD(SAME, flight, log),    FIELD(INSTANT, flight, begin_ps), FIELD(INSTANT, flight, void_ps),

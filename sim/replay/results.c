@@ -166,6 +166,7 @@ static void role_times(struct replay *replay, uint32_t chip, int64_t step_ps,
     role->chip = fold_machine_chip(replay->fold, replay->machine, chip);
     role->first_begin_ps = self->first_begin_ps == TIME_PS_NEVER ? 0 : self->first_begin_ps;
     role->last_end_ps = self->last_end_ps;
+    role->finished_ps = replay->steps.finished_ps[chip];
     role->exposed_before_ps = self->exposed_first_ps;
     for (uint32_t phase = 0; phase < PROGRAM_PHASE_COUNT; phase++) {
         const struct breakdown *breakdown =
@@ -231,6 +232,7 @@ static void phase_results(const struct replay *replay, uint32_t chip, struct tra
         trace->phase[phase].compute_ps = breakdown->compute_ps;
         trace->phase[phase].exposed_ps = breakdown->exposed_ps;
         trace->phase[phase].idle_ps = breakdown->idle_ps;
+        trace->phase[phase].waiting_ps = breakdown->waiting_ps;
         for (uint32_t stream = 0; stream < replay->stream_count; stream++)
             trace->phase[phase].stream_ps[stream] =
                 *breakdown_stream_ps(replay, phase, stream, chip);
@@ -287,7 +289,8 @@ enum status results_take(struct arena *arena, struct replay *replay, struct trac
     if (replay->host != NULL && !replay->host->on_level) host_results(replay, &trace);
     memory_results(replay, fullest_chip(replay), &trace.memory);
     STATUS_TRY(role_results(arena, replay, &trace, reterr));
-    if (replay->p2p != NULL) trace.waiting_ps = replay->p2p->waits[last].waiting_ps;
+    for (uint32_t i = 0; i < trace.phase_count; i++) trace.waiting_ps += trace.phase[i].waiting_ps;
+    SIM_ASSERT(trace.waiting_ps == (replay->p2p != NULL ? replay->p2p->waits[last].waiting_ps : 0));
 
     STATUS_TRY(class_results(arena, replay, last, &trace, reterr));
     int64_t charged_ps = 0;

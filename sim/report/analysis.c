@@ -78,15 +78,14 @@ static double host_s(const struct report_input *input, int phase)
 }
 
 /* What a step or a phase may be bound by. Queues and axes follow, each as many as there are. */
-enum busy { BUSY_LATENCY, BUSY_BUBBLE, BUSY_LAUNCHES, BUSY_HOST, BUSY_QUEUES };
+enum busy { BUSY_LATENCY, BUSY_WAITING, BUSY_BUBBLE, BUSY_LAUNCHES, BUSY_HOST, BUSY_QUEUES };
 enum { BUSY_AXES = BUSY_QUEUES + TRACE_QUEUE_COUNT, BUSY_MAX = BUSY_AXES + MACHINE_AXES_MAX };
 
-static const char *const busy_names[BUSY_AXES] = {[BUSY_LATENCY] = "latency",
-                                                  [BUSY_BUBBLE] = "bubble",
-                                                  [BUSY_LAUNCHES] = "launches",
-                                                  [BUSY_HOST] = "host",
+static const char *const busy_names[BUSY_AXES] = {
+    [BUSY_LATENCY] = "latency",   [BUSY_WAITING] = "waiting", [BUSY_BUBBLE] = "bubble",
+    [BUSY_LAUNCHES] = "launches", [BUSY_HOST] = "host",
 #define X(name, text) [BUSY_QUEUES + TRACE_QUEUE_##name] = text,
-                                                  TRACE_QUEUE_TABLE(X)
+    TRACE_QUEUE_TABLE(X)
 #undef X
 };
 
@@ -171,9 +170,10 @@ static void step_bound(const struct report_input *input, struct analysis *analys
     const struct trace *trace = input->trace;
     struct busiest each[BUSY_MAX] = {{.what = BUSY_LATENCY}};
     uint32_t count = 1;
-    each[0].seconds =
-        latency_of(input, analysis, PROGRAM_ANY_PHASE, analysis->exposed_s,
-                   launches_are_eager(input->machine) ? 0 : analysis->idle_s - analysis->bubble_s);
+    bool const apart = launches_are_eager(input->machine) || input->program->role_count > 1;
+    each[0].seconds = latency_of(input, analysis, PROGRAM_ANY_PHASE, analysis->exposed_s,
+                                 apart ? 0 : analysis->idle_s);
+    each[count++] = (struct busiest){BUSY_WAITING, analysis->waiting_s};
     each[count++] = (struct busiest){BUSY_BUBBLE, analysis->bubble_s};
     each[count++] = (struct busiest){BUSY_LAUNCHES, launches_host_s(input)};
     for (uint32_t i = 0; i < TRACE_QUEUE_COUNT; i++)
@@ -187,7 +187,7 @@ static void step_bound(const struct report_input *input, struct analysis *analys
     runner_up(input, each, count, &best, analysis);
     analysis->bound_by = busy_name(input->machine, best.what);
     analysis->bound_share = analysis->step_s > 0 ? best.seconds / analysis->step_s : 0;
-    analysis->bound_is_bubble = best.what == BUSY_BUBBLE;
+    analysis->bound_is_idle = best.what == BUSY_BUBBLE || best.what == BUSY_WAITING;
     analysis->bound_axis = busy_axis(input->machine, best.what);
 }
 
@@ -288,7 +288,8 @@ static const char *phase_bound(const struct report_input *input, const struct an
                                         pipeline || launched ? 0 : row->idle_s);
     struct busiest best = {BUSY_LATENCY, latency_s};
     if (launched) busiest_try(&best, BUSY_LAUNCHES, row->idle_s);
-    if (pipeline) busiest_try(&best, BUSY_BUBBLE, row->idle_s);
+    if (pipeline) busiest_try(&best, BUSY_WAITING, row->waiting_s);
+    if (pipeline) busiest_try(&best, BUSY_BUBBLE, row->idle_s - row->waiting_s);
     for (enum trace_queue queue = 0; queue < TRACE_QUEUE_COUNT; queue++)
         busiest_try(&best, (uint32_t)BUSY_QUEUES + queue,
                     phase_queue_s(input->trace, moves, phase, queue, phase_span_s(row)));
@@ -319,6 +320,7 @@ static void phases_build(const struct report_input *input, struct analysis *anal
         row->compute_s = units_seconds(phase->compute_ps);
         row->exposed_s = units_seconds(phase->exposed_ps);
         row->idle_s = units_seconds(phase->idle_ps);
+        row->waiting_s = units_seconds(phase->waiting_ps);
         for (uint32_t a = 0; a < input->machine->axis_count; a++)
             row->ici_s[a] = fmin(phase_axis_s(input, &moves, i, a), phase_span_s(row));
         row->bound_by = phase_bound(input, analysis, &moves, i, row);

@@ -62,6 +62,7 @@ struct analysis_phase {
     const char *name;
     bool is_update;
     double begin_s, end_s, compute_s, exposed_s, idle_s;
+    double waiting_s; /* Of idle_s: for messages of other ranks that are on their way. */
     double ici_s[MACHINE_AXES_MAX]; /* Time of each axis' busiest link that fell into the phase. */
     const char *bound_by;
 };
@@ -77,11 +78,12 @@ struct analysis {
     double waiting_s, bubble_s;
     double tokens_per_s, mfu, mfu_attention, hfu; /* The last three 0 without a roofline. */
     struct analysis_period period;
-    const char *bound_by; /* The busiest resource of the step; "latency" if idle time and the
-                             hops that compute waits for take longer than any is busy; "launches"
-                             of the host; "bubble"
-                             if the chip waits longer for work of other ranks. */
-    bool bound_is_bubble;
+    const char *bound_by;   /* The busiest resource of the step; "latency" if idle time and the
+                               hops that compute waits for take longer than any is busy; "launches"
+                               of the host; in a pipeline "waiting" if the chip waits longer for
+                               messages that are on their way, "bubble" if it waits longer for work
+                               of other ranks. */
+    bool bound_is_idle;     /* "waiting" or "bubble". */
     const char *bound_axis; /* "z" if it is "ici", else NULL. */
     double bound_share;     /* Share of the step that the resource is busy. */
     const char *runner_up;  /* The resource that is busy nearly as long; NULL: none is. */

@@ -14,7 +14,8 @@
     X(RANK, "rank", WHOLE(row), SHOWN("", "pipeline rank", -14, column_plain))                     \
     X(RANK_CHIP, "chip", WHOLE(role->chip), HIDDEN)                                                \
     X(RANK_BEGIN, "begin_s", SECONDS(role->first_begin_ps), SHOWN("", "from", 12, column_seconds)) \
-    X(RANK_END, "end_s", SECONDS(role->last_end_ps), SHOWN("", "to", 11, column_seconds))          \
+    X(RANK_END, "end_s", SECONDS(role->last_end_ps), HIDDEN)                                       \
+    X(RANK_FINISH, "finish_s", SECONDS(role->finished_ps), SHOWN("", "ends", 11, column_seconds))  \
     X(RANK_COMPUTE, "compute_s", SECONDS(role->compute_ps),                                        \
       SHOWN("", "compute", 11, column_seconds))                                                    \
     X(RANK_EXPOSED, "exposed_communication_s", SECONDS(role->exposed_ps),                          \
@@ -130,7 +131,7 @@ static void find_part(const void *owner, uint32_t row, struct column_value *ret_
     PARTS(COLUMN_FIND)
 }
 
-static const uint8_t ranks_screen[] = {RANK,         RANK_BEGIN,   RANK_END,    RANK_COMPUTE,
+static const uint8_t ranks_screen[] = {RANK,         RANK_BEGIN,   RANK_FINISH, RANK_COMPUTE,
                                        RANK_EXPOSED, RANK_WAITING, RANK_BUBBLE, RANK_MEMORY};
 static const uint8_t phases_screen[] = {PHASE_BEGIN, PHASE_END, PHASE_COMPUTE, PHASE_EXPOSED,
                                         PHASE_IDLE};

@@ -93,6 +93,7 @@ struct trace_phase {
     int64_t compute_ps;
     int64_t exposed_ps; /* Compute stream idle, at least one collective running. */
     int64_t idle_ps;
+    int64_t waiting_ps; /* Of idle_ps: for messages of other ranks that were on their way. */
     int64_t mxu_ps, vpu_ps, hbm_ps, vmem_ps; /* Demand of the ops that began in the phase. */
     int64_t ends_ps; /* What these take longer than their largest demand, without overheads: the
                         ends of their pipelines of tiles. */
@@ -139,6 +140,7 @@ struct trace_role {
     uint32_t chip;          /* The chip's number in the machine. */
     int64_t first_begin_ps; /* Begin of the first compute before the update; 0: there is none. */
     int64_t last_end_ps;    /* End of the last compute before the update; 0: there is none. */
+    int64_t finished_ps;    /* End of the chip's step, update included. */
     int64_t compute_ps;
     int64_t exposed_ps;        /* Time in which only collectives and copies run. */
     int64_t exposed_before_ps; /* Exposed time before first_begin_ps. */

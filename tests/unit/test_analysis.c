@@ -209,20 +209,21 @@ static void a_bubble_is_no_latency(void **state)
     made.trace.idle_ps = PER_SECOND / 2;
     made.trace.waiting_ps = PER_SECOND / 8;
     build();
-    assert_true(made.analysis.bubble_s == 0 && !made.analysis.bound_is_bubble);
+    assert_true(made.analysis.bubble_s == 0 && !made.analysis.bound_is_idle);
     assert_string_equal(made.analysis.bound_by, "latency");
     case_near(made.analysis.bound_share, 0.5, 1e-9);
     made.program.role_count = 2;
     build();
     case_near(made.analysis.bubble_s, 0.375, 1e-9);
     case_near(made.analysis.waiting_s, 0.125, 1e-9);
-    assert_true(made.analysis.bound_is_bubble);
+    assert_true(made.analysis.bound_is_idle);
     assert_string_equal(made.analysis.bound_by, "bubble");
     case_near(made.analysis.bound_share, 0.375, 1e-9);
     assert_null(made.analysis.runner_up);
     made.trace.waiting_ps = PER_SECOND / 32 * 9;
     build();
-    assert_string_equal(made.analysis.bound_by, "latency");
+    assert_true(made.analysis.bound_is_idle);
+    assert_string_equal(made.analysis.bound_by, "waiting");
     case_near(made.analysis.bound_share, 9.0 / 32, 1e-9);
 }
 
@@ -372,6 +373,10 @@ static void a_phase_is_bound_by_what_is_busiest_in_it(void **state)
     made.program.role_count = 2;
     build();
     assert_string_equal(made.analysis.phase[0].bound_by, "bubble");
+    phase->waiting_ps = phase->idle_ps;
+    build();
+    assert_string_equal(made.analysis.phase[0].bound_by, "waiting");
+    phase->waiting_ps = 0;
     phase->mxu_ps = PER_SECOND / 8 + 2;
     build();
     assert_string_equal(made.analysis.phase[0].bound_by, "mxu");

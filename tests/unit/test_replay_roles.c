@@ -130,6 +130,7 @@ static void forward_and_backward(void **state)
     assert_int_equal(trace.roles[1].idle_ps, f_ps + b_ps + 2 * hop_ps);
     assert_int_equal(trace.roles[1].waiting_ps, hop_ps);
     assert_int_equal(trace.waiting_ps, hop_ps);
+    assert_int_equal(trace.phase[PROGRAM_PHASE_FORWARD].waiting_ps, hop_ps);
     /* Two messages of rank 0, which ends last, leave while it computes, for 1 us each. */
     assert_int_equal(trace.links_ps[1], 2 * TIME_PS_PER_US);
     assert_int_equal(trace.links_ps[0] + trace.links_ps[1], trace.compute_ps);

@@ -107,6 +107,8 @@ static void the_result_has_a_row_for_each_rank(void **state)
         case_near(real_of(rank, "compute_s") + real_of(rank, "exposed_communication_s") +
                       real_of(rank, "waiting_s") + real_of(rank, "bubble_s"),
                   step, 1e-9);
+        assert_true(real_of(rank, "finish_s") >= real_of(rank, "end_s"));
+        assert_true((i + 1 < RANKS) == (real_of(rank, "finish_s") < step));
         assert_true(real_of(rank, "sent_bytes") == (i + 1 < RANKS ? 3e6 : 0));
         assert_true(real_of(rank, "memory_peak_bytes") == (i == 2 ? 5e6 : 0));
     }

@@ -162,6 +162,16 @@ static void channel_open(struct engine *engine, struct engine_channel *channel, 
     ladder_push(&engine->ladder, index);
 }
 
+/* Whether a channel's last chip is that chip. The same event twice is no batch: what the first of
+ * the two posts for the same instant may come before the second. */
+static bool channel_ends_at(const struct engine *engine, const struct engine_channel *channel,
+                            uint32_t chip)
+{
+    const struct engine_block *block = &engine->blocks[channel->block];
+    return chip == (channel->block == 0 ? engine->entries[channel->entry].chip
+                                        : block->chips[block->count - 1]);
+}
+
 void engine_post(struct engine *engine, int64_t at_ps, uint64_t key, uint32_t channel,
                  uint32_t chip)
 {
@@ -182,7 +192,7 @@ void engine_post(struct engine *engine, int64_t at_ps, uint64_t key, uint32_t ch
         return;
     }
     struct engine_channel *last = &engine->channels[channel];
-    if (last->at_ps != (uint64_t)at_ps || last->key != key) {
+    if (last->at_ps != (uint64_t)at_ps || last->key != key || channel_ends_at(engine, last, chip)) {
         channel_open(engine, last, (uint64_t)at_ps, key, chip);
         return;
     }

@@ -199,6 +199,31 @@ static void simultaneous_events_of_a_channel_share_an_entry(void **state)
     assert_true(log.call_count <= 1000 / 60 + 1);
 }
 
+/* The first event of an order posts one that comes before others of that order. */
+static void twice_handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t key,
+                         const uint32_t *chips, uint32_t count)
+{
+    struct log *log = owner;
+    for (uint32_t i = 0; i < count; i++) log->chip_sum = 10 * log->chip_sum + (uint32_t)key;
+    if (key == 3 && log->chip_sum < 10) engine_post(engine, now_ps, 2, 1, chips[0]);
+}
+
+static void the_same_event_twice_is_no_batch(void **state)
+{
+    (void)state;
+    static const char *const queues[] = {"fast", "reference"};
+    for (uint32_t q = 0; q < 2; q++) {
+        struct log log = {0};
+        struct engine_options options = log_options(&log, queues[q]);
+        options.handler = twice_handle;
+        struct engine *engine = engine_made(case_arena, &options);
+        engine_post(engine, 7, 3, 0, 5);
+        engine_post(engine, 7, 3, 0, 5);
+        case_ok(engine_run(engine, &case_error));
+        assert_int_equal(log.chip_sum, 323);
+    }
+}
+
 static void the_reference_queue_batches_nothing(void **state)
 {
     (void)state;
@@ -426,6 +451,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_queues_serve_in_order_whatever_is_posted),
         cmocka_unit_test(simultaneous_events_of_a_channel_share_an_entry),
+        cmocka_unit_test(the_same_event_twice_is_no_batch),
         cmocka_unit_test(the_reference_queue_batches_nothing),
         cmocka_unit_test(posts_to_the_entry_being_handled_are_not_lost),
         cmocka_unit_test(an_endless_run_ends_at_its_limit),

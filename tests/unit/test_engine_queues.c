@@ -171,7 +171,10 @@ static struct heard lists_run(const char *queue, bool many, uint64_t pending_max
         uint32_t const count = (uint32_t)(case_random(&random) % (LIST_MAX + 1));
         uint32_t const channel = (uint32_t)(case_random(&random) % 2);
         int64_t const at_ps = 1 + (int64_t)(case_random(&random) % 2);
-        for (uint32_t i = 0; i < count; i++) chips[i] = (uint32_t)(case_random(&random) % CHIPS);
+        for (uint32_t i = 0; i < count; i++) {
+            chips[i] = (uint32_t)(case_random(&random) % CHIPS);
+            if (i > 0 && chips[i] == chips[i - 1]) chips[i] = (chips[i] + 1) % CHIPS;
+        }
         if (many) engine_post_many(engine, at_ps, channel, channel, chips, count);
         for (uint32_t i = 0; !many && i < count; i++)
             engine_post(engine, at_ps, channel, channel, chips[i]);

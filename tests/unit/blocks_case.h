@@ -67,4 +67,27 @@ static inline void blocks_steps(const struct blocks_layer *layer, bool backward,
     graph_steps(&layer->of.sharded, &layer->of.backward, &layer->of.kept, request, ret_steps);
 }
 
+/* What the ops of a layer's pass ask for together. */
+struct blocks_sums {
+    uint64_t flop, vector_flop, hbm_bytes, collective_bytes;
+    uint32_t computes, collectives;
+};
+
+static inline struct blocks_sums blocks_sums_of(const struct blocks_layer *layer, bool backward)
+{
+    struct graph_steps steps;
+    struct blocks_sums sums = {0};
+    blocks_steps(layer, backward, &steps);
+    for (uint32_t i = 0; i < steps.count; i++) {
+        const struct graph_step *step = &steps.step[i];
+        sums.flop += work_matmul_flop(&step->work);
+        sums.vector_flop += step->work.vector_flop;
+        sums.hbm_bytes += step->work.hbm_read_bytes + step->work.hbm_write_bytes;
+        sums.computes += step->is_compute;
+        sums.collectives += !step->is_compute;
+        sums.collective_bytes += step->is_compute ? 0 : step->move.bytes;
+    }
+    return sums;
+}
+
 #endif

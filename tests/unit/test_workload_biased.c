@@ -30,35 +30,14 @@ static void formulas_and_programs_agree(void **state)
     blocks_agree(biased_set, BLOCKS);
 }
 
-struct sums {
-    uint64_t flop, vector_flop, hbm_bytes;
-    uint32_t computes, collectives;
-};
-
-static struct sums sums_of(const struct blocks_layer *layer, bool backward)
-{
-    struct graph_steps steps;
-    struct sums sums = {0};
-    blocks_steps(layer, backward, &steps);
-    for (uint32_t i = 0; i < steps.count; i++) {
-        const struct graph_step *step = &steps.step[i];
-        sums.flop += work_matmul_flop(&step->work);
-        sums.vector_flop += step->work.vector_flop;
-        sums.hbm_bytes += step->work.hbm_read_bytes + step->work.hbm_write_bytes;
-        sums.computes += step->is_compute;
-        sums.collectives += !step->is_compute;
-    }
-    return sums;
-}
-
 /* LLaMA-3-70B on 4 x 4 x 4: each of 4 ranks of tp has 16 heads, and 2 of K, of 1/16 of the tokens.
  */
 static uint64_t const tokens = (UINT64_C(1) << 20) / 16;
 static uint64_t const scores = (UINT64_C(1) << 20) / 16 * 8192 * 16;
 
 /* The sums of a layer of which `learned` rows by position, or else biases, say the positions. */
-static struct sums layer_sums(enum workload_kernel kernel, enum graph_remat remat, bool backward,
-                              bool biases, uint64_t learned)
+static struct blocks_sums layer_sums(enum workload_kernel kernel, enum graph_remat remat,
+                                     bool backward, bool biases, uint64_t learned)
 {
     struct workload_case made;
     struct blocks_layer layer;
@@ -69,7 +48,7 @@ static struct sums layer_sums(enum workload_kernel kernel, enum graph_remat rema
     made.plan.model.attends.biases_scores = biases;
     made.plan.model.positions.learned = learned;
     blocks_derive(&made, &layer);
-    struct sums const sums = sums_of(&layer, backward);
+    struct blocks_sums const sums = blocks_sums_of(&layer, backward);
     case_free(&made);
     return sums;
 }
@@ -93,9 +72,9 @@ static void each_score_has_a_bias(void **state)
         {WORKLOAD_KERNEL_UNFUSED, GRAPH_REMAT_BLOCK, true, 1},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct sums const biased =
+        struct blocks_sums const biased =
             layer_sums(rows[i].kernel, rows[i].remat, rows[i].backward, true, 0);
-        struct sums const plain =
+        struct blocks_sums const plain =
             layer_sums(rows[i].kernel, rows[i].remat, rows[i].backward, false, 8192);
         assert_int_equal(biased.vector_flop - plain.vector_flop, rows[i].times * BIAS * scores);
         assert_int_equal(biased.flop, plain.flop);
@@ -108,8 +87,9 @@ static void each_score_has_a_bias(void **state)
 static void queries_and_keys_are_not_rotated(void **state)
 {
     (void)state;
-    struct sums const biased = layer_sums(WORKLOAD_KERNEL_FLASH, GRAPH_REMAT_NONE, false, true, 0);
-    struct sums const rotated =
+    struct blocks_sums const biased =
+        layer_sums(WORKLOAD_KERNEL_FLASH, GRAPH_REMAT_NONE, false, true, 0);
+    struct blocks_sums const rotated =
         layer_sums(WORKLOAD_KERNEL_FLASH, GRAPH_REMAT_NONE, false, false, 0);
     uint64_t const columns = (16 + 2) * 128;
     assert_int_equal(biased.vector_flop + VECTOR_ROPE * tokens * columns,

@@ -29,32 +29,12 @@ static void formulas_and_programs_agree(void **state)
     blocks_agree(capped_set, BLOCKS);
 }
 
-struct sums {
-    uint64_t flop, vector_flop, hbm_bytes;
-    uint32_t computes, collectives;
-};
-
-static struct sums sums_of(const struct blocks_layer *layer, bool backward)
-{
-    struct graph_steps steps;
-    struct sums sums = {0};
-    blocks_steps(layer, backward, &steps);
-    for (uint32_t i = 0; i < steps.count; i++) {
-        const struct graph_step *step = &steps.step[i];
-        sums.flop += work_matmul_flop(&step->work);
-        sums.vector_flop += step->work.vector_flop;
-        sums.hbm_bytes += step->work.hbm_read_bytes + step->work.hbm_write_bytes;
-        sums.computes += step->is_compute;
-        sums.collectives += !step->is_compute;
-    }
-    return sums;
-}
-
 /* LLaMA-3-70B on 4 x 4 x 4: each of 4 ranks of tp has 16 heads of 1/16 of the tokens. */
 static uint64_t const scores = (UINT64_C(1) << 20) / 16 * 8192 * 16;
 
 /* What a layer has more with caps than without. */
-static struct sums more_of(enum workload_kernel kernel, enum graph_remat remat, bool backward)
+static struct blocks_sums more_of(enum workload_kernel kernel, enum graph_remat remat,
+                                  bool backward)
 {
     struct workload_case made;
     struct blocks_layer layer;
@@ -63,14 +43,16 @@ static struct sums more_of(enum workload_kernel kernel, enum graph_remat remat, 
     made.plan.attention.kernel = kernel;
     made.plan.attention.mask = WORKLOAD_ATTENTION_FULL;
     blocks_derive(&made, &layer);
-    struct sums const capped = sums_of(&layer, backward);
+    struct blocks_sums const capped = blocks_sums_of(&layer, backward);
     made.plan.model.attends.caps_scores = false;
     blocks_derive(&made, &layer);
-    struct sums const plain = sums_of(&layer, backward);
+    struct blocks_sums const plain = blocks_sums_of(&layer, backward);
     case_free(&made);
-    return (struct sums){capped.flop - plain.flop, capped.vector_flop - plain.vector_flop,
-                         capped.hbm_bytes - plain.hbm_bytes, capped.computes - plain.computes,
-                         capped.collectives - plain.collectives};
+    return (struct blocks_sums){.flop = capped.flop - plain.flop,
+                                .vector_flop = capped.vector_flop - plain.vector_flop,
+                                .hbm_bytes = capped.hbm_bytes - plain.hbm_bytes,
+                                .computes = capped.computes - plain.computes,
+                                .collectives = capped.collectives - plain.collectives};
 }
 
 /* A flash kernel caps scores as it computes them. In HBM they are read and written once more, in
@@ -93,7 +75,7 @@ static void each_score_is_capped(void **state)
         {WORKLOAD_KERNEL_UNFUSED, GRAPH_REMAT_BLOCK, true, ALL, 10, 2},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct sums const more = more_of(rows[i].kernel, rows[i].remat, rows[i].backward);
+        struct blocks_sums const more = more_of(rows[i].kernel, rows[i].remat, rows[i].backward);
         assert_int_equal(more.flop, 0);
         assert_int_equal(more.collectives, 0);
         assert_int_equal(more.vector_flop, rows[i].flop * scores);

@@ -44,27 +44,6 @@ static void a_norm_behind_a_block_needs_all_of_it_again(void **state)
     }
 }
 
-struct sums {
-    uint64_t flop, vector_flop, hbm_bytes, collective_bytes;
-    uint32_t collectives;
-};
-
-static struct sums sums_of(const struct blocks_layer *layer, bool backward)
-{
-    struct graph_steps steps;
-    struct sums sums = {0};
-    blocks_steps(layer, backward, &steps);
-    for (uint32_t i = 0; i < steps.count; i++) {
-        const struct graph_step *step = &steps.step[i];
-        sums.flop += work_matmul_flop(&step->work);
-        sums.vector_flop += step->work.vector_flop;
-        sums.hbm_bytes += step->work.hbm_read_bytes + step->work.hbm_write_bytes;
-        sums.collectives += !step->is_compute;
-        sums.collective_bytes += step->is_compute ? 0 : step->move.bytes;
-    }
-    return sums;
-}
-
 /* Each norm reads and writes its part of a row once, and backward reads it, reads the gradient of
  * the result, and writes that of its input. */
 static void two_norms_are_all_that_a_layer_has_more(void **state)
@@ -76,10 +55,10 @@ static void two_norms_are_all_that_a_layer_has_more(void **state)
         struct blocks_layer layer;
         blocks_build(&made, 1, norms_behind_set, SERIAL);
         blocks_derive(&made, &layer);
-        struct sums const normed = sums_of(&layer, backward == 1);
+        struct blocks_sums const normed = blocks_sums_of(&layer, backward == 1);
         made.plan.model.norms.behind = false;
         blocks_derive(&made, &layer);
-        struct sums const plain = sums_of(&layer, backward == 1);
+        struct blocks_sums const plain = blocks_sums_of(&layer, backward == 1);
         uint64_t const elements = (1U << 20) / 16 * 8192 / 4;
         assert_int_equal(normed.flop, plain.flop);
         assert_int_equal(normed.collectives, plain.collectives);

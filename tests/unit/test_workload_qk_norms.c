@@ -29,27 +29,6 @@ static void formulas_and_programs_agree(void **state)
     blocks_agree(qk_norms_set, BLOCKS);
 }
 
-struct sums {
-    uint64_t flop, vector_flop, hbm_bytes, collective_bytes;
-    uint32_t collectives;
-};
-
-static struct sums sums_of(const struct blocks_layer *layer, bool backward)
-{
-    struct graph_steps steps;
-    struct sums sums = {0};
-    blocks_steps(layer, backward, &steps);
-    for (uint32_t i = 0; i < steps.count; i++) {
-        const struct graph_step *step = &steps.step[i];
-        sums.flop += work_matmul_flop(&step->work);
-        sums.vector_flop += step->work.vector_flop;
-        sums.hbm_bytes += step->work.hbm_read_bytes + step->work.hbm_write_bytes;
-        sums.collectives += !step->is_compute;
-        sums.collective_bytes += step->is_compute ? 0 : step->move.bytes;
-    }
-    return sums;
-}
-
 /* LLaMA-3-70B on 4 x 4 x 4: each of 4 ranks of tp norms 16 heads of Q and 2 of K, of 128 columns.
  * The norm reads and writes them, and backward reads them and the gradient of its results. */
 static void a_layer_has_a_norm_more(void **state)
@@ -64,10 +43,10 @@ static void a_layer_has_a_norm_more(void **state)
         blocks_build(&made, 1, qk_norms_set, variant / 2);
         made.plan.remat = GRAPH_REMAT_NONE;
         blocks_derive(&made, &layer);
-        struct sums const normed = sums_of(&layer, backward);
+        struct blocks_sums const normed = blocks_sums_of(&layer, backward);
         made.plan.model.norms.qk = MODEL_QK_NORMS_NONE;
         blocks_derive(&made, &layer);
-        struct sums const plain = sums_of(&layer, backward);
+        struct blocks_sums const plain = blocks_sums_of(&layer, backward);
         uint64_t const elements = (1U << 20) / 16 * (16 + 2) * 128;
         assert_int_equal(normed.flop, plain.flop);
         assert_int_equal(normed.collectives, plain.collectives);

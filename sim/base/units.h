@@ -64,6 +64,16 @@ static inline uint64_t units_larger(uint64_t left, uint64_t right)
     return left > right ? left : right;
 }
 
+static inline units_wide units_wide_larger(units_wide left, units_wide right)
+{
+    return left > right ? left : right;
+}
+
+static inline units_wide units_wide_ceil_divide(units_wide amount, units_wide by)
+{
+    return (amount + by - 1) / by;
+}
+
 static inline uint64_t units_ceil_divide(uint64_t amount, uint64_t by)
 {
     return amount / by + (amount % by != 0);

@@ -162,14 +162,15 @@ static void channel_open(struct engine *engine, struct engine_channel *channel, 
     ladder_push(&engine->ladder, index);
 }
 
-/* Whether a channel's last chip is that chip. The same event twice is no batch: what the first of
- * the two posts for the same instant may come before the second. */
-static bool channel_ends_at(const struct engine *engine, const struct engine_channel *channel,
-                            uint32_t chip)
+/* Whether a channel's first or last chip is that chip. The same event twice is no batch: what the
+ * first of the two posts for the same instant may come before the second. Chips that are alike post
+ * in one order, so where all of them post once more, the first one does so first. */
+static bool channel_has_twin(const struct engine *engine, const struct engine_channel *channel,
+                             uint32_t chip)
 {
     const struct engine_block *block = &engine->blocks[channel->block];
-    return chip == (channel->block == 0 ? engine->entries[channel->entry].chip
-                                        : block->chips[block->count - 1]);
+    uint32_t const first = engine->entries[channel->entry].chip;
+    return chip == first || (channel->block != 0 && chip == block->chips[block->count - 1]);
 }
 
 void engine_post(struct engine *engine, int64_t at_ps, uint64_t key, uint32_t channel,
@@ -192,7 +193,8 @@ void engine_post(struct engine *engine, int64_t at_ps, uint64_t key, uint32_t ch
         return;
     }
     struct engine_channel *last = &engine->channels[channel];
-    if (last->at_ps != (uint64_t)at_ps || last->key != key || channel_ends_at(engine, last, chip)) {
+    if (last->at_ps != (uint64_t)at_ps || last->key != key ||
+        channel_has_twin(engine, last, chip)) {
         channel_open(engine, last, (uint64_t)at_ps, key, chip);
         return;
     }

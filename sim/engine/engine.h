@@ -63,7 +63,8 @@ enum status engine_create(struct arena *arena, const struct engine_options *opti
 void engine_post(struct engine *engine, int64_t at_ps, uint64_t key, uint32_t channel,
                  uint32_t chip);
 
-/* As engine_post() for one chip after the other, none of which is the one before it. */
+/* As engine_post() for one chip after the other. Behind the first, none is the one before it, or
+ * the first of those that wait for the instant with this key. */
 void engine_post_many(struct engine *engine, int64_t at_ps, uint64_t key, uint32_t channel,
                       const uint32_t *chips, uint32_t count);
 

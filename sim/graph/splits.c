@@ -1,15 +1,5 @@
 #include "sim/graph/splits.h"
 
-static units_wide wide_ceil_divide(units_wide amount, units_wide by)
-{
-    return (amount + by - 1) / by;
-}
-
-static units_wide wide_larger(units_wide left, units_wide right)
-{
-    return left > right ? left : right;
-}
-
 /* What the kinds of a pass have together. */
 struct pass {
     uint64_t units;
@@ -24,7 +14,7 @@ static struct pass pass_of(const struct splits_request *of)
         if (kind->count == 0) continue;
         pass.units += kind->count;
         pass.all += kind->count * kind->each;
-        pass.block = wide_larger(pass.block, kind->block);
+        pass.block = units_wide_larger(pass.block, kind->block);
     }
     return pass;
 }
@@ -38,9 +28,10 @@ static units_wide in_rounds(const struct splits_kind *longer, const struct split
     uint64_t left = shorter->count;
     if (left == 0 || shorter->each == 0) return level;
     if (extra > 0) {
-        units_wide const beside = (cores - extra) * (longer->each / shorter->each);
-        if (beside >= left) return level;
-        left -= (uint64_t)beside;
+        /* Shorter units on cores that have no longer one in the last round. */
+        units_wide const meanwhile = (cores - extra) * (longer->each / shorter->each);
+        if (meanwhile >= left) return level;
+        left -= (uint64_t)meanwhile;
     }
     return level + units_ceil_divide(left, cores) * shorter->each;
 }
@@ -49,8 +40,8 @@ static units_wide in_rounds(const struct splits_kind *longer, const struct split
 static units_wide part_of(const struct splits_kind *kind, uint64_t parts)
 {
     if (parts == 1) return kind->each;
-    units_wide const blocks = wide_ceil_divide(kind->longest, kind->block);
-    units_wide const part = wide_ceil_divide(blocks, parts) * kind->block;
+    units_wide const blocks = units_wide_ceil_divide(kind->longest, kind->block);
+    units_wide const part = units_wide_ceil_divide(blocks, parts) * kind->block;
     return part < kind->longest ? part : kind->longest;
 }
 
@@ -71,18 +62,18 @@ static struct splits_shares way_in_parts(const struct splits_request *of,
         bool const fill = kind->even_out && kinds[i].count >= of->cores;
         even = even || fill;
         all += kinds[i].count * kinds[i].each;
-        if (parts[i] == 1 && !fill) longest = wide_larger(longest, kind->longest);
+        if (parts[i] == 1 && !fill) longest = units_wide_larger(longest, kind->longest);
         if (parts[i] == 1) continue;
         shares.merged[i] = kinds[i].count;
         merging += kinds[i].count * kind->part;
     }
     bool const first =
         kinds[0].count > 0 && (kinds[1].count == 0 || kinds[0].each >= kinds[1].each);
-    shares.busiest = wide_larger(longest, wide_ceil_divide(all, of->cores));
+    shares.busiest = units_wide_larger(longest, units_wide_ceil_divide(all, of->cores));
     if (!even)
         shares.busiest =
-            wide_larger(shares.busiest, in_rounds(&kinds[!first], &kinds[first], of->cores));
-    shares.busiest += wide_ceil_divide(merging, of->cores);
+            units_wide_larger(shares.busiest, in_rounds(&kinds[!first], &kinds[first], of->cores));
+    shares.busiest += units_wide_ceil_divide(merging, of->cores);
     return shares;
 }
 
@@ -90,7 +81,7 @@ static struct splits_shares way_in_parts(const struct splits_request *of,
  * more if it was split before. Kinds have parts by their work. */
 static struct splits_shares way_evenly(const struct splits_request *of, const struct pass *pass)
 {
-    uint64_t const blocks = (uint64_t)wide_ceil_divide(pass->all, pass->block);
+    uint64_t const blocks = (uint64_t)units_wide_ceil_divide(pass->all, pass->block);
     uint64_t const share = units_ceil_divide(blocks, of->cores);
     uint64_t const cuts = units_ceil_divide(blocks, share) - 1;
     uint64_t const merged = cuts + (pass->units < cuts ? pass->units : cuts);
@@ -100,10 +91,10 @@ static struct splits_shares way_evenly(const struct splits_request *of, const st
         const struct splits_kind *kind = &of->kind[i];
         if (kind->count == 0) continue;
         shares.merged[i] =
-            (uint64_t)wide_ceil_divide(merged * (kind->count * kind->each), pass->all);
+            (uint64_t)units_wide_ceil_divide(merged * (kind->count * kind->each), pass->all);
         merging += shares.merged[i] * kind->part;
     }
-    shares.busiest += wide_ceil_divide(merging, of->cores);
+    shares.busiest += units_wide_ceil_divide(merging, of->cores);
     return shares;
 }
 

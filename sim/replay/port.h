@@ -118,7 +118,7 @@ struct port_queue {
 /* A promise that is not kept: an event that is passed over when it comes. */
 struct port_void {
     uint64_t key;
-    int64_t stamp; /* The event's instant, or the message's number. */
+    int64_t stamp; /* The event's instant; 0 where the key has the message's number or epoch. */
     uint32_t chip; /* The event's payload. */
     uint32_t count;
     uint32_t next; /* The next free entry. */

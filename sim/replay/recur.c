@@ -100,13 +100,15 @@ static bool all_is_known(const struct replay *replay)
            (!replay->recurrence.search->routed || inboxes_are_empty(replay));
 }
 
-/* Finds what waits. Events of this instant that are still to come may ask which messages of flights
- * have been before: then it is not known. */
+/* Finds what waits. Returns false where events of this instant decide what is compared: while
+ * flights are under way they may ask which of their messages have been before; and a message whose
+ * turn ends now waits for its event at a link that another one may have taken already. */
 static bool pending_find(struct replay *replay)
 {
     struct recur *recur = replay->recurrence.search;
     recur->pending = recur_pending_find(replay);
-    return recur->pending.earliest_ps > engine_now_ps(replay->engine) || none_flies(replay);
+    if (recur->pending.earliest_ps > engine_now_ps(replay->engine)) return true;
+    return none_flies(replay) && !recur->pending.turn_ends;
 }
 
 /* Whether the same waits as when the image was taken. */
@@ -365,7 +367,7 @@ static bool image_is_due(const struct replay *replay)
 
 /* What is known without a look at the whole state: the period that is kept is not over, or this is
  * no place at which the image could come again, and another image is not due. */
-static bool is_of_no_use(struct replay *replay)
+static bool is_useless_to_stop(struct replay *replay)
 {
     struct recur *recur = replay->recurrence.search;
     const struct stream_state *now = replay->streams.states;
@@ -419,7 +421,7 @@ static void look(struct replay *replay)
 
 /* What is known without a look at all chips: whether something is to be done in any case, or the
  * state may be that of the image. */
-static bool is_of_use(const struct replay *replay)
+static bool is_worth_a_look(const struct replay *replay)
 {
     const struct recur *recur = replay->recurrence.search;
     return recur->period_ps != 0 || image_is_due(replay) ||
@@ -445,7 +447,7 @@ void recur_ask(struct replay *replay, const uint32_t *chips, uint32_t count)
 {
     bool asks = false;
     for (uint32_t i = 0; i < count && !asks; i++) asks = chips[i] == 0;
-    if (!asks || (is_of_no_use(replay) && !steps_on(replay))) return;
+    if (!asks || (is_useless_to_stop(replay) && !steps_on(replay))) return;
     replay->recurrence.asked = true;
     engine_pause(replay->engine);
 }
@@ -455,6 +457,7 @@ bool recur_rest(struct replay *replay)
     if (!replay->recurrence.asked || replay->refusal.status != STATUS_OK) return false;
     replay->recurrence.asked = false;
     if (steps_on(replay)) search_restart(replay);
-    if (!is_of_no_use(replay) && is_of_use(replay) && all_is_known(replay)) look(replay);
+    if (!is_useless_to_stop(replay) && is_worth_a_look(replay) && all_is_known(replay))
+        look(replay);
     return true;
 }

@@ -4,11 +4,11 @@
  * When. Each time the first chip begins an op, the run stops for a moment. It compares its state
  * with that of an earlier such instant, the image. The state is what recur_state.h names, what
  * waits in the engine, what links keep of messages that leave or take turns, and which events are
- * void. If the state is the same but for
- * the clock, and each stream is as many slots further as the others of its role, the time since the
- * image is a period. One more period is simulated, of which each event in the digest is kept. If
- * the state is then the same once more, the run goes on from where all further periods would have
- * led it, as long as the slots ahead have the same templates.
+ * void. If the state is the same but for the clock, and each stream is as many slots further as
+ * the others of its role, the time since the image is a period. One more period is simulated, of
+ * which each event in the digest is kept. If the state is then the same once more, the run goes on
+ * from where all further periods would have led it, as long as the slots ahead have the same
+ * templates.
  *
  * Where the state is looked at. Some state is in no comparison: messages that came before their
  * collective began, and chips that are in different steps. Where there is any, the run goes on to

@@ -11,7 +11,7 @@
 
 static const uint64_t epoch_bits = (uint64_t)(RECUR_EPOCHS - 1) << KEY_EPOCH_SHIFT;
 
-/* An order whose epoch is so many later. */
+/* An order whose epoch is later by `epochs`. */
 static uint64_t key_later(uint64_t key, uint32_t epochs)
 {
     return (key & ~epoch_bits) | ((key + ((uint64_t)epochs << KEY_EPOCH_SHIFT)) & epoch_bits);
@@ -33,10 +33,41 @@ struct pending_walk {
     int64_t now_ps;
 };
 
+/* What is mixed of a link at one place. */
+enum what {
+    WHAT_END,
+    WHAT_WORK,
+    WHAT_LATENCY,
+    WHAT_DONE,
+    WHAT_BEGUN,
+    WHAT_FLOW,
+    WHAT_LANES,
+    WHAT_LANE,
+    WHAT_QUEUE,
+    WHAT_TURNS,
+    WHAT_TURN,
+    WHAT_BITS = 4,
+};
+
+/* Members that are in no sum: `number` of an entry, as ways of several links are not named
+ * (recur.c); its places in lists, which are its order; records of a timeline, which there is none
+ * of. */
+HAS_BYTES(port_entry, 104);
+HAS_BYTES(port_lane, 32);
+HAS_BYTES(port_flow, 48);
+HAS_BYTES(port_queue, 56);
+HAS_BYTES(port_void, 32);
+
 static void mix(struct recur_pending *sum, int64_t ahead_ps, uint64_t key, uint64_t subject)
 {
     sum->sums[0] += digest_record(ahead_ps, key, subject);
     sum->sums[1] += digest_record((int64_t)subject, (uint64_t)ahead_ps, key);
+}
+
+static void mix_at(struct pending_walk *walk, uint64_t place, enum what what, int64_t ahead_ps,
+                   uint64_t value)
+{
+    mix(&walk->sum, ahead_ps, value, place << WHAT_BITS | what);
 }
 
 static void pending_add(void *owner, int64_t at_ps, uint64_t key, const uint32_t *chips,
@@ -48,6 +79,7 @@ static void pending_add(void *owner, int64_t at_ps, uint64_t key, const uint32_t
     walk->sum.count += count;
     if (at_ps > walk->sum.latest_ps) walk->sum.latest_ps = at_ps;
     if (at_ps < walk->sum.earliest_ps) walk->sum.earliest_ps = at_ps;
+    if (at_ps == walk->now_ps && event_key_kind(key) == EVENT_PORT) walk->sum.turn_ends = true;
 }
 
 /* A message that has been promised and could still have to wait. */
@@ -55,10 +87,10 @@ static void entry_add(struct pending_walk *walk, const struct port_entry *entry,
 {
     int64_t const tail_ps = entry->tail_ps > walk->now_ps ? entry->tail_ps - walk->now_ps : 0;
     uint64_t const key = key_relative(walk->replay, entry->key, entry->chip);
-    mix(&walk->sum, entry->end_ps - walk->now_ps, key, place);
-    mix(&walk->sum, entry->work_ps, (uint64_t)tail_ps, place);
+    mix_at(walk, place, WHAT_END, entry->end_ps - walk->now_ps, key);
+    mix_at(walk, place, WHAT_WORK, entry->work_ps, (uint64_t)tail_ps);
     uint64_t const flags = (uint64_t)(entry->last ? 2 : 0) + (entry->own ? 1 : 0);
-    mix(&walk->sum, entry->latency_ps, (uint64_t)entry->chip << 2 | flags, place);
+    mix_at(walk, place, WHAT_LATENCY, entry->latency_ps, (uint64_t)entry->chip << 2 | flags);
     walk->sum.count++;
 }
 
@@ -78,8 +110,9 @@ static void turns_add(struct pending_walk *walk, const struct port_flow *flow,
     uint64_t const flags = (uint64_t)(entry->done_ps < 0 ? -entry->done_ps : 0) |
                            (uint64_t)(entry->begun_ps < 0 ? -entry->begun_ps : 0) << 2 |
                            (uint64_t)entry->withheld << 4 | (uint64_t)entry->head_withheld << 5;
-    mix(&walk->sum, work_ahead_ps(entry->done_ps, flow->served_ps), flags, place);
-    mix(&walk->sum, work_ahead_ps(entry->begun_ps, flow->served_ps), (uint64_t)lane_ps, place);
+    mix_at(walk, place, WHAT_DONE, work_ahead_ps(entry->done_ps, flow->served_ps), flags);
+    mix_at(walk, place, WHAT_BEGUN, work_ahead_ps(entry->begun_ps, flow->served_ps),
+           (uint64_t)lane_ps);
 }
 
 /* A stream at a link where streams take turns: its work, its lanes and its messages, which its
@@ -88,12 +121,12 @@ static void flow_add(struct pending_walk *walk, const struct port_flow *flow, ui
 {
     const struct ports *ports = walk->replay->ports;
     uint64_t const turns = (uint64_t)(flow->turn_ps - flow->served_ps);
-    mix(&walk->sum, flow->asked_ps - flow->served_ps, turns, place);
-    mix(&walk->sum, flow->lane_current, flow->promised, place);
+    mix_at(walk, place, WHAT_FLOW, flow->asked_ps - flow->served_ps, turns);
+    mix_at(walk, place, WHAT_LANES, flow->lane_current, flow->promised);
     for (uint32_t i = flow->lane_first; i != 0; i = ports->lanes[i].next) {
         const struct port_lane *lane = &ports->lanes[i];
         uint64_t const name = (uint64_t)lane->phase << 16 | lane->number;
-        mix(&walk->sum, lane->asked_ps - lane->served_ps, name, place++);
+        mix_at(walk, place++, WHAT_LANE, lane->asked_ps - lane->served_ps, name);
     }
     for (uint32_t e = flow->list.first; e != 0; e = ports->entries[e].next) {
         entry_add(walk, &ports->entries[e], place);
@@ -117,9 +150,9 @@ static void link_add(void *owner, const struct link_state *link)
     for (uint32_t e = ports->kept[link->queue].first; e != 0; e = ports->entries[e].next)
         if (ports->entries[e].end_ps > walk->now_ps) entry_add(walk, &ports->entries[e], place++);
     if (!is_shared(link, walk->now_ps)) return;
-    mix(&walk->sum, queue->turn_ps - walk->now_ps, (uint64_t)queue->whole_ps, place);
-    mix(&walk->sum, queue->count, queue->current, place++);
-    for (uint32_t i = 0; i < queue->count; i++) mix(&walk->sum, queue->turn[i], i, place);
+    mix_at(walk, place, WHAT_QUEUE, queue->turn_ps - walk->now_ps, (uint64_t)queue->whole_ps);
+    mix_at(walk, place, WHAT_TURNS, queue->count, queue->current);
+    for (uint32_t i = 0; i < queue->count; i++) mix_at(walk, place, WHAT_TURN, queue->turn[i], i);
     for (uint32_t s = 0; s < walk->replay->stream_count; s++)
         flow_add(walk, &queue->flow[s], place + ((uint64_t)(s + 1) << 24));
 }
@@ -194,7 +227,8 @@ static void entry_repeat(const struct later *later, struct port_entry *entry)
     entry->key = key_then(later, entry->key, entry->chip);
 }
 
-/* Places in the work of a stream or a lane do not move: nothing of it is done meanwhile. */
+/* Places in the work of a stream or a lane do not move: the skipped periods do none of this work.
+ * The order of entries of one name stays, which entry_find() goes by. */
 static void link_repeat(void *owner, const struct link_state *link)
 {
     const struct later *later = owner;

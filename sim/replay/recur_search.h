@@ -15,6 +15,7 @@ enum { RECUR_EPOCHS = 1 << KEY_EPOCH_BITS };
 struct recur_pending {
     uint64_t count, sums[2];
     int64_t earliest_ps, latest_ps; /* Instants of events. */
+    bool turn_ends;                 /* At this instant, as an event says that is still to come. */
 };
 
 struct recur_event;

@@ -18,8 +18,6 @@
         RECUR_##kind, offsetof(struct type, member), sizeof(each),                                 \
             sizeof(((struct type *)0)->member) / (sizeof(each))                                    \
     }
-/* Who adds a member to a struct says here how it moves. */
-#define HAS_BYTES(type, bytes) _Static_assert(sizeof(struct type) == (bytes), "a field is missing")
 
 static const struct recur_field chip_fields[] = {FIELD(INSTANT, chip_state, part_begin_ps),
                                                  FIELD(INSTANT, chip_state, part_end_ps),

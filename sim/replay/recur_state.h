@@ -13,6 +13,9 @@
 
 #include "sim/replay/state.h"
 
+/* Who adds a member to a struct says where its fields are compared how the member moves. */
+#define HAS_BYTES(type, bytes) _Static_assert(sizeof(struct type) == (bytes), "a field is missing")
+
 enum recur_kind { RECUR_SAME, RECUR_INSTANT, RECUR_SUM };
 
 /* `count` numbers of `bytes` each, one after the other. */

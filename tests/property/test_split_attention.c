@@ -14,7 +14,8 @@ enum { TEXT_BYTES = WALK_TEXT_BYTES, DRAWN = 500, MOST = 12 };
 static const struct play_options lowered = {.lower_only = true};
 /* Shares of cores are in millionths, and costs of parts in whole keys. */
 static const double SLACK = 1.002;
-/* The first tile of fewer bytes hides less of what cores take. */
+/* The first tile of fewer bytes hides less of what cores take, of which ops of some microseconds
+ * have little. */
 static const double DECODE_SLACK = 1.1;
 static const double MIXED_SLACK = 1.05;
 

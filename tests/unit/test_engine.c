@@ -204,8 +204,9 @@ static void twice_handle(void *owner, struct engine *engine, int64_t now_ps, uin
                          const uint32_t *chips, uint32_t count)
 {
     struct log *log = owner;
+    bool const first = log->chip_sum == 0;
     for (uint32_t i = 0; i < count; i++) log->chip_sum = 10 * log->chip_sum + (uint32_t)key;
-    if (key == 3 && log->chip_sum < 10) engine_post(engine, now_ps, 2, 1, chips[0]);
+    if (first) engine_post(engine, now_ps, 2, 1, chips[0]);
 }
 
 static void the_same_event_twice_is_no_batch(void **state)
@@ -221,6 +222,24 @@ static void the_same_event_twice_is_no_batch(void **state)
         engine_post(engine, 7, 3, 0, 5);
         case_ok(engine_run(engine, &case_error));
         assert_int_equal(log.chip_sum, 323);
+    }
+}
+
+/* Where the event of another chip lies between them: the first chip's second event is the last. */
+static void chips_that_post_twice_are_two_batches(void **state)
+{
+    (void)state;
+    static const char *const queues[] = {"fast", "reference"};
+    for (uint32_t q = 0; q < 2; q++) {
+        struct log log = {0};
+        struct engine_options options = log_options(&log, queues[q]);
+        options.handler = twice_handle;
+        struct engine *engine = engine_made(case_arena, &options);
+        engine_post(engine, 7, 3, 0, 5);
+        engine_post(engine, 7, 3, 0, 6);
+        engine_post(engine, 7, 3, 0, 5);
+        case_ok(engine_run(engine, &case_error));
+        assert_int_equal(log.chip_sum, q == 0 ? 3323 : 3233);
     }
 }
 
@@ -452,6 +471,7 @@ int main(void)
         cmocka_unit_test(both_queues_serve_in_order_whatever_is_posted),
         cmocka_unit_test(simultaneous_events_of_a_channel_share_an_entry),
         cmocka_unit_test(the_same_event_twice_is_no_batch),
+        cmocka_unit_test(chips_that_post_twice_are_two_batches),
         cmocka_unit_test(the_reference_queue_batches_nothing),
         cmocka_unit_test(posts_to_the_entry_being_handled_are_not_lost),
         cmocka_unit_test(an_endless_run_ends_at_its_limit),

@@ -171,9 +171,11 @@ static struct heard lists_run(const char *queue, bool many, uint64_t pending_max
         uint32_t const count = (uint32_t)(case_random(&random) % (LIST_MAX + 1));
         uint32_t const channel = (uint32_t)(case_random(&random) % 2);
         int64_t const at_ps = 1 + (int64_t)(case_random(&random) % 2);
+        /* The first of a list comes once, as the first of an entry has to. */
         for (uint32_t i = 0; i < count; i++) {
-            chips[i] = (uint32_t)(case_random(&random) % CHIPS);
-            if (i > 0 && chips[i] == chips[i - 1]) chips[i] = (chips[i] + 1) % CHIPS;
+            uint32_t const drawn = (uint32_t)(case_random(&random) % (CHIPS - LISTS));
+            chips[i] = i == 0 ? list : LISTS + drawn;
+            if (i > 1 && chips[i] == chips[i - 1]) chips[i] = LISTS + (drawn + 1) % (CHIPS - LISTS);
         }
         if (many) engine_post_many(engine, at_ps, channel, channel, chips, count);
         for (uint32_t i = 0; !many && i < count; i++)

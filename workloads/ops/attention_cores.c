@@ -144,11 +144,6 @@ static uint64_t rows_again(const struct kind *kind)
     return units_ceil_divide(kind->keys * kind->tiles.half_reads, 2);
 }
 
-static units_wide wide_ceil_divide(units_wide amount, units_wide by)
-{
-    return (amount + by - 1) / by;
-}
-
 /* Rows of queries of the mean unit. */
 static uint64_t part_rows(const struct kind *kind)
 {
@@ -170,13 +165,13 @@ static struct splits_kind units_of(const struct attention_served *of, const stru
     uint64_t const count = of->shape.keys * sequences * kind->tiles.count;
     units_wide const keys = cores_take(&cache->units, &work);
     work.vmem_read_bytes += (uint64_t)((units_wide)besides_bytes * kind->rows / rows);
-    units_wide const each = wide_ceil_divide(cores_take(&cache->units, &work), count);
+    units_wide const each = units_wide_ceil_divide(cores_take(&cache->units, &work), count);
     return (struct splits_kind){
         .count = count,
         .each = each,
-        .longest = each + wide_ceil_divide(keys * (units_larger(kind->longest, mean) - mean),
-                                           (units_wide)count * mean),
-        .block = wide_ceil_divide(keys * SPLITS_BLOCK_KEYS, (units_wide)count * mean),
+        .longest = each + units_wide_ceil_divide(keys * (units_larger(kind->longest, mean) - mean),
+                                                 (units_wide)count * mean),
+        .block = units_wide_ceil_divide(keys * SPLITS_BLOCK_KEYS, (units_wide)count * mean),
         .part = cores_take(&cache->units, &part),
         .even_out = kind->served == of->prompts,
     };

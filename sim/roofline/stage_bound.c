@@ -52,7 +52,8 @@ double stage_bound_hops_s(const struct workload_plan *plan, const struct machine
 
 /* What is between neighbours is between ranks that are farther apart, too: on a level a mean rank's
  * gradients leave by the cables on the way to a neighbour. On the grid all messages of one half of
- * the ranks go over the middle of the line, or over both middles of a ring. */
+ * the ranks go over the middle of the line, or over both middles of a ring. All ranks cross: two
+ * copies lie on an even number of ranks of one machine axis, others are refused. */
 static double copies_s(const struct machine *machine, const struct group_dimension *dimension,
                        const struct workload_counts *counts)
 {
@@ -61,15 +62,18 @@ static double copies_s(const struct machine *machine, const struct group_dimensi
     if (machine->axis_level[axis] != LEVEL_NONE) return bytes / level_step_rate(machine, dimension);
     if (machine_is_twisted(machine)) return 0; /* A message may go along other axes. */
     uint32_t const middles = dimension->ring || machine->wrap[axis] ? 2 : 1;
-    double const crossing = bytes * dimension->size / 2 * dimension->stride;
+    uint32_t const half = dimension->size / 2;
+    double const crossing = bytes * half * dimension->stride;
     return crossing / middles / rate_range_fastest_link(machine, axis);
 }
 
 static void copies_evaluate(const struct machine *machine, const struct workload_counts *counts,
                             struct roofline *roofline)
 {
-    const struct group_dimension *dimension = &counts->role[MESH_PP].group.dimension[0];
+    const struct group *group = &counts->role[MESH_PP].group;
+    const struct group_dimension *dimension = &group->dimension[0];
     if (counts->stage.copy_bytes == 0) return;
+    SIM_ASSERT(group->dimension_count == 1 && dimension->size % 2 == 0);
     roofline->stages.copies_s = copies_s(machine, dimension, counts);
     /* Two ranks on a level send everything to one another by the same cables. With more ranks the
      * one that sends most to neighbours may send less than a mean one of the gradients. */

@@ -113,6 +113,28 @@ static void gradients_of_copies_go_to_the_farthest_rank(void **state)
               45e9 / (double)chip->ici_bytes_per_s + 1000 * units_seconds(way_ps), 1e-12);
 }
 
+static double copies_s(const struct machine *machine, struct group group)
+{
+    struct workload_counts const counts = {
+        .role[MESH_PP] = {.group = group},
+        .stage = {.bytes = 1, .sent_bytes = 1, .copy_bytes = 45e9}};
+    struct roofline roofline = {0};
+    stage_bound_evaluate(machine, &counts, &roofline);
+    return roofline.stages.copies_s;
+}
+
+/* On a level the bytes of a mean rank; on a line those of half of the ranks over its middle. */
+static void gradients_of_copies_take_the_cables_they_must(void **state)
+{
+    (void)state;
+    struct machine const grid = case_machine("tpu-v5e:4x4");
+    struct machine const nodes = case_machine("h100-sxm:nodes=8");
+    double const link = (double)grid.chip.ici_bytes_per_s;
+    case_near(copies_s(&grid, case_group(&grid, "x")), 2 * 45e9 / link, 1e-12);
+    case_near(copies_s(&grid, case_group(&grid, "x:2")), 45e9 / link, 1e-12);
+    case_near(copies_s(&nodes, case_group(&nodes, "node:4")), 45e9 / nic, 1e-12);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -123,6 +145,7 @@ int main(void)
         cmocka_unit_test(tokens_that_cross_levels_are_sent_at_each),
         cmocka_unit_test(messages_between_stages_take_every_link_on_their_way),
         cmocka_unit_test(gradients_of_copies_go_to_the_farthest_rank),
+        cmocka_unit_test(gradients_of_copies_take_the_cables_they_must),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

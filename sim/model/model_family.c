@@ -402,5 +402,6 @@ const struct model_family model_families[] = {
      .names = &falcon_keys},
     {.type = NULL},
 };
-_Static_assert(sizeof model_families / sizeof *model_families <= MODEL_FAMILIES_MAX,
-               "a refusal has room for all types and what ends them");
+_Static_assert(
+    sizeof model_families / sizeof *model_families <= MODEL_FAMILIES_MAX,
+    "the list of types that name_offer() searches has room for all and for the NULL at its end");

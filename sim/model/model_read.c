@@ -48,7 +48,7 @@ static bool has_key(const struct model_family *family, const void *key)
     return knows(family->keys, key);
 }
 
-static bool is_there(const struct model_family *family, const void *nothing)
+static bool is_any(const struct model_family *family, const void *nothing)
 {
     (void)family;
     (void)nothing;
@@ -76,7 +76,7 @@ static enum status refuse_features(struct json *document, const struct model_fam
         {"kv_lora_rank", "latent attention (MLA)", 0},
         {"num_nextn_predict_layers", "multi-token prediction", 0},
         {"quantization_config", "a quantised model (set formats in the workload instead)", 0},
-        {"attn_logit_softcapping", "attention with capped logits", 0},
+        {"attn_logit_softcapping", "attention with capped scores", 0},
         {"use_cla", "sharing of keys and values between layers", 0},
         {"num_kv_shared_layers", "sharing of keys and values between the last layers", 0},
     };
@@ -119,13 +119,13 @@ static enum status read_family(struct json *document, const struct model_family 
     }
     STATUS_TRY(model_refuse_type(document, value, reterr));
     struct strbuf known = {0};
-    model_families_add(&known, is_there, NULL);
-    if (known.bytes == NULL)
-        return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for the types of models");
+    model_types_write(&known, is_any, NULL);
     enum status const status =
-        error_set(reterr, STATUS_UNSUPPORTED, json_where(value),
-                  "models of type \"%.40s\" are not modelled yet; %s are%s", type, known.bytes,
-                  name_offer(type, types, "; the nearest is \"", "\"", "").text);
+        known.failed
+            ? error_set(reterr, STATUS_NO_MEMORY, "", "no memory for the types of models")
+            : error_set(reterr, STATUS_UNSUPPORTED, json_where(value),
+                        "models of type \"%.40s\" are not modelled yet; %s are%s", type,
+                        known.bytes, name_offer(type, types, "; the nearest is \"", "\"", "").text);
     strbuf_free(&known);
     return status;
 }

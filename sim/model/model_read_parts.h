@@ -101,7 +101,7 @@ enum status model_refuse(struct json *value, const char *what, struct error *ret
 /* Whether models of a family have something; `which` says which of several. */
 typedef bool model_family_has(const struct model_family *family, const void *which);
 /* "llama, mistral and gemma": the types of the families that have something. */
-void model_families_add(struct strbuf *text, model_family_has *has, const void *which);
+void model_types_write(struct strbuf *text, model_family_has *has, const void *which);
 /* "... is not modelled in models of type ...; it is in those of ..." */
 enum status model_refuse_of(struct json *value, const char *what, const struct model_family *family,
                             model_family_has *has, const void *which, struct error *reterr);

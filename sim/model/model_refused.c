@@ -21,7 +21,7 @@ static void type_add(struct strbuf *text, const char *between, const char *type)
     if (type != NULL) strbuf_add(text, "%s%s", text->size_bytes == 0 ? "" : between, type);
 }
 
-void model_families_add(struct strbuf *text, model_family_has *has, const void *which)
+void model_types_write(struct strbuf *text, model_family_has *has, const void *which)
 {
     const char *last = NULL;
     for (const struct model_family *family = model_families; family->type != NULL; family++) {
@@ -36,13 +36,16 @@ enum status model_refuse_of(struct json *value, const char *what, const struct m
                             model_family_has *has, const void *which, struct error *reterr)
 {
     struct strbuf having = {0};
-    model_families_add(&having, has, which);
-    enum status const status =
-        having.size_bytes == 0
-            ? model_refuse(value, what, reterr)
-            : error_set(reterr, STATUS_UNSUPPORTED, json_where(value),
-                        "%s is not modelled in models of type %s; it is in those of %s", what,
-                        family->type, having.bytes);
+    model_types_write(&having, has, which);
+    enum status status = STATUS_OK;
+    if (having.failed)
+        status = error_set(reterr, STATUS_NO_MEMORY, "", "no memory for the types of models");
+    else if (having.size_bytes == 0)
+        status = model_refuse(value, what, reterr);
+    else
+        status = error_set(reterr, STATUS_UNSUPPORTED, json_where(value),
+                           "%s is not modelled in models of type %s; it is in those of %s", what,
+                           family->type, having.bytes);
     strbuf_free(&having);
     return status;
 }

@@ -40,9 +40,12 @@ static void events_of_runs_one_after_the_other_add_up(void **state)
     assert_int_equal(progress_events_add(&events, 10), 10);
     assert_int_equal(progress_events_add(&events, 30), 30);
     assert_int_equal(progress_events_add(&events, 30), 30);
+    assert_int_equal(events.replaced, 0);
     assert_int_equal(progress_events_add(&events, 5), 35);
+    assert_int_equal(events.replaced, 1);
     assert_int_equal(progress_events_add(&events, 0), 35);
     assert_int_equal(progress_events_add(&events, 7), 42);
+    assert_int_equal(events.replaced, 2);
 }
 
 static void what_is_left_is_of_the_run_at_hand(void **state)
@@ -50,10 +53,11 @@ static void what_is_left_is_of_the_run_at_hand(void **state)
     (void)state;
     struct progress_run run = {0};
     char line[PROGRESS_LINE_BYTES];
-    assert_true(progress_run_s(&run, 0.25, 1) == 1);
-    assert_true(progress_run_s(&run, 0.97, 3) == 3);
-    assert_true(progress_run_s(&run, 0.125, 3.5) == 0.5);
-    assert_true(progress_run_s(&run, 0.5, 5) == 2);
+    assert_true(progress_run_s(&run, 0.25, 0, 1) == 1);
+    assert_true(progress_run_s(&run, 0.5, 0, 3) == 3);
+    assert_true(progress_run_s(&run, 0.75, 1, 3.5) == 0.5);
+    assert_true(progress_run_s(&run, 0.97, 1, 5) == 2);
+    assert_true(progress_run_s(&run, 0.125, 1, 6) == 1);
     progress_line(line, step, 0.5, 25000000, 5, 2);
     assert_string_equal(line, " 50.0 % of the step, 5.0 M events/s, 2 s left");
 }

@@ -9,15 +9,19 @@ static const double least_share = 0.02, least_s = 2;
 
 uint64_t progress_events_add(struct progress_events *events, uint64_t run)
 {
-    if (run < events->run) events->ended += events->run;
+    if (run < events->run) {
+        events->ended += events->run;
+        events->replaced++;
+    }
     events->run = run;
     return events->ended + run;
 }
 
-double progress_run_s(struct progress_run *run, double share, double elapsed_s)
+double progress_run_s(struct progress_run *run, double share, uint64_t replaced, double elapsed_s)
 {
-    if (share < run->share) run->begin_s = run->seen_s;
+    if (replaced != run->replaced || share < run->share) run->begin_s = run->seen_s;
     run->share = share;
+    run->replaced = replaced;
     run->seen_s = elapsed_s;
     return elapsed_s - run->begin_s;
 }

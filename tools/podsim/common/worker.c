@@ -33,9 +33,10 @@ struct worker {
     atomic_bool stop;
     atomic_uint_fast64_t share;
     atomic_uint_fast64_t events;
-    struct progress_events ended; /* The work's thread only. */
-    struct progress_run run;      /* The loop's thread only. */
-    bool shown;                   /* A progress line is on the terminal; the loop's thread only. */
+    atomic_uint_fast64_t replaced; /* Runs before the one that the share is of. */
+    struct progress_events ended;  /* The work's thread only. */
+    struct progress_run run;       /* The loop's thread only. */
+    bool shown;                    /* A progress line is on the terminal; the loop's thread only. */
 };
 
 static bool is_stopped(struct worker *worker)
@@ -63,7 +64,9 @@ bool worker_show(struct worker *worker, double share, uint64_t events)
 
 bool worker_progress(struct worker *worker, double share, uint64_t events)
 {
-    return worker_show(worker, share, progress_events_add(&worker->ended, events));
+    uint64_t const all = progress_events_add(&worker->ended, events);
+    atomic_store_explicit(&worker->replaced, worker->ended.replaced, memory_order_relaxed);
+    return worker_show(worker, share, all);
 }
 
 static void progress_erase(struct worker *worker)
@@ -81,7 +84,7 @@ static void on_timer(uv_timer_t *timer)
     char line[PROGRESS_LINE_BYTES];
     if (share <= 0 && events == 0) return;
     progress_line(line, worker->words, share, events, elapsed_s,
-                  progress_run_s(&worker->run, share, elapsed_s));
+                  progress_run_s(&worker->run, share, atomic_load(&worker->replaced), elapsed_s));
     (void)fprintf(stderr, "\r\033[K%s", line);
     (void)fflush(stderr);
     worker->shown = true;
@@ -133,8 +136,7 @@ static int handles_start(struct worker *worker)
 static enum status work_start(struct worker *worker, struct error *reterr)
 {
     if (thread_start(&worker->thread, on_thread, worker)) return STATUS_OK;
-    return error_set(reterr, STATUS_NO_MEMORY, "",
-                     "no thread can be started: a limit on memory or on threads is reached");
+    return error_set(reterr, STATUS_NO_MEMORY, "", THREAD_NONE);
 }
 
 static enum status worker_start(struct worker *worker, struct error *reterr)

@@ -26,10 +26,11 @@ enum status worker_check(struct worker *worker, struct error *reterr);
 /* Whether the user wants the work to stop, for code that knows no worker: of a struct cancel, whose
  * owner is the worker. */
 bool worker_stops(void *worker);
-/* For the work: how far it is, for the loop to show; `events` of the current run, or of all up to
- * it. Returns false if it should stop. */
+/* For the work: how far its current run is, for the loop to show; `events` of this run. Returns
+ * false if it should stop. */
 bool worker_progress(struct worker *worker, double share, uint64_t events);
-/* worker_progress() of work on several threads (pool.h): `events` of all runs of all threads. */
+/* worker_progress() of work whose runs are parts of one whole, also on several threads (pool.h):
+ * `share` of the whole, `events` of all runs. */
 bool worker_show(struct worker *worker, double share, uint64_t events);
 
 #endif

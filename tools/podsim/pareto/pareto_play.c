@@ -28,8 +28,8 @@ static bool watch(void *owner, const struct replay_progress *progress)
 {
     struct pareto *pareto = owner;
     double const points = (double)pareto->curve_count * pareto->batch_count;
-    return worker_progress(pareto->worker, (pareto->done_count + progress->share) / points,
-                           pareto->events + progress->events);
+    return worker_show(pareto->worker, (pareto->done_count + progress->share) / points,
+                       pareto->events + progress->events);
 }
 
 static void settings_add(struct session_source *source, const struct pareto_value *value)

@@ -110,6 +110,33 @@ regimes --machine tpu-v5e:2x4 --op all_gather -j 3
 collective --machine tpu-v5e:2x4 --op all_reduce -b 1K -e 1M -f 32 -j 3
 END
 
+# A small stack moves the command to a thread.
+(
+    ulimit -s 200
+    run 1 --version
+) && complain "--version: works with a small stack and no thread"
+grep -q 'no thread can be started' "$work/err" || complain "--version: a small stack, no thread"
+
+# A refusal says all that it says with memory enough, or that there is no memory.
+cat > "$work/refused.json" << 'END'
+{"podsim": 1, "machine": {"chip": "tpu-v5e", "shape": "4x4"}, "mesh": {"dp": ["x", "y"]},
+ "workload": {"kind": "train_step", "batch_tokens": 65536, "sequence_length": 4096, "model":
+ {"model_type": "llama", "hidden_size": 256, "num_attention_heads": 4, "intermediate_size": 768,
+  "num_hidden_layers": 8, "vocab_size": 32000, "attn_logit_softcapping": 50}}}
+END
+of=all
+run 0 check "$work/refused.json" && complain "check: a model is not refused"
+count=$(cat "$work/count")
+cp "$work/err" "$work/whole_err"
+grep -q 'it is in those of' "$work/err" || complain "check: a model is refused otherwise"
+at=$((count > 60 ? count - 60 : 1))
+while [ "$at" -le "$count" ]; do
+    run "$at" check "$work/refused.json"
+    [ $? -eq 1 ] && { cmp -s "$work/err" "$work/whole_err" || grep -q 'memory' "$work/err"; } ||
+        complain "check of a refused model: allocation $at of $count"
+    at=$((at + 1))
+done
+
 ulimit -c 0
 while read -r command; do
     for megabytes in 10 12 16 18 20 22 24 28 32 40; do

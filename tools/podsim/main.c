@@ -390,7 +390,8 @@ static bool call_on_thread(struct call *call)
 {
     uv_thread_t thread;
     if (!thread_start(&thread, on_thread, call)) return false;
-    SIM_ASSERT(uv_thread_join(&thread) == 0);
+    int const code = uv_thread_join(&thread);
+    SIM_ASSERT(code == 0);
     return true;
 }
 
@@ -401,7 +402,7 @@ int main(int argument_count, char **arguments)
     keep_large_blocks_apart();
     bool const is_limited = stack_is_limited();
     if (is_limited ? !call_on_thread(&call) : !stack_grow()) {
-        say_wrong("there is no memory for the stack");
+        say_wrong(is_limited ? THREAD_NONE : "there is no memory for the stack");
         return EXIT_WRONG;
     }
     if (!is_limited) on_thread(&call);

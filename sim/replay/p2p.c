@@ -192,8 +192,8 @@ static void idle_clear(struct p2p_wait *wait)
     memset(wait->phase_ps, 0, sizeof wait->phase_ps);
 }
 
-/* The chip goes on, and with it ends what it waited for until now. A transfer is the end of the
- * wait: where a wait has several phases, those behind others in the table have it. */
+/* The chip goes on, and with it ends what it waited for until now. A transfer is the end of a
+ * wait. Of several phases the last ones in PROGRAM_PHASE's order are charged first. */
 static void wait_close(struct replay *replay, uint32_t chip)
 {
     struct p2p_wait *wait = &replay->p2p->waits[chip];

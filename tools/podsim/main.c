@@ -66,7 +66,8 @@ static void say_wrong(const char *format, ...)
     va_end(arguments);
     letters_replace(sentence, '?');
     strbuf_add(&text, "podsim: %s\n", sentence);
-    (void)output_print(&text, true, &ignored);
+    if (output_print(&text, true, &ignored) == STATUS_NO_MEMORY)
+        (void)fprintf(stderr, "podsim: %s\n", sentence); /* In one line. */
     strbuf_free(&text);
 }
 

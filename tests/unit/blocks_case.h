@@ -15,6 +15,16 @@
 /* Makes a model's layers the n-th that a test is about. */
 typedef void blocks_set(struct model *model, uint32_t kind);
 
+/* Layers of a decoder: in series, parallel to one norm, and with experts. */
+enum blocks_kind { BLOCKS_SERIAL, BLOCKS_PARALLEL, BLOCKS_EXPERTS, BLOCKS_KINDS };
+
+static inline void blocks_kind_set(struct model *model, uint32_t kind)
+{
+    if (kind == BLOCKS_EXPERTS)
+        model->experts = (struct model_experts){.count = 8, .top_k = 2, .width = 4096};
+    model->parallel = kind == BLOCKS_PARALLEL;
+}
+
 static inline void blocks_build(struct workload_case *ret_made, uint32_t place, blocks_set *set,
                                 uint32_t kind)
 {

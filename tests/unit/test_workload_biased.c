@@ -10,24 +10,19 @@
 #include "tests/support/counts.h"
 #include "tests/unit/blocks_case.h"
 
-/* Of a layer. */
-enum blocks { SERIAL, PARALLEL, EXPERTS, BLOCKS };
-
 /* The slope · the distance, and the sum; of a score. */
 enum { BIAS = 2 };
 
 static void biased_set(struct model *model, uint32_t kind)
 {
     model->attends.biases_scores = true;
-    if (kind == EXPERTS)
-        model->experts = (struct model_experts){.count = 8, .top_k = 2, .width = 4096};
-    model->parallel = kind == PARALLEL;
+    blocks_kind_set(model, kind);
 }
 
 static void formulas_and_programs_agree(void **state)
 {
     (void)state;
-    blocks_agree(biased_set, BLOCKS);
+    blocks_agree(biased_set, BLOCKS_KINDS);
 }
 
 /* LLaMA-3-70B on 4 x 4 x 4: each of 4 ranks of tp has 16 heads, and 2 of K, of 1/16 of the tokens.
@@ -41,7 +36,7 @@ static struct blocks_sums layer_sums(enum workload_kernel kernel, enum graph_rem
 {
     struct workload_case made;
     struct blocks_layer layer;
-    blocks_build(&made, 1, biased_set, SERIAL);
+    blocks_build(&made, 1, biased_set, BLOCKS_SERIAL);
     made.plan.remat = remat;
     made.plan.attention.kernel = kernel;
     made.plan.attention.mask = WORKLOAD_ATTENTION_FULL;
@@ -108,7 +103,7 @@ static void scores_of_new_tokens_have_biases_too(void **state)
         struct workload_case made;
         static struct ranks ranks;
         static struct graph_cases cases;
-        blocks_build(&made, 1, biased_set, SERIAL);
+        blocks_build(&made, 1, biased_set, BLOCKS_SERIAL);
         made.plan.model.attends.biases_scores = biased == 1;
         made.plan.model.positions.learned = biased == 1 ? 0 : 8192;
         made.plan.kind = WORKLOAD_DECODE;

@@ -12,21 +12,16 @@
 #include "tests/support/counts.h"
 #include "tests/unit/blocks_case.h"
 
-/* Of a layer. */
-enum blocks { SERIAL, PARALLEL, EXPERTS, BLOCKS };
-
 static void capped_set(struct model *model, uint32_t kind)
 {
     model->attends.caps_scores = model->caps_logits = true;
-    if (kind == EXPERTS)
-        model->experts = (struct model_experts){.count = 8, .top_k = 2, .width = 4096};
-    model->parallel = kind == PARALLEL;
+    blocks_kind_set(model, kind);
 }
 
 static void formulas_and_programs_agree(void **state)
 {
     (void)state;
-    blocks_agree(capped_set, BLOCKS);
+    blocks_agree(capped_set, BLOCKS_KINDS);
 }
 
 /* LLaMA-3-70B on 4 x 4 x 4: each of 4 ranks of tp has 16 heads of 1/16 of the tokens. */
@@ -38,7 +33,7 @@ static struct blocks_sums more_of(enum workload_kernel kernel, enum graph_remat 
 {
     struct workload_case made;
     struct blocks_layer layer;
-    blocks_build(&made, 1, capped_set, SERIAL);
+    blocks_build(&made, 1, capped_set, BLOCKS_SERIAL);
     made.plan.remat = remat;
     made.plan.attention.kernel = kernel;
     made.plan.attention.mask = WORKLOAD_ATTENTION_FULL;
@@ -90,7 +85,7 @@ static void each_logit_is_capped(void **state)
     (void)state;
     struct workload_case made;
     struct workload_counts capped, plain;
-    blocks_build(&made, 1, capped_set, SERIAL);
+    blocks_build(&made, 1, capped_set, BLOCKS_SERIAL);
     counts_make(&made.plan, &made.machine, &made.mesh, &capped);
     made.plan.model.caps_logits = false;
     counts_make(&made.plan, &made.machine, &made.mesh, &plain);
@@ -115,7 +110,7 @@ static void new_tokens_are_capped_too(void **state)
             struct workload_case made;
             static struct ranks ranks;
             static struct graph_cases cases;
-            blocks_build(&made, 1, capped_set, SERIAL);
+            blocks_build(&made, 1, capped_set, BLOCKS_SERIAL);
             made.plan.model.attends.caps_scores = made.plan.model.caps_logits = capped == 1;
             made.plan.kind = WORKLOAD_DECODE;
             made.plan.attention.mask = WORKLOAD_ATTENTION_CAUSAL;

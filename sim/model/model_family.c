@@ -1,6 +1,6 @@
 /*
- * Types of models whose layers are modelled: what their config.json says beyond a llama's. Of other
- * types model_refused.c knows what their layers have that is not.
+ * Types of models whose layers are modelled: what their config.json says beyond a llama's. Types
+ * whose layers are known and not modelled: a type that becomes modelled leaves that table.
  */
 #include <stddef.h>
 
@@ -405,3 +405,33 @@ const struct model_family model_families[] = {
 _Static_assert(
     sizeof model_families / sizeof *model_families <= MODEL_FAMILIES_MAX,
     "the list of types that name_offer() searches has room for all and for the NULL at its end");
+
+/* --- Types that are refused --- */
+
+static const char unturned[] = "attention without positions in some layers, by turns,";
+static const char behind[] = "attention and an MLP with a norm after and none before";
+static const char sixth[] = "attention within windows in all but each sixth layer";
+static const char altup[] = "a stream in several copies (AltUp)";
+static const char chunked[] = "attention within chunks of a sequence";
+static const char linear[] = "linear attention";
+static const char state_space[] = "a state space layer";
+
+const struct model_refused_type model_refused_types[] = {
+    {"cohere2", NULL, unturned},
+    {"gemma3_text", NULL, sixth},
+    {"gemma3", NULL, sixth},
+    {"gemma3n_text", "altup_num_inputs", altup},
+    {"gemma3n", "altup_num_inputs", altup},
+    {"olmo2", NULL, behind},
+    {"olmo3", NULL, behind},
+    {"llama4_text", "attention_chunk_size", chunked},
+    {"llama4", "attention_chunk_size", chunked},
+    {"minimax_text_01", "attn_type_list", linear},
+    {"minimax", "layer_types", linear},
+    {"minimax", "attn_type_list", linear},
+    {"qwen3_next", "linear_num_value_heads", linear},
+    {"mamba", "state_size", state_space},
+    {"mamba2", "state_size", state_space},
+    {"jamba", "mamba_d_state", state_space},
+    {NULL, NULL, NULL},
+};

@@ -56,6 +56,15 @@ struct model_family {
 
 extern const struct model_family model_families[]; /* Ended by a NULL type. */
 
+/* A type whose layers are known and not modelled. It may have several rows, one a key. */
+struct model_refused_type {
+    const char *type;
+    const char *key;  /* Of the config.json that asks for such layers; NULL: the type alone does. */
+    const char *what; /* "linear attention" */
+};
+
+extern const struct model_refused_type model_refused_types[]; /* Ended by a NULL type. */
+
 /* Families with experts (model_moe.c). */
 enum status model_read_mixtral(struct json *document, struct model *model, struct error *reterr);
 enum status model_read_qwen3_moe(struct json *document, struct model *model, struct error *reterr);

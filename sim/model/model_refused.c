@@ -52,42 +52,6 @@ enum status model_refuse_of(struct json *value, const char *what, const struct m
 
 /* --- Types that are not modelled --- */
 
-/* `key` is what a config.json says it with; NULL: the type alone says it. A type may have several
- * rows, one a key. What Hugging Face's class does without the key is `by_default`. */
-struct refused_type {
-    const char *type;
-    const char *key;
-    const char *what;
-    bool by_default;
-};
-
-static const char unturned[] = "attention without positions in some layers, by turns,";
-static const char behind[] = "attention and an MLP with a norm after and none before";
-static const char sixth[] = "attention within windows in all but each sixth layer";
-static const char altup[] = "a stream in several copies (AltUp)";
-static const char chunked[] = "attention within chunks of a sequence";
-static const char linear[] = "linear attention";
-static const char state_space[] = "a state space layer";
-
-static const struct refused_type refused[] = {
-    {"cohere2", NULL, unturned, true},
-    {"gemma3_text", NULL, sixth, true},
-    {"gemma3", NULL, sixth, true},
-    {"gemma3n_text", "altup_num_inputs", altup, true},
-    {"gemma3n", "altup_num_inputs", altup, true},
-    {"olmo2", NULL, behind, true},
-    {"olmo3", NULL, behind, true},
-    {"llama4_text", "attention_chunk_size", chunked, true},
-    {"llama4", "attention_chunk_size", chunked, true},
-    {"minimax_text_01", "attn_type_list", linear, true},
-    {"minimax", "layer_types", linear, true},
-    {"minimax", "attn_type_list", linear, true},
-    {"qwen3_next", "linear_num_value_heads", linear, true},
-    {"mamba", "state_size", state_space, true},
-    {"mamba2", "state_size", state_space, true},
-    {"jamba", "mamba_d_state", state_space, true},
-};
-
 /* The member of the document, or of the language model inside it. */
 static struct json *member_of(struct json *document, const char *key)
 {
@@ -96,7 +60,7 @@ static struct json *member_of(struct json *document, const char *key)
     return value != NULL || text == NULL ? value : model_take_set(text, key);
 }
 
-static enum status refuse_row(const struct refused_type *row, struct json *place,
+static enum status refuse_row(const struct model_refused_type *row, struct json *place,
                               struct error *reterr)
 {
     return error_set(reterr, STATUS_UNSUPPORTED, json_where(place),
@@ -108,14 +72,13 @@ static enum status refuse_row(const struct refused_type *row, struct json *place
 enum status model_refuse_type(struct json *document, struct json *type, struct error *reterr)
 {
     const char *name = NULL;
-    const struct refused_type *by_default = NULL;
+    const struct model_refused_type *by_default = NULL;
     STATUS_TRY(json_as_string(type, &name, reterr));
-    for (uint32_t i = 0; i < sizeof refused / sizeof *refused; i++) {
-        const struct refused_type *row = &refused[i];
+    for (const struct model_refused_type *row = model_refused_types; row->type != NULL; row++) {
         if (!name_same(row->type, name)) continue;
         struct json *value = row->key == NULL ? NULL : member_of(document, row->key);
         if (value != NULL && !model_is_off(value)) return refuse_row(row, value, reterr);
-        if (value == NULL && row->by_default && by_default == NULL) by_default = row;
+        if (value == NULL && by_default == NULL) by_default = row;
     }
     return by_default == NULL ? STATUS_OK : refuse_row(by_default, type, reterr);
 }

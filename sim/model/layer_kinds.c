@@ -3,9 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/base/arena.h"
 #include "sim/model/model.h"
 
-_Static_assert(sizeof(struct layer_kind) == 3 * sizeof(bool), "flags alone, without gaps");
+#define COUNT(name, text) +1
+_Static_assert(sizeof(struct layer_kind) == (1 LAYER_FLAGS(COUNT)) * sizeof(bool),
+               "flags alone, without gaps");
+#undef COUNT
 
 static bool has_experts(const struct model_experts *experts, uint64_t layer)
 {
@@ -13,15 +17,35 @@ static bool has_experts(const struct model_experts *experts, uint64_t layer)
            (experts->step == 0 || (layer - experts->dense_layers) % experts->step == 0);
 }
 
+enum status layer_arrays_make(struct arena *arena, uint64_t layers, struct layer_arrays *ret_arrays,
+                              struct error *reterr)
+{
+    void *memory = NULL;
+#define MAKE(name, text)                                                                           \
+    STATUS_TRY(arena_try(arena, layers, sizeof *ret_arrays->name, &memory, reterr));               \
+    ret_arrays->name = memory;
+    LAYER_FLAGS(MAKE)
+#undef MAKE
+    return STATUS_OK;
+}
+
+void layer_arrays_trim(struct layer_arrays *arrays, uint64_t layers)
+{
+#define TRIM(name, text)                                                                           \
+    if (memchr(arrays->name, true, layers) == NULL) arrays->name = NULL;
+    LAYER_FLAGS(TRIM)
+#undef TRIM
+}
+
 struct layer_kind model_layer_kind(const struct model *model, uint64_t layer, uint64_t keys)
 {
-    const struct model_attends *attends = &model->attends;
-    bool const slides = attends->windowed != NULL && attends->window < keys;
-    return (struct layer_kind){
-        .experts = has_experts(&model->experts, layer),
-        .borrows = attends->borrows != NULL && attends->borrows[layer],
-        .windowed = slides && attends->windowed[layer],
-    };
+    const struct layer_arrays *arrays = &model->by_layer;
+    struct layer_kind kind = {.experts = has_experts(&model->experts, layer)};
+#define SET(name, text) kind.name = arrays->name != NULL && arrays->name[layer];
+    LAYER_FLAGS(SET)
+#undef SET
+    if (model->attends.window >= keys) kind.windowed = false;
+    return kind;
 }
 
 /* Below 0: the first comes before the other. */
@@ -105,11 +129,19 @@ uint32_t layer_kinds_at(const struct layer_kinds *kinds, const struct model *mod
     return index_of(kinds, model_layer_kind(model, layer, kinds->keys));
 }
 
+static void text_add(struct layer_kind_text *text, const char *words)
+{
+    size_t const length = strlen(text->text);
+    (void)snprintf(text->text + length, sizeof text->text - length, "%s", words);
+}
+
 struct layer_kind_text layer_kind_text(struct layer_kind kind)
 {
-    struct layer_kind_text text;
-    (void)snprintf(text.text, sizeof text.text, "%s%s%s", kind.experts ? ", with experts" : "",
-                   kind.windowed ? ", with windows" : "",
-                   kind.borrows ? ", with keys of another" : "");
+    struct layer_kind_text text = {""};
+    if (kind.experts) text_add(&text, LAYER_EXPERTS_TEXT);
+#define ADD(name, words)                                                                           \
+    if (kind.name) text_add(&text, words);
+    LAYER_FLAGS(ADD)
+#undef ADD
     return text;
 }

@@ -1,7 +1,7 @@
 /*
  * layer_kinds.h: what a layer of a model is, as far as layers differ, and which layers are alike. A
- * feature that only some layers have is a member of struct layer_kind. Graphs, buckets, templates
- * and counts are made for each kind, and nothing else says which layers are alike.
+ * feature that only some layers have is a row of LAYER_FLAGS. Graphs, buckets, templates and counts
+ * are made for each kind, and nothing else says which layers are alike.
  */
 #ifndef SIM_MODEL_LAYER_KINDS_H
 #define SIM_MODEL_LAYER_KINDS_H
@@ -11,14 +11,32 @@
 
 #include "sim/base/status.h"
 
+struct arena;
 struct model;
+
+/*
+ * FLAG(name, text): what some layers of a model have, and what is said of such a layer. A reader of
+ * config.json sets the model's array of the flag; a block asks `terms->layer`.
+ */
+#define LAYER_FLAGS(FLAG)                                                                          \
+    /* The layer has no K and V, and attends to the cache of the nearest layer before that has. */ \
+    FLAG(borrows, ", with keys of another")                                                        \
+    /* A query has a window of keys, and some sequence has more. */                                \
+    FLAG(windowed, ", with windows")
+
+#define LAYER_KIND_FLAG(name, text) bool name;
+#define LAYER_ARRAY(name, text) bool *name;
 
 /* Flags alone, so that layers are alike where all bytes are equal. Kinds are ordered by the first
  * flag in which they differ. */
 struct layer_kind {
-    bool experts;  /* A router and experts are in the MLP's place. */
-    bool borrows;  /* The layer has no K and V, and attends to the cache of an earlier layer. */
-    bool windowed; /* A query has a window of keys, and some sequence has more. */
+    bool experts; /* A router and experts are in the MLP's place. */
+    LAYER_FLAGS(LAYER_KIND_FLAG)
+};
+
+/* [layer] of each flag; NULL: no layer has it. */
+struct layer_arrays {
+    LAYER_FLAGS(LAYER_ARRAY)
 };
 
 enum { LAYER_KINDS_MAX = 6 };
@@ -32,6 +50,13 @@ struct layer_kinds {
     uint64_t layers[LAYER_KINDS_MAX]; /* [kind]: how many layers are of it. */
     uint64_t first[LAYER_KINDS_MAX];  /* [kind]: the first of these layers. */
 };
+
+/* Arrays in which no layer has a flag, for a reader that sets some. */
+enum status layer_arrays_make(struct arena *arena, uint64_t layers, struct layer_arrays *ret_arrays,
+                              struct error *reterr);
+
+/* Takes away arrays in which no layer has the flag. */
+void layer_arrays_trim(struct layer_arrays *arrays, uint64_t layers);
 
 bool layer_kinds_equal(struct layer_kind one, struct layer_kind other);
 
@@ -49,8 +74,10 @@ struct layer_kinds model_layer_kinds(const struct model *model, uint64_t keys);
 uint32_t layer_kinds_at(const struct layer_kinds *kinds, const struct model *model, uint64_t layer);
 
 /* What is said of layers of a kind behind their number: ", with experts"; of plain layers "". */
+#define LAYER_EXPERTS_TEXT ", with experts"
+#define LAYER_TEXT(name, text) text
 struct layer_kind_text {
-    char text[64];
+    char text[sizeof(LAYER_EXPERTS_TEXT LAYER_FLAGS(LAYER_TEXT))];
 };
 struct layer_kind_text layer_kind_text(struct layer_kind kind);
 

@@ -98,16 +98,12 @@ struct model_norms {
     MODEL_NORMS_TABLE(MODEL_FACT, MODEL_OTHER, )
 };
 
-/* How layers attend, and to which keys and values where these are not all of the layer's own. */
+/* How layers attend. */
 #define MODEL_ATTENDS_TABLE(FACT, OTHER, at)                                                       \
     FACT(at, bool, caps_scores)   /* c·tanh(s/c) of each score comes before their softmax. */     \
     FACT(at, bool, biases_scores) /* Each score has a bias by position (ALiBi). */                 \
     /* Keys that a query of a windowed layer has at most, its own among them. */                   \
-    FACT(at, uint64_t, window)                                                                     \
-    OTHER(const bool *, windowed) /* [layer]; NULL: none is. */                                    \
-    /* [layer]: it computes no K and V, and attends to the nearest layer before it that does. */   \
-    /* NULL: none is so. */                                                                        \
-    OTHER(const bool *, borrows)
+    FACT(at, uint64_t, window)
 struct model_attends {
     MODEL_ATTENDS_TABLE(MODEL_FACT, MODEL_OTHER, )
 };
@@ -131,6 +127,7 @@ struct model_attends {
     FACT(, bool, parallel) /* Attention and MLP of a layer lie side by side. */                    \
     PART(struct model_positions, positions, MODEL_POSITIONS_TABLE)                                 \
     PART(struct model_attends, attends, MODEL_ATTENDS_TABLE)                                       \
+    OTHER(struct layer_arrays, by_layer)                                                           \
     FACT(, uint64_t, mtp_modules) /* Layers behind the last that predict further tokens (MTP). */  \
     PART(struct model_experts, experts, MODEL_EXPERTS_TABLE)                                       \
     PART(struct model_mla, mla, MODEL_MLA_TABLE)

@@ -188,6 +188,20 @@ enum status model_read_gpt_oss(struct json *document, struct model *model, struc
     return check_experts(document, model, reterr);
 }
 
+/* Of each `cla_share_factor` layers the first computes keys and values, and the others attend to
+ * its cache. Source: cross-layer attention, Brandon et al., arXiv 2405.12981; HunYuanDecoderLayer
+ * of vLLM's models/hunyuan_v1.py, whose other layers have q_proj alone. */
+static enum status read_sharing(struct json *document, struct model *model, struct error *reterr)
+{
+    uint64_t layers = 1;
+    bool used = false;
+    STATUS_TRY(model_take_flag(document, "use_cla", false, &used, reterr));
+    STATUS_TRY(model_take_count(document, "cla_share_factor", layers_max, 1, &layers, reterr));
+    for (uint64_t i = 0; used && i < model->layers; i++)
+        model->by_layer.borrows[i] = i % layers != 0;
+    return STATUS_OK;
+}
+
 /* One MLP, or experts with shared ones beside them. Source: HunYuanConfig and HunYuanMoE of
  * TensorRT-LLM's _torch/models/modeling_hunyuan_moe.py. */
 enum status model_read_hunyuan(struct json *document, struct model *model, struct error *reterr)
@@ -195,6 +209,7 @@ enum status model_read_hunyuan(struct json *document, struct model *model, struc
     struct model_experts *experts = &model->experts;
     bool normed = false, mixed = false;
     uint64_t count = 1, shared = 1, skipped = 0;
+    STATUS_TRY(read_sharing(document, model, reterr));
     STATUS_TRY(model_take_count(document, "attention_head_dim", head_width_max, model->head_width,
                                 &model->head_width, reterr));
     STATUS_TRY(model_take_flag(document, "use_qk_norm", false, &normed, reterr));

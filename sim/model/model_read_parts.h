@@ -11,7 +11,6 @@
 #include "sim/base/status.h"
 #include "sim/model/model.h"
 
-struct arena;
 struct json;
 struct strbuf;
 
@@ -47,6 +46,7 @@ struct model_family {
     const char *const *keys;    /* What `read` reads; features among them are refused of others. */
     const char *const *ignored; /* What changes no op, count or byte in models of this type; NULL:
                                    nothing beyond what changes none in any. */
+    /* Sets facts, and flags in the arrays of `by_layer`, which has all of them, unset. */
     enum status (*read)(struct json *document, struct model *model, struct error *reterr);
     const struct model_keys *names; /* NULL: a llama's. */
     enum model_windows windows;
@@ -83,14 +83,9 @@ enum status model_take_count(struct json *document, const char *key, int64_t mos
                              uint64_t otherwise, uint64_t *ret_count, struct error *reterr);
 enum status model_take_flag(struct json *document, const char *key, bool otherwise, bool *ret_flag,
                             struct error *reterr);
-/* Sets `window` and `windowed` (model_window.c); the model's layers are known. */
-enum status model_read_windows(struct arena *arena, struct json *document,
-                               const struct model_family *family, struct model *model,
-                               struct error *reterr);
-/* Sets `borrows` (model_sharing.c); the model's layers are known. */
-enum status model_read_sharing(struct arena *arena, struct json *document,
-                               const struct model_family *family, struct model *model,
-                               struct error *reterr);
+/* Sets `window` and `windowed` (model_window.c). */
+enum status model_read_windows(struct json *document, const struct model_family *family,
+                               struct model *model, struct error *reterr);
 /* Sets `positions.most` (model_positions.c). */
 enum status model_read_positions(struct json *document, struct model *model, struct error *reterr);
 /* NULL if it says nothing; refused if it is no list. */

@@ -5,7 +5,6 @@
  */
 #include <stddef.h>
 
-#include "sim/base/arena.h"
 #include "sim/base/counted.h"
 #include "sim/base/json.h"
 #include "sim/base/name.h"
@@ -69,7 +68,7 @@ static enum status read_type(struct json *value, const struct model_family *fami
                          "\"%.40s\" is not modelled; \"sliding_attention\" and \"full_attention\" "
                          "are",
                          type);
-    if (!has_list(family, NULL) && slides != (*windowed && window != 0))
+    if (!has_list(family, NULL) && slides != *windowed)
         return model_refuse_of(value, "attention that differs by layer", family, has_list, NULL,
                                reterr);
     if (slides && window == 0)
@@ -80,13 +79,12 @@ static enum status read_type(struct json *value, const struct model_family *fami
     return STATUS_OK;
 }
 
-enum status model_read_windows(struct arena *arena, struct json *document,
-                               const struct model_family *family, struct model *model,
-                               struct error *reterr)
+enum status model_read_windows(struct json *document, const struct model_family *family,
+                               struct model *model, struct error *reterr)
 {
     uint64_t full_layers = qwen_full_layers;
     struct json *types = NULL, *full = NULL;
-    void *memory = NULL;
+    bool *const windowed = model->by_layer.windowed;
     int64_t count = 0;
     STATUS_TRY(read_window(document, family, &model->attends.window, reterr));
     STATUS_TRY(model_take_list(document, "layer_types", &types, reterr));
@@ -100,15 +98,11 @@ enum status model_read_windows(struct arena *arena, struct json *document,
         return error_set(reterr, STATUS_INVALID, json_where(types), "%s for %s",
                          counted(json_count(types), "type").text,
                          counted(model->layers, "layer").text);
-    if (model->attends.window == 0 && types == NULL) return STATUS_OK;
-    STATUS_TRY(arena_try(arena, model->layers, sizeof *model->attends.windowed, &memory, reterr));
-    bool *windowed = memory;
+    uint64_t const window = model->attends.window;
     for (uint32_t i = 0; i < model->layers; i++) {
-        windowed[i] = is_windowed(family->windows, full_layers, i);
+        windowed[i] = window != 0 && is_windowed(family->windows, full_layers, i);
         if (types != NULL)
-            STATUS_TRY(
-                read_type(json_at(types, i), family, model->attends.window, &windowed[i], reterr));
+            STATUS_TRY(read_type(json_at(types, i), family, window, &windowed[i], reterr));
     }
-    if (model->attends.window != 0) model->attends.windowed = windowed;
     return STATUS_OK;
 }

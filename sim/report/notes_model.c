@@ -17,7 +17,7 @@ static enum status note_windows(struct arena *arena, const struct report_input *
     struct workload_plan whole = *plan;
     struct workload_counts counts;
     if (windowed == 0) return STATUS_OK;
-    whole.model.attends.windowed = NULL;
+    whole.model.by_layer.windowed = NULL;
     STATUS_TRY(workload_count(&whole, input->machine, input->mesh, &counts, reterr));
     notes_add(
         arena, notes,

@@ -184,7 +184,7 @@ static enum status borrowing_check(const struct ranks *ranks, struct error *rete
 {
     const struct workload_plan *plan = ranks->plan;
     const struct model *model = &plan->model;
-    if (model->attends.borrows == NULL) return STATUS_OK;
+    if (model->by_layer.borrows == NULL) return STATUS_OK;
     REFUSE(!ranks_serves(ranks), UNSUPPORTED, "/workload/kind",
            "layers of " NAME " share keys and values, whose gradients come from several layers; "
            "that is modelled in \"prefill\", \"decode\", \"mixed\" and \"generate\"",

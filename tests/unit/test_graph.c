@@ -8,7 +8,7 @@
 
 static void drawn_step(size_t p, uint32_t zero, uint32_t variant, uint64_t window)
 {
-    static const bool windowed[5] = {true, false, true, true, false};
+    static bool windowed[5] = {true, false, true, true, false};
     struct workload_case made;
     char name[96];
     (void)snprintf(name, sizeof name, "place %zu, zero %u, variant %u, window %u", p, zero, variant,
@@ -18,7 +18,7 @@ static void drawn_step(size_t p, uint32_t zero, uint32_t variant, uint64_t windo
     drawn_vary(&made, variant);
     if (window != 0) {
         made.plan.model.attends.window = window;
-        made.plan.model.attends.windowed = windowed;
+        made.plan.model.by_layer.windowed = windowed;
     }
     graph_step_lower(name, &made);
 }

@@ -18,7 +18,7 @@ static void staged_vary(struct workload_case *made, const struct drawn_place *pl
 /* Heads: as many KV heads, eight, one; windows where each rank attends to whole sequences. */
 static void context_vary(struct workload_case *made, uint32_t variant)
 {
-    static const bool windowed[8] = {true, false, true, true, false};
+    static bool windowed[8] = {true, false, true, true, false};
     static const uint64_t windows[4] = {0, 1024, 513, 4000}, kv_heads[3] = {8, 64, 1};
     bool const turns = variant % 3 == WORKLOAD_CONTEXT_ULYSSES;
     made->plan.sequence_length = 8192;
@@ -28,7 +28,7 @@ static void context_vary(struct workload_case *made, uint32_t variant)
     made->plan.model.kv_heads = kv_heads[variant / 5 % 3];
     if (!turns || windows[variant / 3 % 4] == 0) return;
     made->plan.model.attends.window = windows[variant / 3 % 4];
-    made->plan.model.attends.windowed = windowed;
+    made->plan.model.by_layer.windowed = windowed;
 }
 
 static void shared_sequences_hold(void **state)

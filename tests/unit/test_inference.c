@@ -419,10 +419,10 @@ static void scores_of_prompts_are_counted_by_hand(void **state)
     plan->attention.mask = WORKLOAD_ATTENTION_FULL;
     assert_int_equal(inference_scores(plan, 0, INFERENCE_PROMPTS), 32 * 50);
     plan->attention.mask = WORKLOAD_ATTENTION_CAUSAL;
-    plan->model.attends.windowed = windowed;
+    plan->model.by_layer.windowed = windowed;
     plan->model.attends.window = 4;
     assert_int_equal(inference_scores(plan, 0, INFERENCE_PROMPTS), 30 * 37 + 2 * 30);
-    plan->model.attends.windowed = NULL;
+    plan->model.by_layer.windowed = NULL;
     plan->inference.prompts.chunk = 2;
     assert_int_equal(inference_scores(plan, 0, INFERENCE_PROMPTS), 32 * 14);
     assert_int_equal(inference_scores(plan, 1, INFERENCE_PROMPTS), 32 * 16);

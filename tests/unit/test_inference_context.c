@@ -69,7 +69,7 @@ static void parts_see_a_window(void **state)
     struct workload_case made;
     (void)state;
     made_of(&made, 0);
-    made.plan.model.attends.windowed = windowed;
+    made.plan.model.by_layer.windowed = windowed;
     made.plan.model.attends.window = 4;
     served_are(&made, true, 8, 4, 8, 10);
     case_free(&made);

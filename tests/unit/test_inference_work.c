@@ -121,7 +121,7 @@ static void the_rank_that_attends_longest_has_its_own_sequences(void **state)
         made.plan.inference =
             (struct inference_plan){.decodes = {2, lengths_given(contexts, 2), 1},
                                     .prompts = {2, lengths_given(prompts, 2), 0, 0}};
-        made.plan.model.attends.windowed = windowed;
+        made.plan.model.by_layer.windowed = windowed;
         made.plan.model.attends.window = 128;
         case_ok(ranks_make(&made.plan, &made.machine, &made.mesh, &ranks, &case_error));
         const struct inference_ranks *of = &ranks.inference;

@@ -10,19 +10,19 @@
 
 enum { LAYERS = 8 };
 
-static const bool none[LAYERS] = {0};
-static const bool odd[LAYERS] = {0, 1, 0, 1, 0, 1, 0, 1};
-static const bool pairs[LAYERS] = {0, 0, 1, 1, 0, 0, 1, 1};
+static bool none[LAYERS] = {0};
+static bool odd[LAYERS] = {0, 1, 0, 1, 0, 1, 0, 1};
+static bool pairs[LAYERS] = {0, 0, 1, 1, 0, 0, 1, 1};
 
 /* The first `dense` layers have an MLP. */
-static struct model model_of(uint64_t dense, const bool *windowed, const bool *borrows)
+static struct model model_of(uint64_t dense, bool *windowed, bool *borrows)
 {
     struct model model = case_llama_70b;
     model.layers = LAYERS;
     model.experts =
         (struct model_experts){.count = 8, .top_k = 2, .width = 1024, .dense_layers = dense};
-    model.attends =
-        (struct model_attends){.window = 1024, .windowed = windowed, .borrows = borrows};
+    model.attends.window = 1024;
+    model.by_layer = (struct layer_arrays){.windowed = windowed, .borrows = borrows};
     return model;
 }
 
@@ -142,7 +142,7 @@ static void words_say_what_layers_have(void **state)
     (void)state;
     assert_string_equal(layer_kind_text((struct layer_kind){.experts = false}).text, "");
     assert_string_equal(layer_kind_text((struct layer_kind){true, true, true}).text,
-                        ", with experts, with windows, with keys of another");
+                        ", with experts, with keys of another, with windows");
 }
 
 int main(void)

@@ -7,7 +7,7 @@
 
 enum { LAYERS = 3, NAME_BYTES = 64 };
 
-static const bool none[LAYERS], last[LAYERS] = {[LAYERS - 1] = true};
+static bool none[LAYERS], last[LAYERS] = {[LAYERS - 1] = true};
 
 /* The model has experts in some layers, so that some layer has each size. */
 static struct model model_of_parts(void)
@@ -16,7 +16,8 @@ static struct model model_of_parts(void)
                           .mlp_width = 64,
                           .head_width = 8,
                           .value_width = 4,
-                          .attends = {.windowed = none, .borrows = none},
+                          .attends = {.window = 16},
+                          .by_layer = {.windowed = none, .borrows = none},
                           .experts = {.count = 8, .dense_layers = 1}};
 }
 
@@ -37,12 +38,13 @@ static void layers_tell_models_apart(void **state)
     (void)state;
     struct model const one = model_of_parts();
     struct model two = one;
-    two.attends.windowed = two.attends.borrows = NULL;
+    two.by_layer = (struct layer_arrays){.windowed = NULL};
     assert_true(model_same(&one, &two));
-    two.attends.windowed = last;
+#define TELLS(flag, text)                                                                          \
+    two.by_layer = (struct layer_arrays){.flag = last};                                            \
     assert_false(model_same(&one, &two));
-    two.attends = (struct model_attends){.borrows = last};
-    assert_false(model_same(&one, &two));
+    LAYER_FLAGS(TELLS)
+#undef TELLS
 }
 
 static void what_no_layer_has_is_not_compared(void **state)

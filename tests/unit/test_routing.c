@@ -116,7 +116,7 @@ static void what_experts_cannot_do_is_refused(void **state)
     tied.tied = true;
     shared.mla = (struct model_mla){768, 256, 64, 64};
     window.attends.window = 128;
-    window.attends.windowed = (const bool[2]){[1] = true};
+    window.by_layer.windowed = (bool[2]){[1] = true};
     dense.experts = (struct model_experts){0};
     grouped.experts.groups = 16;
     grouped.experts.top_groups = 4;

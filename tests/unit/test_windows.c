@@ -162,7 +162,7 @@ static void a_window_takes_the_tiles_that_it_touches(void **state)
     (void)state;
     static const uint64_t windows[] = {1,   2,   64,  100, 127,  128, 129,
                                        200, 256, 384, 512, 1000, 2048};
-    static const bool windowed[2] = {false, true};
+    static bool windowed[2] = {false, true};
     for (size_t w = 0; w < sizeof windows / sizeof *windows; w++) {
         uint64_t const length = 4096, window = windows[w];
         struct workload_case made;
@@ -173,7 +173,7 @@ static void a_window_takes_the_tiles_that_it_touches(void **state)
         made.plan.batch_tokens = 64 * length;
         made.plan.model.layers = 2;
         made.plan.model.attends.window = window;
-        made.plan.model.attends.windowed = windowed;
+        made.plan.model.by_layer.windowed = windowed;
         assert_int_equal(case_lower(&made), STATUS_OK);
         uint64_t keys = 0;
         for (uint64_t query = 0; query < length; query++)

@@ -154,7 +154,7 @@ static void gemma_2_has_the_published_counts(void **state)
         model.kv_heads = published[i].kv_heads;
         model.head_width = published[i].head_width;
         model.mlp_width = published[i].mlp_width;
-        model.attends.windowed = NULL;
+        model.by_layer.windowed = NULL;
         assert_int_equal(model_count(&model).total, published[i].parameters);
     }
 }

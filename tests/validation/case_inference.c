@@ -60,7 +60,7 @@ static struct case_value kv_held(const struct case_row *row)
     bool *borrows = arena_take(row->arena, model.layers, sizeof *borrows);
     if (borrows == NULL) row_fail(row, "no memory");
     for (uint64_t i = 0; i < model.layers; i++) borrows[i] = i % sharing != 0;
-    model.attends.borrows = borrows;
+    model.by_layer.borrows = borrows;
     return value_number(tokens *
                         inference_kv_bytes_per_token(model.layers - model_borrowing_layers(&model),
                                                      model_count(&model).cache_columns, width));

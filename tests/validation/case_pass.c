@@ -32,7 +32,7 @@ static void windows_add(const struct case_row *row, struct model *model)
     bool *windowed = arena_take(row->arena, model->layers, sizeof *windowed);
     if (windowed == NULL) row_fail(row, "no memory");
     for (uint64_t i = 0; i < model->layers; i++) windowed[i] = i % every != every - 1;
-    model->attends.windowed = windowed;
+    model->by_layer.windowed = windowed;
 }
 
 static struct workload_plan prefill_plan(const struct case_row *row, struct lengths lengths)

@@ -257,6 +257,7 @@ void lanes_ready(struct replay *replay, uint32_t stream, uint32_t number, const 
         lane->states[chips[i]].waiting = false;
         batch_add(&batch, chips[i]);
     }
+    if (batch.count == 0) return;
     lanes_try(replay, lane, batch.chip, batch.count, now_ps);
     for (uint32_t i = 0; i < batch.count; i++)
         if (lane->states[batch.chip[i]].finished)

@@ -51,14 +51,22 @@ static inline void event_handle(struct replay *replay, int64_t now_ps, uint64_t 
             transport_hop(replay, key, chips, count, now_ps);
         break;
     case EVENT_LANE_READY:
-        lanes_ready(replay, stream, event_key_field(key, KEY_LANE_SHIFT, KEY_LANE_BITS), chips,
-                    count, now_ps);
+        if (count == 1)
+            transport_lane_ready(replay, stream, event_key_lane(key), chips[0], now_ps);
+        else
+            lanes_ready(replay, stream, event_key_lane(key), chips, count, now_ps);
         break;
     case EVENT_COLLECTIVE_END:
-        streams_collective_end_many(replay, stream, chips, count, now_ps);
+        if (count == 1)
+            streams_collective_end(replay, stream, chips[0], now_ps);
+        else
+            streams_collective_end_many(replay, stream, chips, count, now_ps);
         break;
     case EVENT_COMPUTE_END:
-        streams_compute_end_many(replay, chips, count, now_ps);
+        if (count == 1)
+            streams_compute_end(replay, chips[0], now_ps);
+        else
+            streams_compute_end_many(replay, chips, count, now_ps);
         break;
     case EVENT_LAND:
         if (routed)
@@ -129,7 +137,7 @@ void replay_ahead(void *owner, uint64_t key, uint32_t chip)
         __builtin_prefetch(&replay->chips[chip], 1);
         return;
     }
-    uint32_t const lane = event_key_field(key, KEY_LANE_SHIFT, KEY_LANE_BITS);
+    uint32_t const lane = event_key_lane(key);
     uint32_t const port = event_key_port(key);
     if (port == KEY_HOST) return;
     if (port == KEY_ROUTED && event_key_kind(key) != EVENT_LANE_READY) {

@@ -90,6 +90,11 @@ static inline enum replay_event event_key_kind(uint64_t key)
     return (enum replay_event)(key >> KEY_KIND_SHIFT);
 }
 
+static inline uint32_t event_key_lane(uint64_t key)
+{
+    return event_key_field(key, KEY_LANE_SHIFT, KEY_LANE_BITS);
+}
+
 static inline uint32_t event_key_port(uint64_t key)
 {
     return event_key_field(key, KEY_PORT_SHIFT, KEY_KIND_SHIFT - KEY_PORT_SHIFT);

@@ -12,7 +12,7 @@
 
 static inline struct lane_table *lane_of_key(struct replay *replay, uint64_t key)
 {
-    uint32_t const lane = event_key_field(key, KEY_LANE_SHIFT, KEY_LANE_BITS);
+    uint32_t const lane = event_key_lane(key);
     const struct plan_table *plan =
         &replay->lanes.plans[event_key_field(key, KEY_PLAN_SHIFT, KEY_PLAN_BITS)];
     return &plan->lane[lane - plan->lane_first];

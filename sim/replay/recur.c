@@ -9,7 +9,8 @@
 #include "sim/replay/routed.h"
 #include "sim/replay/state.h"
 
-enum { BARREN_MAX = 8 };
+/* CHIP_CLASSES_MAX: of chips with more speeds the state was never seen to come again. */
+enum { BARREN_MAX = 8, CHIP_CLASSES_MAX = 16 };
 
 static bool all_is_named(const struct replay *replay)
 {
@@ -17,6 +18,7 @@ static bool all_is_named(const struct replay *replay)
     if (options->every_layer || engine_is_reference(replay->engine)) return false;
     if (options->record || options->curves || options->count_waits) return false;
     if (replay->prefetch.is_on || replay->host != NULL) return false;
+    if (replay->fold->chip_class_count > CHIP_CLASSES_MAX) return false;
     for (uint32_t r = 0; r < replay->program->role_count; r++)
         if (replay->roles[r].block_launches != NULL) return false;
     for (uint32_t i = 0; i < replay->lanes.plan_count; i++)

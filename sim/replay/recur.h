@@ -31,9 +31,10 @@
  * What waits, in the engine and at links, is compared by two sums of mixed numbers, of 128 bits in
  * all.
  *
- * Everything is simulated where the queue is `reference`, where a timeline, curves or waits are
- * asked for, and where there are weights that come early, copies to hosts, switches that add,
- * launches by a host or fixed ways over several links, whose state is not named in recur_state.h.
+ * Everything is simulated where chips have more speeds than a search is worth, where the queue is
+ * `reference`, where a timeline, curves or waits are asked for, and where there are weights that
+ * come early, copies to hosts, switches that add, launches by a host or fixed ways over several
+ * links, whose state is not named in recur_state.h.
  */
 #ifndef SIM_REPLAY_RECUR_H
 #define SIM_REPLAY_RECUR_H

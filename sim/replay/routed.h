@@ -211,7 +211,7 @@ static inline uint32_t routed_portion_size(const struct lane_table *lane, uint32
 
 static inline struct lane_table *routed_lane_of(struct replay *replay, uint64_t key)
 {
-    uint32_t const lane = event_key_field(key, KEY_LANE_SHIFT, KEY_LANE_BITS);
+    uint32_t const lane = event_key_lane(key);
     const struct plan_table *plan =
         &replay->lanes.plans[event_key_field(key, KEY_ROUTED_PLAN_SHIFT, KEY_ROUTED_PLAN_BITS)];
     return &plan->lane[lane - plan->lane_first];

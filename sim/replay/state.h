@@ -124,8 +124,7 @@ static inline uint32_t channel_of_key(const struct replay *replay, uint64_t key)
     enum replay_event const event = event_key_kind(key);
     bool const by_lane = event == EVENT_ARRIVE || event == EVENT_HOP || event == EVENT_LAND ||
                          event == EVENT_LANE_READY || event == EVENT_PORT;
-    uint32_t const number =
-        by_lane ? event_key_field(key, KEY_LANE_SHIFT, KEY_LANE_BITS) : event_key_stream(key);
+    uint32_t const number = by_lane ? event_key_lane(key) : event_key_stream(key);
     return channel_of(replay, event, number);
 }
 

@@ -191,7 +191,7 @@ static inline bool landing_delayed(struct replay *replay, const struct message_c
 {
     int64_t const land_ps = arrival_cost_ps(&replay->servers, cost, cost->link_ps, chip, now_ps);
     if (land_ps <= now_ps) return false;
-    uint32_t const lane = event_key_field(key, KEY_LANE_SHIFT, KEY_LANE_BITS);
+    uint32_t const lane = event_key_lane(key);
     uint64_t const kind = (uint64_t)(EVENT_LAND ^ EVENT_ARRIVE) << KEY_KIND_SHIFT;
     engine_post(replay->engine, land_ps, key ^ kind, channel_of(replay, EVENT_LAND, lane), chip);
     return true;

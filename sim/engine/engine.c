@@ -30,6 +30,8 @@ struct engine_channel {
     uint64_t key;
     uint32_t entry;
     uint32_t block; /* The last of the entry; 0 as long as it has only one chip. */
+    uint32_t first; /* Chip of the entry, and the chip that was added last. */
+    uint32_t last;
 };
 
 struct engine {
@@ -158,19 +160,16 @@ static void channel_open(struct engine *engine, struct engine_channel *channel, 
         .channel = (uint32_t)(channel - engine->channels),
         .chip = chip,
     };
-    *channel = (struct engine_channel){at_ps, key, index, 0};
+    *channel = (struct engine_channel){at_ps, key, index, 0, chip, chip};
     ladder_push(&engine->ladder, index);
 }
 
 /* Whether a channel's first or last chip is that chip. The same event twice is no batch: what the
  * first of the two posts for the same instant may come before the second. Chips that are alike post
  * in one order, so where all of them post once more, the first one does so first. */
-static bool channel_has_twin(const struct engine *engine, const struct engine_channel *channel,
-                             uint32_t chip)
+static inline bool channel_has_twin(const struct engine_channel *channel, uint32_t chip)
 {
-    const struct engine_block *block = &engine->blocks[channel->block];
-    uint32_t const first = engine->entries[channel->entry].chip;
-    return chip == first || (channel->block != 0 && chip == block->chips[block->count - 1]);
+    return chip == channel->first || chip == channel->last;
 }
 
 void engine_post(struct engine *engine, int64_t at_ps, uint64_t key, uint32_t channel,
@@ -193,12 +192,12 @@ void engine_post(struct engine *engine, int64_t at_ps, uint64_t key, uint32_t ch
         return;
     }
     struct engine_channel *last = &engine->channels[channel];
-    if (last->at_ps != (uint64_t)at_ps || last->key != key ||
-        channel_has_twin(engine, last, chip)) {
+    if (last->at_ps != (uint64_t)at_ps || last->key != key || channel_has_twin(last, chip)) {
         channel_open(engine, last, (uint64_t)at_ps, key, chip);
         return;
     }
     struct engine_block *block = &engine->blocks[last->block];
+    last->last = chip;
     if (block->count < BLOCK_CHIPS)
         block->chips[block->count++] = chip;
     else
@@ -215,7 +214,7 @@ void engine_post_many(struct engine *engine, int64_t at_ps, uint64_t key, uint32
         /* Opens the entry, or a block of its list. */
         engine_post(engine, at_ps, key, channel, chips[posted++]);
         if (singly || at_ps >= TIME_PS_END) continue;
-        const struct engine_channel *last = &engine->channels[channel];
+        struct engine_channel *last = &engine->channels[channel];
         struct engine_block *block = &engine->blocks[last->block];
         uint32_t const room = BLOCK_CHIPS - block->count, left = count - posted;
         uint32_t const more = left < room ? left : room;
@@ -223,6 +222,7 @@ void engine_post_many(struct engine *engine, int64_t at_ps, uint64_t key, uint32
         block->count += more;
         engine->pending_count += more;
         posted += more;
+        last->last = chips[posted - 1];
     }
 }
 
@@ -247,7 +247,7 @@ static void serve_fast(struct engine *engine)
     uint32_t const index = ladder_pop(&engine->ladder);
     struct ladder_entry *entry = &engine->entries[index];
     struct engine_channel *channel = &engine->channels[entry->channel];
-    if (channel->entry == index) *channel = (struct engine_channel){UINT64_MAX, 0, 0, 0};
+    if (channel->entry == index) *channel = (struct engine_channel){.at_ps = UINT64_MAX};
     uint64_t const key = entry->key;
     uint32_t const chip = entry->chip;
     uint32_t block = entry->block;

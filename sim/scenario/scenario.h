@@ -1,5 +1,6 @@
 /*
- * scenario.h: a scenario file: every default filled, every unit converted, nothing optional left.
+ * scenario.h: a scenario file: defaults filled, units converted. Defaults that chip, machine or
+ * schedule give are left to whoever knows these.
  */
 #ifndef SIM_SCENARIO_SCENARIO_H
 #define SIM_SCENARIO_SCENARIO_H

@@ -74,26 +74,6 @@ static enum status scenario_keys_read(const struct key *keys, const struct key_r
     return STATUS_OK;
 }
 
-/* A chip that nobody knows is refused where the machine is built, so nothing depends on it here. */
-static enum status chip_defaults(struct arena *arena, struct scenario *scenario,
-                                 struct error *reterr)
-{
-    struct workload_plan *plan = &scenario->workload;
-    const char *units = NULL;
-    struct chip chip;
-    struct error unknown = {0};
-    enum status const status = machine_chip(arena, &scenario->machine, &chip, &units, &unknown);
-    if (status == STATUS_OK) {
-        plan->software.memory = workload_memory(plan, &chip);
-        plan->software.protocols = workload_protocols(plan, &chip);
-        plan->software.collective_cores = workload_collective_cores(plan, &chip);
-        plan->software.fp8_recipe = workload_recipe(plan, &chip);
-    }
-    if (status != STATUS_NO_MEMORY) return STATUS_OK;
-    *reterr = unknown;
-    return status;
-}
-
 static enum status document_read(struct arena *arena, struct json *document,
                                  const char *base_folder, struct scenario *ret_scenario,
                                  struct error *reterr)
@@ -107,7 +87,6 @@ static enum status document_read(struct arena *arena, struct json *document,
                                       .document = scenario_keys};
     STATUS_TRY(preset_apply(arena, document, reterr));
     STATUS_TRY(scenario_keys_read(scenario_keys, &reader, &scenario, reterr));
-    STATUS_TRY(chip_defaults(arena, &scenario, reterr));
     STATUS_TRY(scenario_lengths_build(arena, &scenario, reterr));
     *ret_scenario = scenario;
     return STATUS_OK;

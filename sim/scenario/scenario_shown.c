@@ -70,10 +70,28 @@ static enum status layout_fill(struct arena *arena, const struct machine *machin
     return STATUS_OK;
 }
 
+/* Of the chip alone: a machine that cannot be built has them too. A program's text has no workload,
+ * and what it does not say of software has shaped nothing. */
+static enum status software_fill(struct arena *arena, struct scenario *scenario,
+                                 struct error *reterr)
+{
+    struct workload_plan *plan = &scenario->workload;
+    const char *units = NULL;
+    struct chip chip;
+    if (plan->model.layers == 0) return STATUS_OK;
+    STATUS_TRY(machine_chip(arena, &scenario->machine, &chip, &units, reterr));
+    plan->software.memory = workload_memory(plan, &chip);
+    plan->software.protocols = workload_protocols(plan, &chip);
+    plan->software.collective_cores = workload_collective_cores(plan, &chip);
+    plan->software.fp8_recipe = workload_recipe(plan, &chip);
+    return STATUS_OK;
+}
+
 static enum status defaults_fill(struct arena *arena, struct scenario *scenario,
                                  struct error *reterr)
 {
     struct machine machine;
+    STATUS_TRY(software_fill(arena, scenario, reterr));
     STATUS_TRY(machine_build(arena, &scenario->machine, &machine, reterr));
     machine_fill(&machine, &scenario->machine);
     return layout_fill(arena, &machine, scenario, reterr);

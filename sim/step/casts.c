@@ -87,8 +87,9 @@ enum status refusals_casts(const struct ranks *ranks, struct error *reterr)
     const struct workload_plan *plan = ranks->plan;
     const struct chip *chip = &ranks->machine->chip;
     char names[NAMES_BYTES];
-    if (plan->software.fp8_recipe < WORKLOAD_RECIPE_FIRST) return STATUS_OK;
-    const struct recipe *recipe = recipe_at(plan->software.fp8_recipe - WORKLOAD_RECIPE_FIRST);
+    uint32_t const place = workload_recipe(plan, chip);
+    if (place < WORKLOAD_RECIPE_FIRST) return STATUS_OK;
+    const struct recipe *recipe = recipe_at(place - WORKLOAD_RECIPE_FIRST);
     if (plan->formats.matmuls != FORMAT_FP8)
         return error_set(reterr, STATUS_INVALID, where,
                          "a recipe needs products in fp8, and \"matmuls\" are %s; set \"formats\": "

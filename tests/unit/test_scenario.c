@@ -60,7 +60,7 @@ static void defaults_are_filled(void **state)
     assert_int_equal(plan->batch_tokens, 1048576);
     assert_int_equal(plan->remat, GRAPH_REMAT_NONE);
     assert_int_equal(plan->tp_inputs, WORKLOAD_TP_INPUTS_SHARDS);
-    assert_int_equal(plan->software.memory, WORKLOAD_MEMORY_BOOK);
+    assert_int_equal(plan->software.memory, WORKLOAD_MEMORY_DEFAULT);
     assert_int_equal(plan->zero, 0);
     assert_int_equal(plan->accumulate, 1);
     assert_int_equal(plan->attention.mask, WORKLOAD_ATTENTION_FULL);

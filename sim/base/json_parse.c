@@ -89,9 +89,10 @@ static enum status scan(const struct json_document *document, uint32_t depth, co
         return refuse_at(document, 1, 1, "begins with a byte order mark; save it without one",
                          reterr);
     for (uint64_t i = 0; i < text_bytes; column++) {
-        uint32_t const bytes = letter_bytes(text + i, text_bytes - i);
-        if (bytes == 0) return refuse_at(document, line, column, "is not UTF-8 here", reterr);
         char const c = text[i];
+        bool const is_ascii = (unsigned char)c < 0x80;
+        uint32_t const bytes = is_ascii ? 1 : letter_bytes(text + i, text_bytes - i);
+        if (bytes == 0) return refuse_at(document, line, column, "is not UTF-8 here", reterr);
         i += bytes;
         if (c == '\0') return refuse_at(document, line, column, "a NUL byte in the text", reterr);
         if (c == '\n') {

@@ -235,37 +235,47 @@ enum status json_as_string(struct json *json, const char **ret_text, struct erro
     return STATUS_OK;
 }
 
-enum status json_choice(struct json *json, const char *const *choices, uint32_t *ret_index,
-                        struct error *reterr)
+/* `text` NULL: no string. */
+static enum status choice_refuse(const struct json *json, const char *text,
+                                 const char *const *choices, struct error *reterr)
 {
-    const char *text = NULL;
     struct strbuf wanted = {0};
     strbuf_add(&wanted, "one of ");
     for (uint32_t i = 0; choices[i] != NULL; i++)
         strbuf_add(&wanted, "%s\"%s\"", i == 0 ? "" : ", ", choices[i]);
     const char *const list = wanted.bytes == NULL ? "one of the choices" : wanted.bytes;
-    enum status status = STATUS_OK;
-    if (json->kind != NODE_STRING) status = json_refuse_kind(json, list, reterr);
-    if (status == STATUS_OK) status = json_as_string(json, &text, reterr);
-    if (status == STATUS_OK) {
-        uint32_t const found = name_find(text, choices);
-        if (choices[found] != NULL)
-            *ret_index = found;
-        else
-            status =
-                error_set(reterr, STATUS_INVALID, json_where(json), "\"%.64s\" is not %s%s", text,
-                          list, name_offer(text, choices, "; the nearest is \"", "\"", "").text);
-    }
+    enum status const status =
+        text == NULL
+            ? json_refuse_kind(json, list, reterr)
+            : error_set(reterr, STATUS_INVALID, json_where(json), "\"%.64s\" is not %s%s", text,
+                        list, name_offer(text, choices, "; the nearest is \"", "\"", "").text);
     strbuf_free(&wanted);
     return status;
+}
+
+enum status json_choice(struct json *json, const char *const *choices, uint32_t *ret_index,
+                        struct error *reterr)
+{
+    const char *text = NULL;
+    if (json->kind != NODE_STRING) return choice_refuse(json, NULL, choices, reterr);
+    STATUS_TRY(json_as_string(json, &text, reterr));
+    uint32_t const found = name_find(text, choices);
+    if (choices[found] == NULL) return choice_refuse(json, text, choices, reterr);
+    *ret_index = found;
+    return STATUS_OK;
 }
 
 enum status json_as_quantity(struct json *json, enum quantity what, uint64_t *ret_amount,
                              struct error *reterr)
 {
     char wanted[80];
-    (void)snprintf(wanted, sizeof wanted, "%s with its unit, like \"%s\"", quantity_name(what),
-                   quantity_example(what));
-    if (json->kind != NODE_STRING) return json_refuse_kind(json, wanted, reterr);
-    return quantity_read(what, json->value.text, json_where(json), ret_amount, reterr);
+    struct error unplaced;
+    if (json->kind != NODE_STRING) {
+        (void)snprintf(wanted, sizeof wanted, "%s with its unit, like \"%s\"", quantity_name(what),
+                       quantity_example(what));
+        return json_refuse_kind(json, wanted, reterr);
+    }
+    if (quantity_read(what, json->value.text, "", ret_amount, &unplaced) == STATUS_OK)
+        return STATUS_OK;
+    return error_set(reterr, unplaced.status, json_where(json), "%s", unplaced.message);
 }

@@ -47,6 +47,8 @@ uint32_t letter_number(const char *text, uint32_t bytes)
 
 enum letter letter_at(const char *text, uint32_t *ret_bytes)
 {
+    *ret_bytes = 1;
+    if (*text >= ' ' && *text < 0x7f) return LETTER_SEEN; /* ASCII, nearly every letter. */
     uint32_t const bytes = letter_bytes(text, strnlen(text, LETTER_BYTES_MAX));
     *ret_bytes = bytes == 0 ? 1 : bytes;
     if (bytes == 0) return LETTER_NONE;

@@ -155,10 +155,10 @@ static void piece_record(struct replay *replay, uint32_t stream, uint32_t chip, 
 }
 
 /* The copy's next piece joins the queue, first come, first served. */
-static void piece_send(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
+static void piece_send(struct replay *replay, const struct copy_table *copy, uint32_t stream,
+                       uint32_t chip, int64_t now_ps)
 {
     const struct host_links *host = replay->host;
-    const struct copy_table *copy = copy_of(replay, stream, chip);
     uint32_t const piece = stream_at(replay, stream, chip)->part;
     uint32_t const down = !copy->to_host, port = host->port[down];
     struct link_state *link = &host->links[down][host->unit[chip]];
@@ -199,12 +199,13 @@ static void piece_send(struct replay *replay, uint32_t stream, uint32_t chip, in
 }
 
 /* A piece is where it belongs: the next, or the end. */
-static void piece_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
+static void piece_end(struct replay *replay, const struct copy_table *copy, uint32_t stream,
+                      uint32_t chip, int64_t now_ps)
 {
     struct stream_state *state = stream_at(replay, stream, chip);
     state->part++;
-    if (state->part < copy_of(replay, stream, chip)->piece_count) {
-        piece_send(replay, stream, chip, now_ps);
+    if (state->part < copy->piece_count) {
+        piece_send(replay, copy, stream, chip, now_ps);
         return;
     }
     state->phase = STREAM_ENDS;
@@ -212,10 +213,9 @@ static void piece_end(struct replay *replay, uint32_t stream, uint32_t chip, int
                 channel_of(replay, EVENT_COLLECTIVE_END, stream), chip);
 }
 
-static void piece_arrive(struct replay *replay, uint64_t key, uint32_t stream, uint32_t chip,
-                         int64_t now_ps)
+static void piece_arrive(struct replay *replay, uint64_t key, const struct copy_table *copy,
+                         uint32_t stream, uint32_t chip, int64_t now_ps)
 {
-    const struct copy_table *copy = copy_of(replay, stream, chip);
     uint32_t const piece = stream_at(replay, stream, chip)->part;
     digest_add(replay, now_ps, key, chip);
     if (!copy->to_host) {
@@ -228,7 +228,7 @@ static void piece_arrive(struct replay *replay, uint64_t key, uint32_t stream, u
             return;
         }
     }
-    piece_end(replay, stream, chip, now_ps);
+    piece_end(replay, copy, stream, chip, now_ps);
 }
 
 void host_event(struct replay *replay, uint64_t key, const uint32_t *chips, uint32_t count,
@@ -237,11 +237,12 @@ void host_event(struct replay *replay, uint64_t key, const uint32_t *chips, uint
     uint32_t const stream = event_key_stream(key);
     enum replay_event const event = event_key_kind(key);
     for (uint32_t i = 0; i < count; i++) {
+        const struct copy_table *copy = copy_of(replay, stream, chips[i]);
         if (event == EVENT_HOP)
-            piece_send(replay, stream, chips[i], now_ps);
+            piece_send(replay, copy, stream, chips[i], now_ps);
         else if (event == EVENT_ARRIVE)
-            piece_arrive(replay, key, stream, chips[i], now_ps);
+            piece_arrive(replay, key, copy, stream, chips[i], now_ps);
         else
-            piece_end(replay, stream, chips[i], now_ps);
+            piece_end(replay, copy, stream, chips[i], now_ps);
     }
 }

@@ -39,16 +39,23 @@ static units_wide work_extent(const struct work *work)
     return sum;
 }
 
+static units_wide op_extent(const struct graph_sharded *sharded, uint8_t op, enum op_pass pass)
+{
+    struct work const work = op_work(sharded, &sharded->graph->op[op], pass);
+    return work_extent(&work);
+}
+
 units_wide graph_extent_flop(const struct graph_sharded *sharded,
                              const struct graph_backward *backward, const struct graph_kept *kept)
 {
-    struct graph_steps steps;
+    const struct graph *graph = sharded->graph;
     units_wide sum = 0;
-    for (uint32_t way = 0; way < 2; way++) {
-        struct graph_request const request = {.backward = way == 1, .half = GRAPH_WHOLE};
-        graph_steps(sharded, backward, kept, request, &steps);
-        for (uint32_t i = 0; i < steps.count; i++)
-            if (steps.step[i].is_compute) sum += work_extent(&steps.step[i].work);
+    for (uint8_t i = 0; i < graph->op_count; i++) {
+        if (graph->op[i].fused) continue;
+        sum += op_extent(sharded, i, OP_FORWARD);
+        if (kept->again[i]) sum += op_extent(sharded, i, graph_again_pass(sharded, kept, i));
     }
+    for (uint32_t i = 0; i < backward->count; i++)
+        sum += op_extent(sharded, backward->gradient[i].op, backward->gradient[i].pass);
     return sum;
 }

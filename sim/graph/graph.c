@@ -83,12 +83,12 @@ struct sharding graph_sharding(const struct graph *graph, const char *text, enum
     char whole[TEXT_BYTES], fitted[TEXT_BYTES];
     struct sharding array;
     struct error error;
-    (void)snprintf(whole, sizeof whole, "%s%s", text,
-                   !alone                     ? ""
-                   : terms->policy.by_tokens  ? "[B_ZXY, D_W]"
-                   : terms->policy.replicated ? "[B_ZX, D_W]"
-                                              : "[B_ZX, D_WY]");
-    axes_fit(terms, whole, role, fitted);
+    if (alone)
+        (void)snprintf(whole, sizeof whole, "%s%s", text,
+                       terms->policy.by_tokens    ? "[B_ZXY, D_W]"
+                       : terms->policy.replicated ? "[B_ZX, D_W]"
+                                                  : "[B_ZX, D_WY]");
+    axes_fit(terms, alone ? whole : text, role, fitted);
     sizes_fill(terms, sizes);
     enum status const status = sharding_read(&terms->mesh, sizes, fitted, "", &array, &error);
     SIM_ASSERT(status == STATUS_OK);
@@ -105,6 +105,7 @@ struct sharding graph_sharding(const struct graph *graph, const char *text, enum
 
 uint64_t graph_elements(const struct graph *graph, const struct sharding *array, uint32_t gathered)
 {
+    if (gathered == 0) return sharding_local_elements(&graph->terms->mesh, array);
     struct sharding const whole = sharding_gathered(array, gathered);
     return sharding_local_elements(&graph->terms->mesh, &whole);
 }

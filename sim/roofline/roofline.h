@@ -191,6 +191,10 @@ enum status roofline_train_step(const struct workload_plan *plan, const struct m
                                 const struct mesh *mesh, struct roofline *ret_roofline,
                                 struct error *reterr);
 
+/* The same of ranks that are made already, as workload_count_ranks() takes them. */
+enum status roofline_of_ranks(struct ranks *ranks, struct roofline *ret_roofline,
+                              struct error *reterr);
+
 /* As roofline_train_step(), from counts that were made elsewhere. */
 void roofline_from_counts(const struct workload_plan *plan, const struct machine *machine,
                           const struct mesh *mesh, const struct workload_counts *counts,

@@ -365,53 +365,61 @@ static void messages_count(const struct ranks *ranks, double elements,
     counts->stage.way_bytes = 2 * borders.way * bytes;
 }
 
+enum status workload_count_ranks(struct ranks *ranks, struct workload_counts *ret_counts,
+                                 struct error *reterr)
+{
+    const struct workload_plan *plan = ranks->plan;
+    struct step_part parts[STEP_PARTS_MAX];
+    struct workload_lists lists;
+    STATUS_TRY(workload_lists_read(plan, ranks->machine, ranks->mesh, &lists, reterr));
+    uint32_t const last = ranks->pass;
+    double sent = 0;
+    struct workload_counts counts = {
+        .heads = {.held = (double)ranks->heads.queries * ranks->tp,
+                  .kv_held = (double)ranks->heads.kv * ranks->tp,
+                  .kv_padded = (double)ranks->heads.kv * ranks->tp / ranks->heads.kv_holders},
+        .tp.column_flop = 2 * (double)ranks->rows * (double)plan->model.width / ranks->tp};
+    if (ranks_serves(ranks)) {
+        counts.held_anyway.kept_sequences = ranks->inference.kept_sequences;
+        counts.held_anyway.batches = inference_batch_count(&plan->inference);
+        counts.held_anyway.keepers = (uint64_t)ranks->data / ranks->cp * inference_keepers(ranks);
+    }
+    for (uint32_t r = 0; r < MESH_ROLE_COUNT; r++)
+        counts.role[r].group = ranks->mesh->axis[r].group;
+    counts.role[MESH_DP].group = ranks->replicas.group;
+    counts.weights.holders = ranks->replicas.name;
+    counts.experts.group = ranks->experts.replicas.group;
+    counts.kv.group = ranks->heads.group;
+    counts.sequence.group = ranks->sequences.group;
+    for (uint32_t p = 0; p <= last; p++) {
+        if (ranks_serves(ranks) && inference_pass_is_empty(plan, p)) continue;
+        STATUS_TRY(ranks_pass_set(ranks, p, reterr));
+        counts.heads.spread_passes += inference_prompts_spread(ranks);
+        counts.heads.summed_passes += inference_prompts_summed(ranks);
+        uint32_t const count = step_parts(ranks, parts);
+        for (uint32_t i = 0; i < count; i++) part_add(ranks, &parts[i], &counts);
+        sent += (double)ranks_block_elements(ranks) * plan->accumulate;
+    }
+    counts.useful_attention_flop *= all_ranks(ranks);
+    padding_list(ranks, &counts.paddings);
+    counts.rows.dropped = assigned_rows(ranks, (double)ranks->experts.dropped);
+    counts.rows.assigned = assigned_rows(
+        ranks, (double)(ranks->rows * plan->model.experts.top_k * ranks->experts.ranks));
+    counts_weights(ranks, lists.head_returns, &counts);
+    counts_memory(ranks, &counts);
+    stages_divide(&counts, ranks->pp);
+    counts.held_anyway.held_ppm = lists.held_ppm;
+    counts.memory.activation_bytes *= (double)counts.held_anyway.held_ppm / PPM_ONE;
+    messages_count(ranks, sent, &counts);
+    *ret_counts = counts;
+    return STATUS_OK;
+}
+
 enum status workload_count(const struct workload_plan *plan, const struct machine *machine,
                            const struct mesh *mesh, struct workload_counts *ret_counts,
                            struct error *reterr)
 {
     struct ranks ranks;
-    struct step_part parts[STEP_PARTS_MAX];
-    struct workload_lists lists;
     STATUS_TRY(ranks_make(plan, machine, mesh, &ranks, reterr));
-    STATUS_TRY(workload_lists_read(plan, machine, mesh, &lists, reterr));
-    uint32_t const last = ranks.pass;
-    double sent = 0;
-    struct workload_counts counts = {
-        .heads = {.held = (double)ranks.heads.queries * ranks.tp,
-                  .kv_held = (double)ranks.heads.kv * ranks.tp,
-                  .kv_padded = (double)ranks.heads.kv * ranks.tp / ranks.heads.kv_holders},
-        .tp.column_flop = 2 * (double)ranks.rows * (double)plan->model.width / ranks.tp};
-    if (ranks_serves(&ranks)) {
-        counts.held_anyway.kept_sequences = ranks.inference.kept_sequences;
-        counts.held_anyway.batches = inference_batch_count(&plan->inference);
-        counts.held_anyway.keepers = (uint64_t)ranks.data / ranks.cp * inference_keepers(&ranks);
-    }
-    for (uint32_t r = 0; r < MESH_ROLE_COUNT; r++) counts.role[r].group = mesh->axis[r].group;
-    counts.role[MESH_DP].group = ranks.replicas.group;
-    counts.weights.holders = ranks.replicas.name;
-    counts.experts.group = ranks.experts.replicas.group;
-    counts.kv.group = ranks.heads.group;
-    counts.sequence.group = ranks.sequences.group;
-    for (uint32_t p = 0; p <= last; p++) {
-        if (ranks_serves(&ranks) && inference_pass_is_empty(plan, p)) continue;
-        STATUS_TRY(ranks_pass_set(&ranks, p, reterr));
-        counts.heads.spread_passes += inference_prompts_spread(&ranks);
-        counts.heads.summed_passes += inference_prompts_summed(&ranks);
-        uint32_t const count = step_parts(&ranks, parts);
-        for (uint32_t i = 0; i < count; i++) part_add(&ranks, &parts[i], &counts);
-        sent += (double)ranks_block_elements(&ranks) * plan->accumulate;
-    }
-    counts.useful_attention_flop *= all_ranks(&ranks);
-    padding_list(&ranks, &counts.paddings);
-    counts.rows.dropped = assigned_rows(&ranks, (double)ranks.experts.dropped);
-    counts.rows.assigned = assigned_rows(
-        &ranks, (double)(ranks.rows * plan->model.experts.top_k * ranks.experts.ranks));
-    counts_weights(&ranks, lists.head_returns, &counts);
-    counts_memory(&ranks, &counts);
-    stages_divide(&counts, ranks.pp);
-    counts.held_anyway.held_ppm = lists.held_ppm;
-    counts.memory.activation_bytes *= (double)counts.held_anyway.held_ppm / PPM_ONE;
-    messages_count(&ranks, sent, &counts);
-    *ret_counts = counts;
-    return STATUS_OK;
+    return workload_count_ranks(&ranks, ret_counts, reterr);
 }

@@ -230,4 +230,9 @@ enum status workload_count(const struct workload_plan *plan, const struct machin
                            const struct mesh *mesh, struct workload_counts *ret_counts,
                            struct error *reterr);
 
+/* The same of ranks that are made already. They go through the passes of a step of inference, and
+ * are those of the last one again. */
+enum status workload_count_ranks(struct ranks *ranks, struct workload_counts *ret_counts,
+                                 struct error *reterr);
+
 #endif

@@ -30,18 +30,14 @@ static enum status shapes_build(struct lower *lower, struct arena *arena, const 
     return STATUS_OK;
 }
 
-enum status lower_begin(struct arena *arena, const struct workload_plan *plan,
-                        const struct machine *machine, const struct mesh *mesh,
-                        struct program *program, struct lower **ret_lower, struct error *reterr)
+enum status lower_begin(struct arena *arena, const struct ranks *ranks, struct program *program,
+                        struct lower **ret_lower, struct error *reterr)
 {
     void *memory = NULL;
-    STATUS_TRY(arena_try(arena, 1, sizeof(struct ranks), &memory, reterr));
-    struct ranks *ranks = memory;
-    STATUS_TRY(ranks_make(plan, machine, mesh, ranks, reterr));
     STATUS_TRY(arena_try(arena, 1, sizeof(struct lower), &memory, reterr));
     struct lower *lower = *ret_lower = memory;
     STATUS_TRY(shapes_build(lower, arena, ranks, reterr));
-    builder_begin(&lower->build, arena, machine, builder_room_most, program, reterr);
+    builder_begin(&lower->build, arena, ranks->machine, builder_room_most, program, reterr);
     lower_streams_add(lower);
     return lower->build.status;
 }

@@ -209,11 +209,10 @@ struct lower {
                                          gradients, by the place of the block's last gradient. */
 };
 
-/* Takes a struct lower from the arena, with ranks of each pass. Errors: what ranks_make() refuses.
- */
-enum status lower_begin(struct arena *arena, const struct workload_plan *plan,
-                        const struct machine *machine, const struct mesh *mesh,
-                        struct program *program, struct lower **ret_lower, struct error *reterr);
+/* Takes a struct lower from the arena, with ranks of each pass; those of the last one are given,
+ * and have to stay. */
+enum status lower_begin(struct arena *arena, const struct ranks *ranks, struct program *program,
+                        struct lower **ret_lower, struct error *reterr);
 
 /* lower_streams.c: streams in a fixed order, each only where some op can lie on it. */
 void lower_streams_add(struct lower *lower);

@@ -102,13 +102,14 @@ static enum status kept_of_stages(struct arena *arena, const struct workload_pla
     struct stages stages;
     struct kept all = {0, 0, 0};
     void *memory = NULL;
+    struct ranks *ranks = NULL;
     struct lower *lower = NULL;
-    STATUS_TRY(lower_begin(arena, plan, machine, mesh, &unused, &lower, reterr));
+    STATUS_TRY(ranks_take(arena, plan, machine, mesh, &ranks, reterr));
+    STATUS_TRY(lower_begin(arena, ranks, &unused, &lower, reterr));
     STATUS_TRY(arena_try(arena, 1, sizeof(struct pipeline), &memory, reterr));
     struct pipeline *pipeline = memory;
     pipeline->lower = lower;
-    STATUS_TRY(
-        stages_build(arena, plan, stage_count, ranks_room(lower->ranks, MESH_PP), &stages, reterr));
+    STATUS_TRY(stages_build(arena, plan, stage_count, ranks_room(ranks, MESH_PP), &stages, reterr));
     for (uint32_t s = 0; s < stage_count; s++) {
         struct kept const kept = stage_kept(pipeline, &stages.stage[s]);
         STATUS_TRY(lower->build.status);

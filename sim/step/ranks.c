@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "sim/base/arena.h"
 #include "sim/base/counted.h"
 #include "sim/base/units.h"
 #include "sim/schedule/schedule.h"
@@ -316,6 +317,16 @@ enum status ranks_make(const struct workload_plan *plan, const struct machine *m
     if (ranks_serves(&ranks)) STATUS_TRY(ranks_replica_choose(&ranks, reterr));
     *ret_ranks = ranks;
     return STATUS_OK;
+}
+
+enum status ranks_take(struct arena *arena, const struct workload_plan *plan,
+                       const struct machine *machine, const struct mesh *mesh,
+                       struct ranks **ret_ranks, struct error *reterr)
+{
+    void *memory = NULL;
+    STATUS_TRY(arena_try(arena, 1, sizeof **ret_ranks, &memory, reterr));
+    *ret_ranks = memory;
+    return ranks_make(plan, machine, mesh, *ret_ranks, reterr);
 }
 
 enum status ranks_pass_set(struct ranks *ranks, uint32_t pass, struct error *reterr)

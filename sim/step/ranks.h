@@ -244,6 +244,10 @@ enum status ranks_places_build(struct ranks *ranks, struct error *reterr);
 /* Ranks of the last pass, where a step of inference has several. */
 enum status ranks_make(const struct workload_plan *plan, const struct machine *machine,
                        const struct mesh *mesh, struct ranks *ret_ranks, struct error *reterr);
+/* The same, in an arena. */
+enum status ranks_take(struct arena *arena, const struct workload_plan *plan,
+                       const struct machine *machine, const struct mesh *mesh,
+                       struct ranks **ret_ranks, struct error *reterr);
 /* Makes them the ranks of another pass. */
 enum status ranks_pass_set(struct ranks *ranks, uint32_t pass, struct error *reterr);
 

@@ -174,15 +174,14 @@ static enum status roles_add(struct pipeline *pipeline, struct error *reterr)
 }
 
 /* `ret_refused`: the collective that cannot go by its algorithm, or of no dimensions. */
-static enum status lower_all(struct arena *arena, const struct workload_plan *plan,
-                             const struct machine *machine, const struct mesh *mesh,
+static enum status lower_all(struct arena *arena, const struct ranks *ranks,
                              struct program *ret_program, struct plan_request *ret_refused,
                              struct error *reterr)
 {
     void *memory = NULL;
     *ret_refused = (struct plan_request){.kind = COLLECTIVE_ALL_GATHER};
     struct lower *lower = NULL;
-    STATUS_TRY(lower_begin(arena, plan, machine, mesh, ret_program, &lower, reterr));
+    STATUS_TRY(lower_begin(arena, ranks, ret_program, &lower, reterr));
     STATUS_TRY(arena_try(arena, 1, sizeof(struct pipeline), &memory, reterr));
     struct pipeline *pipeline = memory;
     pipeline->lower = lower;
@@ -193,33 +192,42 @@ static enum status lower_all(struct arena *arena, const struct workload_plan *pl
 
 /* Says what every collective of the step can go by, which is known once it is lowered with "auto".
  */
-static enum status refuse_algorithm(struct arena *arena, const struct workload_plan *plan,
-                                    const struct machine *machine, const struct mesh *mesh,
+static enum status refuse_algorithm(struct arena *arena, const struct ranks *of,
                                     const struct plan_request *refused, struct error *reterr)
 {
-    struct workload_plan automatic = *plan;
+    struct workload_plan automatic = *of->plan;
+    struct ranks *ranks = NULL;
     struct program program;
     struct plan_request unused;
     automatic.algorithm = (struct algorithm){.means = ALGORITHM_AUTO};
     automatic.inference.chooser = (struct plan_chooser){.choose = NULL};
-    STATUS_TRY(lower_all(arena, &automatic, machine, mesh, &program, &unused, reterr));
-    return algorithms_refuse(&program, &plan->algorithm, refused, reterr);
+    STATUS_TRY(ranks_take(arena, &automatic, of->machine, of->mesh, &ranks, reterr));
+    STATUS_TRY(lower_all(arena, ranks, &program, &unused, reterr));
+    return algorithms_refuse(&program, &of->plan->algorithm, refused, reterr);
+}
+
+enum status workload_lower_ranks(struct arena *arena, const struct ranks *ranks,
+                                 struct program *ret_program, struct error *reterr)
+{
+    struct program program;
+    struct plan_request refused;
+    if (!choice_is_known(&ranks->plan->algorithm))
+        return refuse_algorithm(arena, ranks, NULL, reterr);
+    enum status const status = lower_all(arena, ranks, &program, &refused, reterr);
+    if (status != STATUS_OK && refused.group.dimension_count > 0)
+        return refuse_algorithm(arena, ranks, &refused, reterr);
+    if (status != STATUS_OK) return status;
+    program.tokens = workload_tokens(ranks->plan);
+    STATUS_TRY(program_seal(arena, &program, reterr));
+    *ret_program = program;
+    return STATUS_OK;
 }
 
 enum status workload_lower(struct arena *arena, const struct workload_plan *plan,
                            const struct machine *machine, const struct mesh *mesh,
                            struct program *ret_program, struct error *reterr)
 {
-    struct program program;
-    struct plan_request refused;
-    if (!choice_is_known(&plan->algorithm))
-        return refuse_algorithm(arena, plan, machine, mesh, NULL, reterr);
-    enum status const status = lower_all(arena, plan, machine, mesh, &program, &refused, reterr);
-    if (status != STATUS_OK && refused.group.dimension_count > 0)
-        return refuse_algorithm(arena, plan, machine, mesh, &refused, reterr);
-    if (status != STATUS_OK) return status;
-    program.tokens = workload_tokens(plan);
-    STATUS_TRY(program_seal(arena, &program, reterr));
-    *ret_program = program;
-    return STATUS_OK;
+    struct ranks *ranks = NULL;
+    STATUS_TRY(ranks_take(arena, plan, machine, mesh, &ranks, reterr));
+    return workload_lower_ranks(arena, ranks, ret_program, reterr);
 }

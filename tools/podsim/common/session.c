@@ -12,6 +12,7 @@
 #include "sim/base/strbuf.h"
 #include "sim/measure/choices.h"
 #include "sim/scenario/program_file.h"
+#include "sim/step/ranks.h"
 #include "tools/podsim/common/input.h"
 #include "tools/podsim/common/scenarios.h"
 #include "tools/podsim/common/setting_place.h"
@@ -221,10 +222,11 @@ static enum status program_build(struct session *session, const struct session_s
 
 static enum status program_lower(struct session *session, struct error *reterr)
 {
-    const struct workload_plan *plan = &session->scenario.workload;
-    STATUS_TRY(workload_lower(session->arena, plan, &session->machine, &session->mesh,
-                              &session->program, reterr));
-    return roofline_train_step(plan, &session->machine, &session->mesh, &session->roofline, reterr);
+    struct ranks *ranks = NULL;
+    STATUS_TRY(ranks_take(session->arena, &session->scenario.workload, &session->machine,
+                          &session->mesh, &ranks, reterr));
+    STATUS_TRY(workload_lower_ranks(session->arena, ranks, &session->program, reterr));
+    return roofline_of_ranks(ranks, &session->roofline, reterr);
 }
 
 bool session_protocols(const struct session *session)

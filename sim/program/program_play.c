@@ -11,6 +11,8 @@ struct cursor {
     uint32_t slot;
     uint32_t op;
     uint32_t part;
+    const uint64_t *awaited; /* The count that keeps the stream from going on; NULL: none. */
+    uint64_t wanted;         /* What the count has to come to. */
 };
 
 struct play {
@@ -71,13 +73,21 @@ static uint64_t needed(const struct play *play, const struct program_need *need,
            (uint64_t)need->per_part * cursor->part;
 }
 
-static bool needs_met(const struct play *play, const struct program_op *op,
-                      const struct cursor *cursor)
+/* Whether a count has come to what a stream wants of it; if not, the stream waits for that. */
+static bool is_reached(const uint64_t *count, uint64_t wanted, struct cursor *cursor)
+{
+    bool const reached = *count >= wanted;
+    cursor->awaited = reached ? NULL : count;
+    cursor->wanted = wanted;
+    return reached;
+}
+
+static bool needs_met(const struct play *play, const struct program_op *op, struct cursor *cursor)
 {
     for (uint32_t n = 0; n < op->need_count; n++) {
         const struct program_need *need = &op->need[n];
-        if ((need->begun ? play->begun : play->done)[need->stream] < needed(play, need, cursor))
-            return false;
+        const uint64_t *counts = need->begun ? play->begun : play->done;
+        if (!is_reached(&counts[need->stream], needed(play, need, cursor), cursor)) return false;
     }
     return true;
 }
@@ -142,6 +152,7 @@ static bool stream_play(struct play *play, uint32_t stream)
 {
     struct cursor *cursor = &play->cursor[stream];
     bool moved = false;
+    if (cursor->awaited != NULL && *cursor->awaited < cursor->wanted) return false;
     for (;;) {
         const struct program_op *op = cursor_op(play, cursor, stream);
         if (op == NULL || !needs_met(play, op, cursor)) return moved;
@@ -153,7 +164,8 @@ static bool stream_play(struct play *play, uint32_t stream)
             play->begun[stream] = begun;
             moved = true;
         }
-        if (play->done[PROGRAM_COMPUTE] < operand_end(play, op, cursor)) return moved;
+        uint64_t const operand = operand_end(play, op, cursor);
+        if (!is_reached(&play->done[PROGRAM_COMPUTE], operand, cursor)) return moved;
         done_note(play, op, cursor, stream, parts);
         play->done[stream] += parts;
         cursor->part += parts;

@@ -263,6 +263,28 @@ static void carried(struct graph_list *list, const struct graph_step *step, bool
                              : "with the same heads");
 }
 
+/* "Sums[B, Row] = AllReduce_Y(Sums[B, Row] {U_Y})": numbers of rows, one for each result. Where
+ * rows lie over tp_d too, that sum comes next. */
+static void rows_moved(struct graph_list *list, const struct graph_step *step, bool gradient,
+                       const char *remark)
+{
+    const struct graph *graph = graph_list_graph(list);
+    const struct graph_op *op = &graph->op[step->op];
+    bool const by_width = step->move.axis == OP_AXIS_TP_D;
+    uint32_t const axis = by_width ? graph->terms->axis_w : graph->terms->axis_y;
+    struct graph_array own = graph_list_array(graph, op->out[0], gradient, 0);
+    struct sharding const rows = {.dimension = {own.at.dimension[0]}, .dimension_count = 1};
+    uint32_t const parts = sharding_axes(&own.at) & ~sharding_axes(&rows);
+    own.at.unreduced |= by_width ? 0 : parts & graph->terms->axis_w;
+    own.format = step->move.format;
+    own.at.dimension[1] = (struct sharding_dimension){.name = "Row", .size = op->out_count};
+    own.at.dimension_count = 2;
+    (void)snprintf(own.at.name, sizeof own.at.name, gradient ? "dSums" : "Sums");
+    struct graph_array whole = own;
+    whole.at.unreduced |= axis;
+    graph_list_collective(list, &whole, &own, step->move.kind, axis, remark);
+}
+
 /* A collective of an op's own, over ep or of sequences. */
 static void own_moved(struct graph_list *list, const struct graph_step *step, bool gradient,
                       const char *remark)
@@ -277,6 +299,10 @@ static void own_moved(struct graph_list *list, const struct graph_step *step, bo
         graph_phrase_join(&names, ", ", "%s%s", gradient ? "d" : "",
                           graph->tensor[op->in[i]].at.name);
     graph_phrase_join(&why, "", "%s", remark);
+    if (step->move.of_rows) {
+        rows_moved(list, step, gradient, remark);
+        return;
+    }
     if (step->move.carries) {
         if (names.text[0] != '\0') graph_phrase_join(&why, "; ", "with %s", names.text);
         carried(list, step, gradient, why.text);

@@ -181,6 +181,18 @@ static bool is_repeated(const struct graph_list *list, const struct graph_step *
     return false;
 }
 
+/* How the stream's sum is computed: in all blocks of a layer alike. */
+static const char *sum_remark(const struct graph *graph)
+{
+    for (uint8_t i = 0; i < graph->op_count; i++) {
+        const struct graph_op *op = &graph->op[i];
+        if (op->in_count > 0 && graph_fused(graph, op->in[0]) != NULL &&
+            op->kind->notation.remark_sum != NULL)
+            return op->kind->notation.remark_sum;
+    }
+    return "";
+}
+
 /* The op whose input is the sum of the stream and a block's result, or NULL. */
 static const struct graph_op *sum_of(const struct graph *graph, uint8_t block)
 {
@@ -191,7 +203,7 @@ static const struct graph_op *sum_of(const struct graph *graph, uint8_t block)
     return NULL;
 }
 
-/* "X += Out": the next block's norm adds them up, so it is repeated with that one. */
+/* "X += Out": what the next block reads first adds them up, so it is repeated with that. */
 static void residual_add(struct graph_list *list, const struct graph_steps *backward, uint8_t block)
 {
     const struct graph *graph = graph_list_graph(list);
@@ -204,7 +216,7 @@ static void residual_add(struct graph_list *list, const struct graph_steps *back
         if (step->is_compute && step->pass == OP_AGAIN && graph->op[step->op].in[0] == sum->out[0])
             list->repeats = graph_remat_repeats(graph->terms->policy.remat);
     }
-    graph_list_line(list, &x, "with the next norm", "%s += %s", graph_list_text(list, &x).text,
+    graph_list_line(list, &x, sum_remark(graph), "%s += %s", graph_list_text(list, &x).text,
                     graph_list_text(list, &out).text);
 }
 

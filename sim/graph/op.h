@@ -42,6 +42,8 @@ struct op_move {
     enum format format; /* The format of its elements, in which a reduction adds them. */
     uint64_t bytes;
     bool before;  /* The collective comes before the op's compute. */
+    bool of_rows; /* The collective adds up numbers of rows: results of the op, or backward the
+                     gradients of its inputs, are not there before. */
     bool carries; /* The collective makes results of inputs. Else it gathers or reduces all inputs
                      but the first; a permute brings their sums home. */
     uint8_t of;   /* Which result of which input. OP_MOVES_ALL: all, of all. */
@@ -80,6 +82,7 @@ struct op_notation {
     const char *remark, *remark_backward;
     struct op_remark (*remark_further)(const struct graph *graph); /* NULL: none. */
     const char *remark_split; /* Of a result whose rows lie in parts. */
+    const char *remark_sum;   /* Of the stream's sum that the op computes on the way. */
     bool casts;               /* A result says its format, where the input has another. */
 };
 
@@ -131,6 +134,8 @@ struct op_kind {
     bool passes_round;       /* The parts of two ranks lie here at once. */
     bool computes_functions; /* An input may be a function that the op computes (`fused`). */
     bool computes_sums;      /* An input may be a fused sum, which the op computes or adds to. */
+    bool lies_in_sum;        /* The result, in the sum's format, is that sum: a repetition finds the
+                                result where the sum was kept. */
 };
 
 extern const struct op_kind *const op_kind_table[];

@@ -84,6 +84,7 @@ static struct graph_label label_of(const struct graph *graph, const struct graph
     const struct graph_op *op = &graph->op[step->op];
     bool const gradient = !op_is_forward(step->pass);
     tensor const carried = gradient ? op->in[0] : op->out[0];
+    if (step->move.of_rows) return graph_label(graph, op, op->name, gradient);
     if (step->of != GRAPH_NONE) return graph_step_label(graph, step, gradient);
     return graph_label(graph, op, graph_moved_as(graph, carried), gradient);
 }
@@ -139,7 +140,7 @@ void graph_overlaps(const struct graph_sharded *sharded, const struct graph_back
         for (uint32_t way = 0; way < 2; way++)
             for (uint32_t i = 0; i < steps[way].count; i++) {
                 const struct graph_step *step = &steps[way].step[i];
-                bool const couples = graph->block[block].block->couples;
+                bool const couples = graph->block[block].block->couples && !step->move.of_rows;
                 if (!is_over_tp(step) || graph->op[step->op].block != block) continue;
                 struct graph_overlap const overlap = {
                     .label = label_of(graph, step),

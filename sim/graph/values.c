@@ -98,6 +98,17 @@ bool graph_makes_silently(const struct graph_sharded *sharded, uint8_t op)
            made_at(sharded, of->out[0]) == of->out[0];
 }
 
+/* Whether the backward pass finds a value in the sum of the stream, which alone was kept. */
+static bool lies_in_sum(const struct values *values, tensor of)
+{
+    const struct graph_tensor *tensors = graph_of(values)->tensor;
+    const struct graph_op *maker = graph_maker(graph_of(values), of);
+    return maker != NULL && maker->kind->lies_in_sum && values->step->pass != OP_FORWARD &&
+           tensors[of].format == tensors[maker->in[0]].format &&
+           values->kept->kept[of] == GRAPH_NOTHING &&
+           values->kept->kept[maker->in[0]] != GRAPH_NOTHING;
+}
+
 static void value_add(const struct values *values, struct graph_value value)
 {
     struct graph_step *step = values->step;
@@ -110,6 +121,7 @@ static void value_add(const struct values *values, struct graph_value value)
 static void read_add(const struct values *values, tensor of, bool gradient, bool full)
 {
     const struct graph_op *maker = graph_maker(graph_of(values), of);
+    if (!gradient && !full && lies_in_sum(values, of)) of = maker->in[0];
     if (gradient && !full) of = gradient_at(values->sharded, of, /* alike= */ false);
     const struct graph_op *reader = gradient ? only_reader(graph_of(values), of) : NULL;
     if (reader != NULL && reader->kind->gives_gradient) {
@@ -287,6 +299,19 @@ static void carried_values(const struct values *values)
             (gradient ? read_add : written_add)(values, op->out[i], gradient, false);
 }
 
+/* Whoever reads what the op makes waits for the sums, too. */
+static void rows_values(const struct values *values)
+{
+    const struct graph_op *op = values->op;
+    bool const gradient = !op_is_forward(values->step->pass);
+    uint8_t const count = gradient ? op->in_count : op->out_count;
+    for (uint8_t i = 0; i < count; i++) {
+        tensor const of = gradient ? op->in[i] : op->out[i];
+        read_add(values, of, gradient, false);
+        written_add(values, of, gradient, false);
+    }
+}
+
 static void collective_values(const struct values *values)
 {
     const struct graph_op *op = values->op;
@@ -297,8 +322,8 @@ static void collective_values(const struct values *values)
         written_add(values, op->weight[w], true, false);
     }
     if (partial) return;
-    if (step->move.carries) {
-        carried_values(values);
+    if (step->move.carries || step->move.of_rows) {
+        (step->move.of_rows ? rows_values : carried_values)(values);
         return;
     }
     if (step->of != GRAPH_NONE) {

@@ -5,6 +5,7 @@
 
 #include "sim/graph/casts.h"
 #include "sim/graph/op.h"
+#include "sim/model/model.h"
 
 enum { TEXT_BYTES = 96 };
 
@@ -356,6 +357,19 @@ tensor graph_residual(struct graph *graph)
     enum graph_remat const kept = first ? GRAPH_REMAT_LAYER : GRAPH_REMAT_BIG_MATMULS;
     graph_set_kept(graph, x, kept, kept);
     return graph->stream = x;
+}
+
+tensor graph_layer_input(struct graph *graph)
+{
+    tensor const x = graph_residual(graph);
+    if (!graph->terms->model->norms.none_before) {
+        graph_norm(graph, "norm");
+        return graph_normed(graph, x, "In");
+    }
+    graph_op(graph, &op_kind_stream, "sum", 1, &x);
+    tensor const in = graph_result(graph, "In");
+    graph->tensor[in].kept = GRAPH_REMAT_BIG_MATMULS;
+    return in;
 }
 
 tensor graph_block_input(struct graph *graph)

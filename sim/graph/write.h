@@ -21,6 +21,9 @@
 /* What a block's norm reads: the residual stream with the result of the block before. The norm's
  * kernel adds them up. */
 tensor graph_residual(struct graph *graph);
+/* What a block of a layer reads: the norm of the stream; of a model without norms before its
+ * blocks, the stream. */
+tensor graph_layer_input(struct graph *graph);
 /* What a block without norm reads: the result of the block before. */
 tensor graph_block_input(struct graph *graph);
 /* The stream as it comes from other parts, which read it too. It is kept. */

@@ -80,11 +80,12 @@ struct model_vectors {
     MODEL_VECTORS_TABLE(MODEL_FACT, MODEL_OTHER, )
 };
 
-/* What the norms of Q and K, each over the columns of a head, have for weights. */
+/* What the norms of Q and K have for weights. All but the last are over the columns of a head. */
 enum model_qk_norms {
     MODEL_QK_NORMS_NONE,   /* Q and K are not normed. */
     MODEL_QK_NORMS_SHARED, /* H of Q and H of K, which all heads share. */
     MODEL_QK_NORMS_EACH,   /* H of each head of Q and of K. */
+    MODEL_QK_NORMS_WHOLE,  /* H of each head of Q and of K, in a norm of all heads together. */
 };
 
 #define MODEL_NORMS_TABLE(FACT, OTHER, at)                                                         \
@@ -92,8 +93,9 @@ enum model_qk_norms {
     FACT(at, bool, one_for_both)                                                                   \
     FACT(at, bool,                                                                                 \
          behind) /* What a block of a layer gives is normed before the stream adds it. */          \
+    FACT(at, bool, none_before)       /* A block of a layer reads the stream itself. */            \
     FACT(at, uint64_t, biases)        /* Biases of a channel of a norm of D: 0 or 1. */            \
-    FACT(at, enum model_qk_norms, qk) /* Of the columns of a head of Q and of K. */
+    FACT(at, enum model_qk_norms, qk) /* Of the columns of Q and of K. */
 struct model_norms {
     MODEL_NORMS_TABLE(MODEL_FACT, MODEL_OTHER, )
 };

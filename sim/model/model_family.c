@@ -135,6 +135,16 @@ static enum status read_gemma2(struct json *document, struct model *model, struc
     return take_cap(document, "final_logit_softcapping", &model->caps_logits, reterr);
 }
 
+/* Norms behind each and none before; Q and K are normed whole. Team OLMo, arXiv 2501.00656, 2.1. */
+static enum status read_olmo2(struct json *document, struct model *model, struct error *reterr)
+{
+    (void)document;
+    (void)reterr;
+    model->norms.behind = model->norms.none_before = true;
+    model->norms.qk = MODEL_QK_NORMS_WHOLE;
+    return STATUS_OK;
+}
+
 /* --- Attention and MLP side by side --- */
 
 /* One norm for both; command-r-plus norms Q and K, with weights of each head. */
@@ -365,6 +375,7 @@ const struct model_family model_families[] = {
      .ignored = NAMES("partial_rotary_factor"),
      .read = read_glm4,
      .head_width = 128},
+    {.type = "olmo2", .architectures = NAMES("Olmo2ForCausalLM", "Olmo2Model"), .read = read_olmo2},
     {.type = "cohere",
      .architectures = NAMES("CohereForCausalLM", "CohereModel"),
      .tied = true,
@@ -409,7 +420,7 @@ _Static_assert(
 /* --- Types that are refused --- */
 
 static const char unturned[] = "attention without positions in some layers, by turns,";
-static const char behind[] = "attention and an MLP with a norm after and none before";
+static const char fourth[] = "attention within windows in all but each fourth layer";
 static const char sixth[] = "attention within windows in all but each sixth layer";
 static const char altup[] = "a stream in several copies (AltUp)";
 static const char chunked[] = "attention within chunks of a sequence";
@@ -422,8 +433,7 @@ const struct model_refused_type model_refused_types[] = {
     {"gemma3", NULL, sixth},
     {"gemma3n_text", "altup_num_inputs", altup},
     {"gemma3n", "altup_num_inputs", altup},
-    {"olmo2", NULL, behind},
-    {"olmo3", NULL, behind},
+    {"olmo3", NULL, fourth},
     {"llama4_text", "attention_chunk_size", chunked},
     {"llama4", "attention_chunk_size", chunked},
     {"minimax_text_01", "attn_type_list", linear},

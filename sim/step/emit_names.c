@@ -88,7 +88,7 @@ const char *emit_moved_name(const struct emit *emit, const struct graph_step *st
         /* Of whole sequences and of parts, the part. */
         return label(emit, NULL, graph_moved_as(graph, whole ? out : in), gradient);
     }
-    if (step->move.carries)
+    if (step->move.carries || step->move.of_rows)
         return label(emit, step->move.axis == OP_AXIS_EP ? NULL : op, op->name, gradient);
     if (step->of == GRAPH_NONE) return gathered_names(emit, op, gradient);
     return reduced_names(emit, step, gradient);

@@ -56,12 +56,12 @@ static uint64_t expert_weights(const struct model *model)
 }
 
 /* A serial layer has two blocks, with a norm before each; side by side they are one block, with one
- * norm before both or one for each. A norm may lie behind each block. */
+ * norm before both or one for each. A norm may lie behind each block, and none before. */
 static uint64_t layer_norms(const struct model *model)
 {
     uint64_t const blocks = model->parallel ? 1 : 2;
     uint64_t const before = model->parallel && model->norms.one_for_both ? 1 : 2;
-    return before + (model->norms.behind ? blocks : 0);
+    return (model->norms.none_before ? 0 : before) + (model->norms.behind ? blocks : 0);
 }
 
 /* Source of the formulas: the book, chapter 4, 4.2 (parameters of the MLP 3DF or 2DF, of attention

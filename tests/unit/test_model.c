@@ -95,7 +95,7 @@ static void counts_hold(const struct model *model)
     /* Closed formulas have weights of norms of Q and K among the vectors. */
     struct model known = *model;
     if (model->norms.qk == MODEL_QK_NORMS_SHARED) known.vectors.attention += 2 * model->head_width;
-    if (model->norms.qk == MODEL_QK_NORMS_EACH) known.vectors.qk++;
+    if (model->norms.qk >= MODEL_QK_NORMS_EACH) known.vectors.qk++;
     struct model_counts oracle = oracle_model_count(&known);
     if (counted.mlp_layers == 0) oracle.mlp_layer = 0;
     if (memcmp(&counted, &oracle, sizeof counted) != 0)

@@ -193,6 +193,26 @@ static void current_scaling_reads_arrays_twice(void **state)
     case_free(&layer.made);
 }
 
+/* A sum of the stream is PyTorch's kernel unless the compiler makes it: what no norm gives comes to
+ * Transformer Engine in 16 bits. */
+static void sums_that_no_norm_computes_are_read_again(void **state)
+{
+    static const struct {
+        const char *stack;
+        bool plain, alone;
+    } rows[] = {{"te", true, false}, {"torch-compile", true, true}, {"torch-eager", false, false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct workload_case made;
+        case_make("h100-sxm", rows[i].stack, "current", &made);
+        const struct chip *chip = &made.machine.chip;
+        assert_int_equal(workload_casts(&made.plan, chip).norms_belong, rows[i].plain);
+        made.plan.model.norms.none_before = true;
+        assert_int_equal(workload_casts(&made.plan, chip).norms_belong, rows[i].alone);
+        case_free(&made);
+    }
+}
+
 /* Blocks along rows are not blocks along columns: one kernel reads 16 bits and writes both arrays,
  * before the gather. */
 static void blocks_are_cast_for_both_at_once(void **state)
@@ -365,6 +385,7 @@ int main(void)
         cmocka_unit_test(delayed_scaling_casts_in_one_kernel),
         cmocka_unit_test(products_say_how_their_operands_are_scaled),
         cmocka_unit_test(current_scaling_reads_arrays_twice),
+        cmocka_unit_test(sums_that_no_norm_computes_are_read_again),
         cmocka_unit_test(blocks_are_cast_for_both_at_once),
         cmocka_unit_test(blackwell_needs_no_transposed_copy),
         cmocka_unit_test(rows_are_cast_behind_their_gather),

@@ -11,7 +11,8 @@
  * Queries and keys may be normed, head by head, before they are rotated by position: Qwen3 has one
  * weight for each column of a head (arXiv 2505.09388), Command R+ one for each column of each head.
  * Hunyuan-Large rotates them first, which costs the same. Ranks of tp have whole heads; the sum of
- * the gradients of weights that their heads share is not counted.
+ * the gradients of weights that their heads share is not counted. OLMo 2 norms all heads together
+ * (arXiv 2501.00656), so ranks of tp add up the squares of a row.
  *
  * A layer may have no keys and values of its own: its queries attend to the cache of a layer before
  * (cross-layer attention, Brandon et al., arXiv 2405.12981).
@@ -168,11 +169,11 @@ static tensor ulysses_with_cache_write(struct graph *g, const struct attention_h
     return from_heads_write(g, graph_result(g, "AC[Bc_ZX, N_YC, H]"));
 }
 
-/* Queries and keys, normed head by head. Keys of a cache are normed as they come there. */
+/* Queries and keys, normed head by head or whole. Keys of a cache are normed as they come there. */
 static void norm_write(struct graph *g, const struct model *model, struct attention_heads *heads)
 {
     const struct fusion *fusion = g->terms->policy.fusion;
-    bool const each = model->norms.qk == MODEL_QK_NORMS_EACH, borrows = g->terms->layer.borrows;
+    bool const each = model->norms.qk != MODEL_QK_NORMS_SHARED, borrows = g->terms->layer.borrows;
     enum graph_remat const whole = g->terms->sequence.rings ? GRAPH_REMAT_NEVER : GRAPH_REMAT_NORMS;
     if (model->norms.qk == MODEL_QK_NORMS_NONE) return;
     struct graph_op *norm = graph_norm(g, borrows ? "QNorm" : "QKNorm");
@@ -247,9 +248,7 @@ struct attention_heads attention_products(struct graph *graph, const struct mode
 
 static void write(struct graph *g, const struct model *model)
 {
-    tensor const x = graph_residual(g);
-    graph_norm(g, "norm");
-    tensor const in = graph_normed(g, x, "In");
+    tensor const in = graph_layer_input(g);
     graph_set_linear(g, in);
     tensor const cast = graph_cast(g, in, RECIPE_NORMED, "Cast In");
 

@@ -40,9 +40,7 @@ struct mla_latents mla_down(struct graph *g, const struct model *model, bool apa
     bool const direct = model->mla.query_rank == 0;
     struct mla_latents of = {.lq = GRAPH_NONE, .q = GRAPH_NONE, .qr = GRAPH_NONE};
     tensor cq = GRAPH_NONE;
-    tensor const x = graph_residual(g);
-    graph_norm(g, "norm");
-    tensor const in = graph_normed(g, x, "In");
+    tensor const in = graph_layer_input(g);
     graph_set_linear(g, in);
     tensor const cast = graph_cast(g, in, RECIPE_NORMED, "Cast In");
 

@@ -1,7 +1,7 @@
 /*
  * An MLP: In·W_in -> Tmp, Tmp·W_out -> Out; or gated (SwiGLU, Shazeer, arXiv 2002.05202), where Tmp
  * is silu(Gate)·Up, which the second matmul computes on the way. The bare model of the book has
- * nothing else; a decoder's has the norm before it.
+ * nothing else; a decoder's has the norm before it, or reads the residual stream.
  */
 #include "workloads/blocks/mlp.h"
 
@@ -109,12 +109,8 @@ const struct mlp_texts mlp_texts_dense = {
 static void write(struct graph *g, const struct model *model)
 {
     bool const normed = model->kind == MODEL_DECODER;
-    tensor in = normed ? graph_residual(g) : graph_block_input(g);
-    if (normed) {
-        graph_norm(g, "norm");
-        in = graph_normed(g, in, "In");
-        graph_set_linear(g, in);
-    }
+    tensor const in = normed ? graph_layer_input(g) : graph_block_input(g);
+    if (normed) graph_set_linear(g, in);
     tensor const out = mlp_write(g, &mlp_texts_dense, model->matrices == 3, in);
     if (g->terms->policy.drops)
         graph_set_framework(g, out, GRAPH_FRAMEWORK_MASK, FORMAT_INT8, GRAPH_REMAT_NORMS);

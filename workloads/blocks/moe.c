@@ -210,9 +210,7 @@ static tensor shared_write(struct graph *g, bool gated, tensor in, tensor weight
 static void write(struct graph *g, const struct model *model)
 {
     bool const gated = model->matrices == 3, shares = model->experts.shared != 0;
-    tensor const x = graph_residual(g);
-    graph_norm(g, "norm");
-    tensor const in = graph_normed(g, x, "In");
+    tensor const in = graph_layer_input(g);
     struct gates const gates = router_write(g, model, in);
     tensor const sent = cast_write(g, in);
 

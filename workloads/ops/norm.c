@@ -3,10 +3,13 @@
  * and backward the stream's gradient is added, as is that of an input that other parts read too.
  * Where chips of tp have parts of a row, they add up its squares, one number a token and chip. The
  * sum travels with an AllGather of the row, or on its own where none follows; it is not counted.
+ * Of queries and keys that are normed whole none follows, and each step of a layer waits: there an
+ * AllReduce of one fp32 a row is counted, and a second kernel, which reads the rows once more.
  * Norms of queries and keys may turn them by position (rope), which in their gradient turns back.
  */
 #include "sim/base/vector.h"
 #include "sim/graph/op.h"
+#include "sim/model/model.h"
 
 /* Results that only products read are in the format of these. */
 static uint64_t narrowed(const struct graph_sharded *sharded, const struct graph_op *op)
@@ -25,6 +28,50 @@ static bool sums_apart(const struct graph *graph)
 {
     const struct fusion *fusion = graph->terms->policy.fusion;
     return fusion != NULL && fusion->sums_apart;
+}
+
+/* Whether rows have the columns of all heads, of which a chip of tp has some. */
+static bool adds_heads(const struct graph *graph, const struct graph_op *op)
+{
+    enum { DIMENSIONS = 3 }; /* Tokens, heads, columns of a head. */
+    return graph->terms->model->norms.qk == MODEL_QK_NORMS_WHOLE &&
+           graph->tensor[op->out[0]].at.dimension_count == DIMENSIONS;
+}
+
+static uint32_t heads_axes(const struct graph *graph, const struct graph_op *op)
+{
+    struct sharding heads = graph->tensor[op->out[0]].at;
+    if (!adds_heads(graph, op)) return 0;
+    heads.dimension[0] = heads.dimension[1];
+    heads.dimension_count = 1;
+    return sharding_axes(&heads);
+}
+
+/* Over tp, and over tp_d where heads lie there too. */
+static uint8_t moves(const struct graph_sharded *sharded, const struct graph_op *op,
+                     enum op_pass pass, struct op_move ret_moves[OP_MOVES_MAX])
+{
+    const struct graph *graph = sharded->graph;
+    uint32_t const axes = heads_axes(graph, op);
+    struct sharding rows = graph->tensor[op->out[0]].at;
+    uint8_t count = 0;
+    (void)pass;
+    rows.dimension_count = 1;
+    struct op_move const move = {
+        .kind = COLLECTIVE_ALL_REDUCE,
+        .format = FORMAT_FP32,
+        .bytes = op->out_count * format_bytes(FORMAT_FP32, graph_elements(graph, &rows, 0)),
+        .of_rows = true,
+    };
+    if ((axes & graph->terms->axis_y) != 0) {
+        ret_moves[count] = move;
+        ret_moves[count++].axis = OP_AXIS_TP;
+    }
+    if ((axes & graph->terms->axis_w) != 0) {
+        ret_moves[count] = move;
+        ret_moves[count++].axis = OP_AXIS_TP_D;
+    }
+    return count;
 }
 
 static void work(const struct graph_sharded *sharded, const struct graph_op *op, enum op_pass pass,
@@ -52,6 +99,10 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
         work.hbm_write_bytes = bytes;
     }
     work.vector_flop += op_rotated_flop(graph, op);
+    if (heads_axes(graph, op) != 0) {
+        work.hbm_read_bytes += (op_is_forward(pass) ? 1 : 2) * bytes;
+        work.kernel_count += graph->terms->policy.fusion != NULL;
+    }
     op_function(graph, WORK_FUNCTION_NORM, pass, elements, &work);
     if (sums_apart(graph) && (op_is_forward(pass) ? summed : adds))
         op_function(graph, WORK_FUNCTION_SUM, pass, elements, &work);
@@ -71,8 +122,11 @@ const struct op_kind op_kind_norm = {
     .name = "norm",
     .help = "RMS norm, with the residual sum where that is fused; its gradient gives the weight's",
     .source = "counted from the formulas; the book, chapter 4, 4.2.4",
-    .notation = {.formula = "Norm(%)", .remark_split = "its row sums are not counted"},
+    .notation = {.formula = "Norm(%)",
+                 .remark_split = "its row sums are not counted",
+                 .remark_sum = "with the next norm"},
     .work = work,
     .reads = reads,
+    .moves = moves,
     .computes_sums = true,
 };

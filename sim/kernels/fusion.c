@@ -7,7 +7,9 @@
  *
  * The update of Megatron-LM: the norm reads gradients (4), clipping reads and writes them (4, 4),
  * Adam works on an fp32 copy of the weights (4, 4 in place of the weights' own), which a last
- * kernel turns into weights (4, 2 more), and the main gradients are set to zero (4).
+ * kernel turns into weights (4, 2 more). All of these are of the rank's part of the state.
+ * Gradients lie in a buffer that is not split: one kernel multiplies all of it by 1/replicas before
+ * it is reduced (param_and_grad_buffer.py, start_grad_sync), another clears it (reset).
  *
  * eager RMSNorm, as a formula of torch: to fp32 (2, 4), square (4, 4), mean (4), times its root
  * (4, 4), to bf16 (4, 2), times the weight (2, 2), and two kernels of a number a row. Backward, in
@@ -29,16 +31,18 @@ static const struct fusion fusions[] = {
         .help = "Megatron-LM with Transformer Engine: kernels for norms, residual sums with "
                 "dropout, gates, rotations; unfused cross-entropy and update",
         .source = "Megatron-LM megatron/core/fusions (fused_bias_dropout, fused_bias_swiglu), "
-                  "tensor_parallel/cross_entropy.py, optimizer/optimizer.py at 50b073cc; "
+                  "tensor_parallel/cross_entropy.py, optimizer/optimizer.py, "
+                  "distributed/param_and_grad_buffer.py at 50b073cc; "
                   "TransformerEngine transformer_engine/pytorch/module/layernorm.py",
         .sums_apart = true,
         .functions_apart = true,
         .rotates_apart = true,
         .linear = RECIPE_TRANSFORMER_ENGINE,
         .norms_belong = true,
+        .buffers_gradients = true,
         .forward = {[WORK_FUNCTION_SUM] = {1, 2, 0},
                     [WORK_FUNCTION_LOSS] = {9, 28, 24},
-                    [WORK_FUNCTION_UPDATE] = {5, 16, 10}},
+                    [WORK_FUNCTION_UPDATE] = {4, 16, 6}},
         .backward = {[WORK_FUNCTION_NORM] = {2, 0, 0}, [WORK_FUNCTION_SUM] = {1, 2, 2}},
     },
     {

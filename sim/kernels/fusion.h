@@ -31,6 +31,7 @@ struct fusion {
     bool norms_rotate;    /* Where Q and K are normed, the kernel of their norms rotates them. */
     enum recipe_library linear; /* The library whose linear layers train in fp8. */
     bool norms_belong;          /* Norms are kernels of that library, or of its compiler. */
+    bool buffers_gradients;     /* Kernels scale and clear all gradients of a rank, not its part. */
     struct function_pass forward[WORK_FUNCTION_COUNT];
     struct function_pass backward[WORK_FUNCTION_COUNT];
 };

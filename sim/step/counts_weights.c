@@ -145,9 +145,14 @@ static void update_count(const struct ranks *ranks, struct workload_counts *coun
 {
     double const gradient = bytes_of(ranks->plan->formats.gradients);
     double const state = state_elements(ranks), blocks = state / FORMAT_BLOCK;
-    struct work const block = update_work(ranks, FORMAT_BLOCK);
+    double const all = ranks->copies * (share_of(ranks, ranks->shards, /* experts= */ false) +
+                                        share_of(ranks, ranks->shards, /* experts= */ true));
+    struct work const block = update_work(ranks, FORMAT_BLOCK, 0);
+    struct work const buffer = update_work(ranks, 0, FORMAT_BLOCK);
     double const flop = blocks * (double)block.vector_flop;
-    double const bytes = blocks * (double)(block.hbm_read_bytes + block.hbm_write_bytes);
+    double const bytes =
+        blocks * (double)(block.hbm_read_bytes + block.hbm_write_bytes) +
+        all / FORMAT_BLOCK * (double)(buffer.hbm_read_bytes + buffer.hbm_write_bytes);
     double const added = tied_share(ranks) + (ranks->copies > 1 ? state : 0);
     uint64_t const updates = ranks->plan->model.layers + ranks->mtp.modules +
                              (ranks_is_decoder(ranks) ? UINT64_C(2) - ranks->tie.here : 0);

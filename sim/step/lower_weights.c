@@ -295,15 +295,16 @@ void lower_update(struct lower *lower, const struct delayed_update *update)
     const struct ranks *ranks = lower->ranks;
     const struct bucket *buckets = update->buckets;
     uint32_t const bucket_count = update->bucket_count;
-    uint64_t elements = 0;
+    uint64_t elements = 0, gradients = 0;
     uint64_t kept = 0;
     if (bucket_count == 0) return;
     for (uint32_t u = 0; u < bucket_count; u++) {
         elements += units_ceil_divide(buckets[u].elements,
                                       ranks_replicas(ranks, buckets[u].experts)->state_shards);
+        gradients += units_ceil_divide(buckets[u].elements, ranks->shards);
         kept += bucket_kept_bytes(lower, &buckets[u]);
     }
-    struct work const work = update_work(ranks, elements);
+    struct work const work = update_work(ranks, elements, gradients);
     uint32_t const op = lower_compute(lower, update->name, &work, 1);
     update_need(lower, op, update->backward, update->slots);
     lower_offload_update(lower, op, update_moments_bytes(ranks, elements));

@@ -2,6 +2,7 @@
 
 #include "sim/base/vector.h"
 #include "sim/kernels/fusion.h"
+#include "sim/step/overheads.h"
 #include "sim/step/ranks.h"
 
 uint64_t update_moments_bytes(const struct ranks *ranks, uint64_t elements)
@@ -9,7 +10,17 @@ uint64_t update_moments_bytes(const struct ranks *ranks, uint64_t elements)
     return 2 * format_bytes(ranks->plan->formats.optimizer, elements);
 }
 
-struct work update_work(const struct ranks *ranks, uint64_t elements)
+/* Gradients are cleared for the next step; of several replicas they are a mean. */
+static void buffer_add(const struct ranks *ranks, uint64_t gradients, struct work *work)
+{
+    uint64_t const bytes = format_bytes(overheads_gradient_format(ranks), gradients);
+    bool const scaled = ranks->replicas.count > 1;
+    work->hbm_read_bytes += scaled ? bytes : 0;
+    work->hbm_write_bytes += scaled ? 2 * bytes : bytes;
+    work->kernel_count += scaled ? 2 : 1;
+}
+
+struct work update_work(const struct ranks *ranks, uint64_t elements, uint64_t gradients)
 {
     const struct graph_formats *formats = &ranks->plan->formats;
     const struct fusion *fusion = ranks_fusion(ranks);
@@ -28,5 +39,6 @@ struct work update_work(const struct ranks *ranks, uint64_t elements)
     work.hbm_write_bytes += made.write_bytes * elements;
     work.kernel_count = made.kernels;
     work.kernel = WORK_KERNEL_FUNCTIONS + WORK_FUNCTION_UPDATE;
+    if (fusion->buffers_gradients) buffer_add(ranks, gradients, &work);
     return work;
 }

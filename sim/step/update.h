@@ -15,7 +15,8 @@ struct ranks;
 uint64_t update_moments_bytes(const struct ranks *ranks, uint64_t elements);
 
 /* The update of `elements` weights: gradient, moments and weights are read, and all of them but the
- * gradient written. The machine's stack of software says of which kernels the update is made. */
-struct work update_work(const struct ranks *ranks, uint64_t elements);
+ * gradient written. The machine's stack of software says of which kernels the update is made, and
+ * what it does with all `gradients` of the rank. */
+struct work update_work(const struct ranks *ranks, uint64_t elements, uint64_t gradients);
 
 #endif

@@ -35,6 +35,7 @@ static struct replicas_total replicas_total(const struct analysis *analysis,
 static const char *when_gathered(const struct workload_plan *plan)
 {
     if (plan->zero == 3 || workload_serves(plan)) return "before each use";
+    if (plan->software.dp_apart) return "once all are updated";
     return plan->parameter_gather == WORKLOAD_PARAMETERS_NEXT_STEP
                ? "before their first use in the next step"
                : "once they are updated";
@@ -45,7 +46,7 @@ static const char *when_gathered(const struct workload_plan *plan)
 static const char *reductions_wait(const struct workload_plan *plan, double exposed_s,
                                    double time_s)
 {
-    if (exposed_s == 0) return "";
+    if (exposed_s == 0 || plan->software.dp_apart) return "";
     if (plan->zero == 2 && exposed_s > time_s / plan->accumulate)
         return ", as gradients of one slot may wait: a layer's backward pass begins when the "
                "reductions of all layers but the previous one are done";
@@ -67,10 +68,11 @@ static void note_reductions(struct arena *arena, const struct report_input *inpu
     uint32_t const times = input->roofline->counts.weights.reductions;
     bool const each = plan->zero >= 2 && plan->accumulate > 1 && times == plan->accumulate;
     notes_add(arena, notes,
-              "the %s reductions%s run behind the backward pass; %s of their %s is exposed "
-              "(%s of the step)%s",
-              name, each ? " of each microbatch" : "", table_seconds(sums->exposed_s).text,
-              table_seconds(sums->time_s).text,
+              "the %s reductions%s %s the backward pass; %s of their %s is exposed (%s of the "
+              "step)%s",
+              name, each ? " of each microbatch" : "",
+              plan->software.dp_apart ? "wait for the end of" : "run behind",
+              table_seconds(sums->exposed_s).text, table_seconds(sums->time_s).text,
               table_percent(sums->exposed_s, analysis->step_s).text,
               reductions_wait(plan, sums->exposed_s, sums->time_s));
 }

@@ -81,6 +81,30 @@ static enum status parameters_settle(const struct key_reader *reader, struct jso
                      plan->zero);
 }
 
+static bool replicas_wait(const struct key_source *source)
+{
+    return shown_of(source)->workload.software.dp_apart;
+}
+
+static enum status overlap_settle(const struct key_reader *reader, struct json *member,
+                                  struct error *reterr)
+{
+    const struct workload_plan *plan = &scenario_of(reader)->workload;
+    if (!plan->software.dp_apart) return STATUS_OK;
+    if (workload_serves(plan))
+        return error_set(reterr, STATUS_INVALID, json_where(member),
+                         "a step of inference has no gradients; leave it out");
+    if (plan->parameter_gather == WORKLOAD_PARAMETERS_NEXT_STEP)
+        return error_set(reterr, STATUS_INVALID, json_where(member),
+                         "\"parameter_gather\": \"next_step\" gathers during the forward pass; "
+                         "\"end\" is for false");
+    if (plan->zero <= 1) return STATUS_OK;
+    return error_set(reterr, STATUS_INVALID, json_where(member),
+                     "with \"zero\": %u gradients are reduced in each microbatch; false is for 0 "
+                     "and 1",
+                     plan->zero);
+}
+
 static bool launches_eagerly(const struct key_source *source)
 {
     return shown_of(source)->machine.launches == CHIP_LAUNCHES_EAGER;
@@ -134,6 +158,11 @@ const struct key run_keys[] = {
             "when updated weights are gathered. `end`: after the update; `next_step`: each layer "
             "before its first use in the next step, `prefetch_layers` ahead (Megatron's "
             "`overlap_param_gather`)"),
+    ROW("dp_overlap", key_flag, workload.software.dp_apart, .negated = true, .preset = 1,
+        .shown = replicas_wait, .settle = overlap_settle, .when = "of training, with `zero` 0 or 1",
+        .help = "gradients of replicas are reduced while the backward pass runs. `false`: they are "
+                "reduced once all passes have ended, and updated weights gathered once all are "
+                "updated, as Megatron does without `--overlap-grad-reduce`"),
     ROW("collective_matmul", key_flag, workload.collective_matmul, .when = "with `tp`",
         .help = "hide TP collectives behind their matmuls, chunk by chunk"),
     ROW("split_attention", key_flag, workload.inference.whole_units, .negated = true, .preset = 1,

@@ -120,6 +120,7 @@ enum lower_act {
     ACT_WEIGHT = SCHEDULE_WEIGHT,
     ACT_UPDATE = SCHEDULE_KIND_COUNT,
     ACT_REDUCE,
+    ACT_GATHER,
     ACT_SEND_COPY,  /* To the rank that holds the same stages. */
     ACT_SUM_COPIES, /* Adds what comes from that rank. */
     ACT_TIE,        /* Gradients of a matrix on two stages go each way and are added. */
@@ -310,6 +311,8 @@ struct delayed_update {
 };
 
 void lower_update(struct lower *lower, const struct delayed_update *update);
+/* Gathers updated weights once whatever was computed before has ended. */
+void lower_updated_gather(struct lower *lower, const struct bucket *buckets, uint32_t bucket_count);
 
 /* The modules of a model (lower_ends.c): the ops of the part's pass. */
 void lower_module_emit(struct lower *lower);

@@ -142,9 +142,11 @@ static bool is_first_forward(const struct schedule_rank *list, uint32_t index)
     return true;
 }
 
-/* Whether an action reduces the stage's gradients. */
-static bool reduces_apart(const struct schedule_rank *list, uint32_t stage)
+/* Whether an action reduces the stage's gradients, or all are reduced behind the passes. */
+static bool reduces_apart(const struct pipeline *pipeline, uint32_t stage)
 {
+    const struct schedule_rank *list = pipeline->role.list;
+    if (ranks_replicas_wait(pipeline->lower->ranks)) return true;
     for (uint32_t i = 0; i < list->action_count; i++)
         if (list->action[i].act == SCHEDULE_REDUCE && list->action[i].stage == stage) return true;
     return false;
@@ -221,8 +223,7 @@ static struct passing passing_of(struct pipeline *pipeline, uint32_t rank, uint3
         .pass = pass,
         .modules = modules_of(pipeline, pass),
         .messages = pipeline_messages_of(pipeline, rank, pass),
-        .last = last && !pipeline_is_forward(pass->kind) &&
-                !reduces_apart(pipeline->role.list, pass->stage),
+        .last = last && !pipeline_is_forward(pass->kind) && !reduces_apart(pipeline, pass->stage),
     };
     bool const shares =
         pipeline->lower->ranks->mtp.modules != 0 && !pipeline->lower->ranks->tie.lookup;

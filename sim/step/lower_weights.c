@@ -311,8 +311,17 @@ void lower_update(struct lower *lower, const struct delayed_update *update)
     if (!ranks->gradients.resident) lower_give(lower, op, kept_memory(lower), kept);
     /* ZeRO-1 and 2: each rank has updated its part of parameters that all of them hold. */
     for (uint32_t u = 0; ranks->plan->zero != 0 && u < bucket_count; u++) {
-        if (ranks_gathers_next(ranks)) break;
+        if (ranks_gathers_next(ranks) || ranks_replicas_wait(ranks)) break;
         lower_need_done(lower, updated_gather(lower, &buckets[u]), op,
                         builder_format(&lower->build, "%s", buckets[u].name));
+    }
+}
+
+void lower_updated_gather(struct lower *lower, const struct bucket *buckets, uint32_t bucket_count)
+{
+    for (uint32_t u = 0; u < bucket_count; u++) {
+        uint32_t const op =
+            buckets[u].elements == 0 ? LOWER_NONE : updated_gather(lower, &buckets[u]);
+        if (op != LOWER_NONE) lower_need_before(lower, op, LOWER_COMPUTE, lower_moved(lower, op));
     }
 }

@@ -104,7 +104,7 @@ static uint16_t reducing_template(const struct pipeline *pipeline, enum lower_mo
 static uint32_t update_slots(const struct ranks *ranks, enum lower_module module)
 {
     bool const has_ends = ranks_is_decoder(ranks), own_head = has_ends && !ranks->tie.here;
-    if (ranks->pp > 1) return 0;
+    if (ranks->pp > 1 || ranks_replicas_wait(ranks)) return 0;
     if (ranks_offloads_optimizer(ranks)) return 1;
     return (uint32_t)(ranks->plan->model.layers + ranks->mtp.modules) + has_ends + own_head -
            (module == MODULE_MTP);
@@ -137,6 +137,13 @@ static void reductions_add(struct lower *lower, enum lower_module module)
     for (uint32_t u = 0; u < count; u++) lower_bucket_reduce(lower, &buckets[u], LOWER_NONE);
 }
 
+static void gathers_add(struct lower *lower, enum lower_module module)
+{
+    struct bucket buckets[LOWER_BUCKETS_MAX];
+    uint32_t const count = lower_buckets_of(lower->ranks, module, buckets);
+    lower_updated_gather(lower, buckets, count);
+}
+
 static void part_emit(struct pipeline *pipeline, const struct lower_part *part)
 {
     struct lower *lower = pipeline->lower;
@@ -156,6 +163,9 @@ static void part_emit(struct pipeline *pipeline, const struct lower_part *part)
         break;
     case ACT_REDUCE:
         reductions_add(lower, module);
+        break;
+    case ACT_GATHER:
+        gathers_add(lower, module);
         break;
     case ACT_SEND_COPY:
         lower_copy_send(lower, module);
@@ -185,6 +195,7 @@ static const char *template_name(struct lower *lower, const struct pipeline_vari
 {
     static const char *const acts[ACT_COUNT] = {[ACT_UPDATE] = "update",
                                                 [ACT_REDUCE] = "reduce",
+                                                [ACT_GATHER] = "gather",
                                                 [ACT_SEND_COPY] = "send",
                                                 [ACT_SUM_COPIES] = "sum"};
     const struct lower_part *one = &variant->part[0], *other = &variant->part[1];
@@ -243,7 +254,9 @@ uint16_t pipeline_template(struct pipeline *pipeline, const struct pipeline_vari
     }
     pipeline->variant[count] = *variant;
     variant_emit(pipeline, variant);
-    if (variant->part[0].act == ACT_REDUCE && lower->build.op_count == 0) return PROGRAM_NONE;
+    bool const may_be_empty =
+        variant->part[0].act == ACT_REDUCE || variant->part[0].act == ACT_GATHER;
+    if (may_be_empty && lower->build.op_count == 0) return PROGRAM_NONE;
     uint16_t const index = lower_template_end(lower);
     if (lower->build.status != STATUS_OK || variant->part_count > 1) return index;
     lower->build.program->templates[index].module = variant->part[0].module;
@@ -257,7 +270,10 @@ uint16_t pipeline_rest(struct pipeline *pipeline, enum lower_module module, enum
     struct pipeline_variant const variant = {
         .part = {{.module = (uint8_t)module, .act = (uint8_t)act, .last = true, .place = place}},
         .part_count = 1};
-    if (act == ACT_REDUCE && !pipeline->schedule.has_reductions) return PROGRAM_NONE;
+    bool const waits = ranks_replicas_wait(pipeline->lower->ranks);
+    if (act == ACT_REDUCE && !pipeline->schedule.has_reductions && !waits) return PROGRAM_NONE;
+    if (act == ACT_GATHER && (!waits || pipeline->lower->ranks->plan->zero == 0))
+        return PROGRAM_NONE;
     return pipeline_template(pipeline, &variant);
 }
 

@@ -169,6 +169,12 @@ static inline bool ranks_gathers_next(const struct ranks *ranks)
            (ranks->plan->zero == 1 || ranks->plan->zero == 2);
 }
 
+/* Replicas reduce gradients behind all passes, and gather weights behind all updates. */
+static inline bool ranks_replicas_wait(const struct ranks *ranks)
+{
+    return ranks->plan->software.dp_apart && ranks->replicas.count > 1;
+}
+
 /* The group of ranks that hold the same weights, or the same experts, and its name. The group is
  * empty in a step of inference that gathers no weights over it. */
 enum status ranks_replicas_find(const struct ranks *ranks, bool experts,

@@ -39,8 +39,10 @@ static enum status role_begin(struct pipeline *pipeline, uint32_t rank, struct p
         for (uint32_t m = 0; m < MODULE_COUNT; m++) modules[m] += counts[m];
         if (stage->layer_count > layers) layers = stage->layer_count;
         /* Updates. */
-        most += MODULE_COUNT + ranks->mtp.modules +
-                units_smaller(ranks->kinds.changes, stage->layer_count);
+        uint64_t const all = MODULE_COUNT + ranks->mtp.modules +
+                             units_smaller(ranks->kinds.changes, stage->layer_count);
+        most += all;
+        if (ranks_replicas_wait(ranks)) most += 2 * all; /* Reductions and gathers. */
         /* What goes to another copy; reductions, and what comes from there; and a gather behind
          * each of them that waits otherwise. */
         if (ranks->pp > 1) most += 5 * MODULE_COUNT + 3 * (uint64_t)stage->layer_count;
@@ -61,6 +63,17 @@ static enum status role_begin(struct pipeline *pipeline, uint32_t rank, struct p
                 inference_cache_bytes(ranks, stage->layer_first, stage->layer_count);
         }
     return STATUS_OK;
+}
+
+/* Slots of all modules that the rank holds. */
+static void stages_add(struct pipeline *pipeline, uint32_t rank, enum lower_act act,
+                       enum program_phase phase)
+{
+    const struct schedule *schedule = &pipeline->schedule;
+    for (uint32_t s = schedule->stage_count; s-- > 0;)
+        if (schedule_rank_holds(schedule, rank, s))
+            pipeline_modules_add(pipeline, &pipeline->stages.stage[s], act, phase,
+                                 schedule->microbatch_count - 1, NULL);
 }
 
 /* Behind the passes: what is added up between ranks, and updates. Where these are part of the
@@ -90,6 +103,33 @@ static void role_end(struct pipeline *pipeline, uint32_t rank)
             pipeline_modules_add(
                 pipeline, ranks_offloads_optimizer(ranks) ? &left : &pipeline->stages.stage[s],
                 ACT_UPDATE, PROGRAM_PHASE_UPDATE, schedule->microbatch_count - 1, NULL);
+    if (ranks_replicas_wait(ranks)) stages_add(pipeline, rank, ACT_GATHER, PROGRAM_PHASE_UPDATE);
+}
+
+/* What has no reductions that could wait for the end of the passes. */
+static enum status wait_check(const struct pipeline *pipeline, struct error *reterr)
+{
+    const struct ranks *ranks = pipeline->lower->ranks;
+    const struct schedule *schedule = &pipeline->schedule;
+    const struct {
+        bool refused;
+        const char *what;
+    } rows[] = {
+        {ranks->data == 1, "the mesh has no replicas"},
+        {ranks->shards > 1, "\"fsdp\" reduces each layer behind its backward pass"},
+        {schedule->copy_count > 1, "the schedule has two copies of a model, which swap the sums"},
+        {schedule->has_reductions, "the schedule says when gradients are reduced"},
+        {ranks->mtp.modules != 0, "modules of MTP share gradients with the head"},
+        {ranks_offloads_optimizer(ranks), "an offloaded optimizer updates behind each layer"},
+    };
+    if (!ranks->plan->software.dp_apart) return STATUS_OK;
+    for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].refused)
+            return error_set(reterr, STATUS_UNSUPPORTED, "/run/dp_overlap",
+                             "no reductions of gradients can wait for the end of the backward "
+                             "pass: %s; leave it out",
+                             rows[i].what);
+    return STATUS_OK;
 }
 
 /* Where passes go round, what the rank begins with next time is there when the step ends. */
@@ -124,6 +164,8 @@ static enum status role_add(struct pipeline *pipeline, uint32_t rank, struct pro
         i += pipeline_pass_add(pipeline, rank, i);
     }
     pipeline_actions_add(pipeline, list->count);
+    if (ranks_replicas_wait(pipeline->lower->ranks))
+        stages_add(pipeline, rank, ACT_REDUCE, PROGRAM_PHASE_BACKWARD);
     pipeline_replicas_send(pipeline, list->count);
     if (trains) role_end(pipeline, rank);
     if (pipeline->schedule.goes_round) round_end(pipeline, rank);
@@ -142,6 +184,7 @@ static enum status roles_add(struct pipeline *pipeline, struct error *reterr)
     void *memory = NULL;
     STATUS_TRY(workload_schedule(lower->build.arena, ranks->plan, ranks->machine, ranks->mesh,
                                  &pipeline->schedule, reterr));
+    STATUS_TRY(wait_check(pipeline, reterr));
     STATUS_TRY(stages_build(lower->build.arena, ranks->plan, pipeline->schedule.stage_count,
                             ranks_room(ranks, MESH_PP), &pipeline->stages, reterr));
     STATUS_TRY(arena_try(lower->build.arena, pipeline->schedule.stage_count,

@@ -126,12 +126,13 @@ static const char *const objects[] = {
 
 /* Of a scenario that every key applies to but these: no host launches its ops, no decode attends;
  * a TPU's only slice has neither nodes nor NICs; the model has no MTP, only ZeRO-1 and 2 gather
- * updated weights, and no preset is named. */
+ * updated weights, which overlap, and no preset is named. */
 static void every_default_is_shown(void **state)
 {
     (void)state;
     static const char *const left_out[] = {"mtp",
                                            "parameter_gather",
+                                           "dp_overlap",
                                            "nodes",
                                            "gpus",
                                            "switch_ports",

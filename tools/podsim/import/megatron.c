@@ -302,6 +302,14 @@ static enum status remat_set(struct import *import, struct error *reterr)
     return import_set(import, reterr, "/workload/remat=layer");
 }
 
+/* What podsim runs with reductions behind the backward pass. */
+static bool reductions_wait(const struct import_facts *facts)
+{
+    const struct import_policy *policy = &facts->policy;
+    return !policy->reduces_ahead && !policy->full_sharding && !policy->offloads_optimizer &&
+           facts->sizes.mtp == 0;
+}
+
 static enum status zero_set(struct import *import, uint32_t stage, struct error *reterr)
 {
     const struct import_facts *facts = &import->facts;
@@ -309,6 +317,8 @@ static enum status zero_set(struct import *import, uint32_t stage, struct error 
     if (facts->ranks.dp == 1 && facts->ranks.cp == 1) return STATUS_OK;
     if (stage < 3) STATUS_TRY(import_set(import, reterr, "/workload/zero=%u", stage));
     if (stage == 3) STATUS_TRY(import_set(import, reterr, "/workload/zero=0"));
+    if (stage <= 1 && !is_ahead && reductions_wait(facts))
+        STATUS_TRY(import_set(import, reterr, "/run/dp_overlap=false"));
     return import_set(import, reterr, "/run/parameter_gather=%s", is_ahead ? "next_step" : "end");
 }
 
@@ -368,7 +378,8 @@ static enum status defaults_say(struct import *import, struct error *reterr)
         {ranks->tp > 1, "--sequence-parallel",
          "the file leaves it out: activations between blocks are whole on each rank of tp; podsim "
          "shards them, by as many bytes"},
-        {ranks->dp > 1 || ranks->cp > 1, "--overlap-grad-reduce",
+        {(ranks->dp > 1 || ranks->cp > 1) && !reductions_wait(&import->facts),
+         "--overlap-grad-reduce",
          "the file leaves it out: gradients are reduced after the backward pass; podsim reduces "
          "them during it"},
         {ranks->ep > 1, "--moe-token-dispatcher-type",

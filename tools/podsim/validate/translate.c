@@ -191,9 +191,19 @@ static enum status policy_set(const struct writing *writing, const struct publis
     if (policy->tp_overlap != PUBLISHED_UNSAID)
         STATUS_TRY(set(writing, reterr, "/run/collective_matmul=%s",
                        policy->tp_overlap == 1 ? "true" : "false"));
-    if (policy->overlap == 0) STATUS_TRY(set(writing, reterr, "/run/parameter_gather=end"));
     /* It ran, whatever podsim counts. */
     return set(writing, reterr, "/workload/allow_oversubscription=true");
+}
+
+/* What runs beside compute among replicas. */
+static enum status overlap_set(const struct writing *writing, const struct published_row *row,
+                               struct error *reterr)
+{
+    bool const has_replicas =
+        row->ranks[MESH_DP] > 1 || row->ranks[MESH_EP] > 1 || row->ranks[MESH_CP] > 1;
+    if (row->policy.overlap != 0) return STATUS_OK;
+    STATUS_TRY(set(writing, reterr, "/run/parameter_gather=end"));
+    return has_replicas ? set(writing, reterr, "/run/dp_overlap=false") : STATUS_OK;
 }
 
 /* Passes of a rank in a step. */
@@ -269,6 +279,7 @@ static enum status step_set(const struct writing *writing, const struct publishe
                    (unsigned long long)row->length_tokens));
     STATUS_TRY(set(writing, reterr, "/workload/accumulate=%llu", (unsigned long long)accumulate));
     STATUS_TRY(policy_set(writing, &row->policy, reterr));
+    STATUS_TRY(overlap_set(writing, row, reterr));
     return recompute_set(writing, row, reterr);
 }
 

@@ -13,7 +13,7 @@ enum { BATCH_MAX = LENGTHS_MAX, NEW_TOKENS_MAX = 256, OUTPUT_MAX = 1 << 20, PAGE
 static const uint64_t tokens_max = UINT64_C(1) << 40; /* In the cache, of all sequences. */
 
 static const char *const activations_names[] = {"model", "tokens", "replicated", NULL};
-static const char *const copies_names[] = {"rank", "expert", NULL};
+const char *const scenario_copies_names[] = {"rank", "expert", NULL};
 static const char *const weights_names[] = {"stationary", "gathered", NULL};
 
 /* --- How the cache lies on the ranks of tp --- */
@@ -173,12 +173,7 @@ static const struct key format_keys[] = {
             .help = "how the cache lies on the ranks of `tp`, and of `tp_d`; without `tp_d` "      \
                     "`batch` or `sequence` is 1: "                                                 \
                     "[inference](inference.md#the-cache-on-the-ranks-of-tp)"),                     \
-        ROUTING_SKEW,                                                                              \
-        ROW("token_copies", key_choice, routing.copies, .choices = copies_names,                   \
-            .shown = scenario_has_experts, .when = "with experts",                                 \
-            .help = "a token goes once to each `rank` that has experts for it, and once to a "     \
-                    "node; or once for each `expert`, straight to its GPU "                        \
-                    "([inference](inference.md#tokens-to-experts))"),                              \
+        ROUTING_SKEW, TOKEN_COPIES,                                                                \
         ROW("allow_oversubscription", key_flag, allow_oversubscription,                            \
             .help = "simulate a step that does not fit the memory")
 

@@ -52,6 +52,16 @@ extern const char *const scenario_attention_names[], *const scenario_context_nam
                  .when = "with experts",                                                           \
                  .help = "skew of [the choice](moe.md#uneven-routing): 0 even, 1 Zipf's law")
 
+extern const char *const scenario_copies_names[];
+
+#define TOKEN_COPIES                                                                               \
+    WORKLOAD_ROW("token_copies", key_choice, routing.copies, .choices = scenario_copies_names,     \
+                 .shown = scenario_has_experts, .when = "with experts",                            \
+                 .help = "a token goes once to each `rank` that has experts for it, and once to "  \
+                         "a node; or once for each `expert`, straight to its GPU "                 \
+                         "([inference](inference.md#tokens-to-experts), "                          \
+                         "[training](moe.md#copies-of-tokens))")
+
 /* Of steps of inference: as many lengths as sequences, drawn where they are, which needs the seed.
  */
 enum status scenario_lengths_build(struct arena *arena, struct scenario *scenario,

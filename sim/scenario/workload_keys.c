@@ -294,6 +294,7 @@ const struct key workload_train_step_keys[] = {
     ROW("offload", key_choice, offload, .choices = offload_names,
         .help = "what is kept in the host's memory: [host memory](offload.md)"),
     ROUTING_SKEW,
+    TOKEN_COPIES,
     ROW("capacity_factor", key_share, routing.capacity_ppm,
         .most = INT64_C(1) * CAPACITY_MAX * PPM_ONE, .settle = scenario_routing_settle,
         .shown = scenario_has_experts, .values.words = "0, or up to experts over experts a token",

@@ -85,10 +85,40 @@ static void copies_a_rank_are_fewer(void **state)
     play_close(&each);
 }
 
+/* Four exchanges of a layer in a training step: rows and results, and the gradients of both. The
+ * roofline counts them as the program has them, and both engines and the fold agree. */
+static void a_copy_travels_in_training(void **state)
+{
+    enum { TRAINED_LAYERS = 48, TRAINED_WIDTH = 2048, TOKENS = 65536 };
+    struct play play;
+    struct walk_op walk = {.program = &play.program};
+    uint64_t bytes = 0;
+    char text[WALK_TEXT_BYTES];
+    (void)state;
+    (void)snprintf(
+        text, WALK_TEXT_BYTES,
+        "{\"podsim\": 1, \"machine\": {\"chip\": \"h100-sxm\", \"gpus\": 8}, \"mesh\": "
+        "{\"ep\": [\"gpu\"]}, \"workload\": {\"kind\": \"train_step\", \"model\": "
+        "\"qwen3-30b-a3b\", \"batch_tokens\": %u, \"sequence_length\": 4096, \"zero\": 1, "
+        "\"allow_oversubscription\": true, \"token_copies\": \"expert\"}}",
+        TOKENS);
+    play_run(&play, text, NULL);
+    while (walk_next(&walk)) {
+        if (walk.op->kind != PROGRAM_OP_COLLECTIVE) continue;
+        const struct plan *plan = &play.program.plans[walk.op->index];
+        if (plan->kind == COLLECTIVE_ALL_TO_ALL) bytes += walk.times * plan->size_bytes;
+    }
+    assert_int_equal(bytes, (uint64_t)TRAINED_LAYERS * 4 * TOKENS * TOP_K * TRAINED_WIDTH * 2);
+    case_near(play.roofline.counts.role[MESH_EP].all_to_all_bytes, (double)bytes, 1e-9);
+    walk_alike(&play, text, "reference");
+    play_close(&play);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_copy_travels_for_each_expert),
+        cmocka_unit_test(a_copy_travels_in_training),
         cmocka_unit_test(copies_a_rank_are_fewer),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);

@@ -2,6 +2,11 @@
 stages, and facts that stand only in the notes of a row (see tabulate.py)."""
 import re
 
+# Kernels that bring tokens to experts: scripts/performance/configs of Megatron-Bridge have AllToAll in
+# v0.2.0 (NeMo 25.11) on H100, DeepEP in v0.3.0 (26.02) on H100, HybridEP in v0.3.0 on B200 and in
+# v0.4.0 (26.04) on both.
+DISPATCH = {"megatron-bridge": "dispatchers of tokens: scripts/performance/configs at v0.2.0, v0.3.0 "
+                               "and v0.4.0"}
 SCHEDULES = {"ZB-2p": "zb-h2", "ZB-1p": "zb-h1", "1F1B": "1f1b", "1F1B-I": "interleaved"}
 
 
@@ -121,6 +126,8 @@ def framework_of(row, ranks, facts, assumed):
         facts["mtp"] = False
     if "all TP/PP/DP overlap switched off" in notes:
         facts["overlap"] = False
+    if row["group"] == "megatron-bridge" and "ep" in ranks and not row["id"].startswith("mbridge-25"):
+        facts["token_copies"] = "rank"  # DeepEP or HybridEP, by the release's scripts (see DISPATCH).
     match = re.search(r"capacity (?:factor )?([\d.]+)", notes)
     if match:
         facts["capacity_factor"] = float(match.group(1))

@@ -188,6 +188,8 @@ static enum status policy_set(const struct writing *writing, const struct publis
     if (policy->mtp == 0) STATUS_TRY(set(writing, reterr, "/workload/mtp=false"));
     if (policy->capacity_factor > 0)
         STATUS_TRY(set(writing, reterr, "/workload/capacity_factor=%g", policy->capacity_factor));
+    if (policy->token_copies != NULL)
+        STATUS_TRY(set(writing, reterr, "/workload/token_copies=%s", policy->token_copies));
     if (policy->tp_overlap != PUBLISHED_UNSAID)
         STATUS_TRY(set(writing, reterr, "/run/collective_matmul=%s",
                        policy->tp_overlap == 1 ? "true" : "false"));

@@ -16,6 +16,23 @@ bool graph_is_of_cache(const struct graph *graph, tensor of)
     return handed || graph->tensor[of].role == GRAPH_CACHE;
 }
 
+/* An input that is computed on the way and is not kept has no memory. */
+static bool has_memory(const struct graph *graph, tensor of)
+{
+    return graph_fused(graph, of) == NULL || graph->tensor[of].kept != GRAPH_REMAT_NEVER;
+}
+
+tensor graph_lies_in(const struct graph *graph, tensor of)
+{
+    const struct graph_op *maker = graph_maker(graph, of);
+    while (maker != NULL && maker->kind->lies_in_input && has_memory(graph, maker->in[0]) &&
+           graph->tensor[maker->in[0]].format == graph->tensor[of].format) {
+        of = maker->in[0];
+        maker = graph_maker(graph, of);
+    }
+    return of;
+}
+
 bool graph_reads_first(const struct graph *graph, const struct graph_op *op, tensor of)
 {
     for (const struct graph_op *before = graph->op; before < op; before++)

@@ -248,6 +248,11 @@ static inline const struct graph_op *graph_fused(const struct graph *graph, tens
  * handed on. */
 bool graph_is_of_cache(const struct graph *graph, tensor of);
 
+/* The tensor in whose memory a tensor lies: itself, or the input of the op that makes it, if that
+ * op's kind says so (`lies_in_input`). Steps read and write that tensor, remat keeps that tensor,
+ * and that tensor has a life. An array that ranks have gathered lies apart. */
+tensor graph_lies_in(const struct graph *graph, tensor of);
+
 /* Whether an op is the first to read a tensor: then what is computed on the way is written down for
  * later ones. */
 bool graph_reads_first(const struct graph *graph, const struct graph_op *op, tensor of);

@@ -134,8 +134,8 @@ struct op_kind {
     bool passes_round;       /* The parts of two ranks lie here at once. */
     bool computes_functions; /* An input may be a function that the op computes (`fused`). */
     bool computes_sums;      /* An input may be a fused sum, which the op computes or adds to. */
-    bool lies_in_sum;        /* The result, in the sum's format, is that sum: a repetition finds the
-                                result where the sum was kept. */
+    bool lies_in_input;      /* The result, in the first input's format, lies in memory where that
+                                input lies, and adds no bytes (graph_lies_in()). */
 };
 
 extern const struct op_kind *const op_kind_table[];

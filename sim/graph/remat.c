@@ -92,6 +92,14 @@ static enum graph_part part_kept(const struct remat *remat, tensor of)
     return read != GRAPH_NOTHING && at->kept >= remat->policy ? GRAPH_OWN : GRAPH_NOTHING;
 }
 
+/* A chip's own part is kept where it lies. */
+static void kept_set(struct remat *remat, tensor of)
+{
+    enum graph_part const part = part_kept(remat, of);
+    tensor const in = part == GRAPH_OWN ? graph_lies_in(remat->sharded->graph, of) : of;
+    if (remat->kept->kept[in] < part) remat->kept->kept[in] = part;
+}
+
 void graph_remat(const struct graph_sharded *sharded, const struct graph_backward *backward,
                  struct graph_kept *ret_kept)
 {
@@ -102,7 +110,14 @@ void graph_remat(const struct graph_sharded *sharded, const struct graph_backwar
     gradients_mark(&remat, backward);
     again_mark(&remat);
     joined_mark(&remat);
-    for (uint8_t t = 0; t < graph->tensor_count; t++) ret_kept->kept[t] = part_kept(&remat, t);
+    for (uint8_t t = 0; t < graph->tensor_count; t++) kept_set(&remat, t);
+}
+
+enum graph_part graph_kept_part(const struct graph *graph, const struct graph_kept *kept, tensor of)
+{
+    enum graph_part const own = kept->kept[graph_lies_in(graph, of)];
+    if (kept->kept[of] == GRAPH_GATHERED) return GRAPH_GATHERED;
+    return own == GRAPH_NOTHING ? GRAPH_NOTHING : GRAPH_OWN;
 }
 
 uint64_t graph_kept_bytes(const struct graph_sharded *sharded, const struct graph_kept *kept)

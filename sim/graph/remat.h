@@ -16,7 +16,7 @@ enum graph_part { GRAPH_NOTHING, GRAPH_OWN, GRAPH_GATHERED };
 
 struct graph_kept {
     enum graph_part read[GRAPH_TENSORS_MAX]; /* By gradients, and by what is repeated for them. */
-    enum graph_part kept[GRAPH_TENSORS_MAX];
+    enum graph_part kept[GRAPH_TENSORS_MAX]; /* A chip's own part: of the tensor that it lies in. */
     bool again[GRAPH_OPS_MAX];
     bool for_input[GRAPH_OPS_MAX]; /* The gradient of an input, or a gradient of the op that ends
                                       the block, waits for the repetition. Else only gradients of
@@ -25,6 +25,10 @@ struct graph_kept {
 
 void graph_remat(const struct graph_sharded *sharded, const struct graph_backward *backward,
                  struct graph_kept *ret_kept);
+
+/* How much of a tensor is there when the backward pass begins, wherever it lies. */
+enum graph_part graph_kept_part(const struct graph *graph, const struct graph_kept *kept,
+                                tensor of);
 
 /* Bytes that a layer keeps from its forward to its backward pass. */
 uint64_t graph_kept_bytes(const struct graph_sharded *sharded, const struct graph_kept *kept);

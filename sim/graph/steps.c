@@ -278,7 +278,7 @@ static void weights_again_add(struct writer *writer, const struct graph_span *sp
         bool const again = writer->kept->again[i];
         if (again && !writer->kept->for_input[i]) again_add(writer, i);
         for (uint8_t in = 0; !again && !op->fused && in < op->in_count; in++)
-            if (writer->kept->kept[op->in[in]] == GRAPH_OWN)
+            if (graph_kept_part(graph, writer->kept, op->in[in]) == GRAPH_OWN)
                 gather_add(writer, i, OP_AGAIN, op->in[in]);
     }
 }
@@ -296,8 +296,9 @@ static bool waits_for_weights_again(const struct writer *writer,
     for (uint8_t i = 0; i < count; i++) {
         uint8_t const maker = graph->tensor[read[i]].made_by;
         bool const again = maker != GRAPH_NONE && kept->again[maker] && !kept->for_input[maker];
-        if (again || (kept->kept[read[i]] == GRAPH_OWN && kept->read[read[i]] == GRAPH_GATHERED))
-            return true;
+        bool const gathers = graph_kept_part(graph, kept, read[i]) == GRAPH_OWN &&
+                             kept->read[read[i]] == GRAPH_GATHERED;
+        if (again || gathers) return true;
     }
     return false;
 }

@@ -98,21 +98,21 @@ bool graph_makes_silently(const struct graph_sharded *sharded, uint8_t op)
            made_at(sharded, of->out[0]) == of->out[0];
 }
 
-/* Whether the backward pass finds a value in the sum of the stream, which alone was kept. */
-static bool lies_in_sum(const struct values *values, tensor of)
+/* Where a value lies. In the backward pass a chip's own part of what was kept gathered lies in
+ * that. */
+static tensor lies_in(const struct values *values, struct graph_value value)
 {
-    const struct graph_tensor *tensors = graph_of(values)->tensor;
-    const struct graph_op *maker = graph_maker(graph_of(values), of);
-    return maker != NULL && maker->kind->lies_in_sum && values->step->pass != OP_FORWARD &&
-           tensors[of].format == tensors[maker->in[0]].format &&
-           values->kept->kept[of] == GRAPH_NOTHING &&
-           values->kept->kept[maker->in[0]] != GRAPH_NOTHING;
+    bool const gathered =
+        values->step->pass != OP_FORWARD && values->kept->kept[value.of] == GRAPH_GATHERED;
+    bool const apart = value.gradient || value.full || gathered;
+    return apart ? value.of : graph_lies_in(graph_of(values), value.of);
 }
 
 static void value_add(const struct values *values, struct graph_value value)
 {
     struct graph_step *step = values->step;
     SIM_ASSERT(step->read_count < GRAPH_VALUES_MAX);
+    value.of = lies_in(values, value);
     step->read[step->read_count++] = value;
 }
 
@@ -121,7 +121,6 @@ static void value_add(const struct values *values, struct graph_value value)
 static void read_add(const struct values *values, tensor of, bool gradient, bool full)
 {
     const struct graph_op *maker = graph_maker(graph_of(values), of);
-    if (!gradient && !full && lies_in_sum(values, of)) of = maker->in[0];
     if (gradient && !full) of = gradient_at(values->sharded, of, /* alike= */ false);
     const struct graph_op *reader = gradient ? only_reader(graph_of(values), of) : NULL;
     if (reader != NULL && reader->kind->gives_gradient) {
@@ -138,8 +137,11 @@ static void read_add(const struct values *values, tensor of, bool gradient, bool
 static void written_add(const struct values *values, tensor of, bool gradient, bool full)
 {
     struct graph_step *step = values->step;
+    struct graph_value value = {of, gradient, full};
+    value.of = lies_in(values, value);
+    if (value.of != of && graph_step_writes(step, value)) return;
     SIM_ASSERT(step->written_count < GRAPH_VALUES_MAX);
-    step->written[step->written_count++] = (struct graph_value){of, gradient, full};
+    step->written[step->written_count++] = value;
 }
 
 /* Whether an op reads an input gathered. */

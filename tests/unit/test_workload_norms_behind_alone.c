@@ -115,6 +115,44 @@ static void the_stream_is_kept_once(void **state)
     }
 }
 
+/* Bytes that each chip has of the stream's arrays while a pass adds them up. */
+static uint64_t summed_bytes(const struct blocks_layer *layer, bool backward)
+{
+    struct graph_steps steps;
+    static struct graph_live live;
+    uint64_t bytes = 0;
+    blocks_steps(layer, backward, &steps);
+    graph_live(&layer->of.sharded, &layer->of.kept, &steps, NULL, &live);
+    for (uint32_t i = 0; i < live.count; i++) {
+        const struct graph_step *step = &steps.step[live.life[i].first];
+        bool const sums = strcmp(layer->of.graph.op[step->op].name, "sum") == 0 &&
+                          !live.life[i].before && step->is_compute && op_is_forward(step->pass);
+        if (sums) bytes += live.life[i].bytes;
+    }
+    return bytes;
+}
+
+/* Each of two sums of a layer takes one array in memory, whatever remat keeps; but two where
+ * products want another format than the stream has. */
+static void a_sum_takes_one_array(void **state)
+{
+    (void)state;
+    for (uint32_t variant = 0; variant < 2 * (GRAPH_REMAT_LAYER + 1); variant++) {
+        bool const copies = variant % 2 == 1;
+        struct workload_case made;
+        struct blocks_layer layer;
+        uint64_t const array = UINT64_C(2) * tokens * (copies ? 8192 : 8192 / 4);
+        blocks_build(&made, copies ? 0 : 1, behind_alone_set, SERIAL);
+        made.plan.remat = (enum graph_remat)(variant / 2);
+        if (copies) made.plan.formats.matmuls = FORMAT_INT8;
+        blocks_derive(&made, &layer);
+        assert_int_equal(summed_bytes(&layer, false), copies ? 2 * array + array : 2 * array);
+        if (graph_remat_repeats(made.plan.remat) && !copies)
+            assert_int_equal(summed_bytes(&layer, true), array);
+        case_free(&made);
+    }
+}
+
 /* Two numbers in fp32 for each token, and the rows are read once more, backward with the gradient
  * of the result. Where no rank has a part of a row nothing moves. */
 static void ranks_of_tp_add_up_rows(void **state)
@@ -230,6 +268,7 @@ int main(void)
         cmocka_unit_test(formulas_and_programs_agree),
         cmocka_unit_test(a_norm_behind_is_in_the_place_of_one_before),
         cmocka_unit_test(the_stream_is_kept_once),
+        cmocka_unit_test(a_sum_takes_one_array),
         cmocka_unit_test(ranks_of_tp_add_up_rows),
         cmocka_unit_test(what_follows_waits_for_the_sums),
         cmocka_unit_test(heads_on_two_axes_are_added_up_over_both),

@@ -63,5 +63,5 @@ const struct op_kind op_kind_stream = {
     .notation = {.formula = "%", .remark_sum = "by a kernel of its own"},
     .work = work,
     .computes_sums = true,
-    .lies_in_sum = true,
+    .lies_in_input = true,
 };

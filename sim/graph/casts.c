@@ -6,10 +6,17 @@ bool graph_casts(const struct graph *graph, const struct graph_op *op)
            op->as.matmul.math == FORMAT_FP8;
 }
 
+enum recipe_array graph_cast_array(const struct graph *graph, tensor of)
+{
+    const struct graph_op *maker = graph_maker(graph, of), *next = graph->op + graph->op_count;
+    bool const found =
+        maker == NULL || maker->kind->cast_as == NULL || !graph_reads_first(graph, next, of);
+    return found ? RECIPE_FOUND : maker->kind->cast_as(graph);
+}
+
 struct recipe_cast graph_cast_of(const struct graph *graph, enum recipe_array array, bool travels)
 {
     const struct graph_casting *casts = &graph->terms->policy.casts;
-    if (array == RECIPE_NORMED && !casts->norms_belong) array = RECIPE_FOUND;
     return (casts->two && !travels ? casts->way->both : casts->way->one)[array];
 }
 

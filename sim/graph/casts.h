@@ -11,6 +11,10 @@
 /* Whether the products of an op multiply operands that kernels of their own have cast. */
 bool graph_casts(const struct graph *graph, const struct graph_op *op);
 
+/* What a recipe calls an array that the next op casts, by the op that makes the array. An array
+ * that an op before reads too is written in the format of that op, whatever makes it. */
+enum recipe_array graph_cast_array(const struct graph *graph, tensor of);
+
 /* The kernels that cast an array. If tp gathers the array (`travels`), they write the first array
  * alone; else they also write the second array, where one is wanted. */
 struct recipe_cast graph_cast_of(const struct graph *graph, enum recipe_array array, bool travels);

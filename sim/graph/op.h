@@ -119,6 +119,10 @@ struct op_kind {
     void (*due)(const struct graph_sharded *sharded, const struct graph_op *op,
                 uint32_t due[GRAPH_TENSORS_MAX]);
 
+    /* The array of a recipe of fp8 that the result is, where products read it (casts.h). NULL: what
+     * another library's kernel has written. */
+    enum recipe_array (*cast_as)(const struct graph *graph);
+
     /* NULL: no product computes it on the way. */
     struct op_fused (*fused)(const struct graph_op *op);
 

@@ -177,8 +177,8 @@ extern const char *const graph_remat_names[];
 struct graph_casting {
     const struct recipe *recipe;  /* NULL: no kernels of their own cast. */
     const struct recipe_way *way; /* The recipe as the stack's library runs it. */
-    bool norms_belong; /* What blocks read is written by that library, or its compiler. */
-    bool two;          /* The gradient of weights multiplies a second array. */
+    bool norms_belong;            /* Norms are kernels of that library, or of its compiler. */
+    bool two;                     /* The gradient of weights multiplies a second array. */
 };
 
 struct graph_policy {

@@ -188,12 +188,12 @@ void graph_set_behind(struct graph *graph, uint8_t first, uint8_t end, uint8_t b
     for (uint8_t i = first; i < end; i++) graph->op[i].gradients.behind = behind;
 }
 
-tensor graph_cast(struct graph *graph, tensor in, enum recipe_array array, const char *name)
+tensor graph_cast(struct graph *graph, tensor in, const char *name)
 {
     const struct graph_casting *casts = &graph->terms->policy.casts;
-    bool const normed = array == RECIPE_NORMED && casts->norms_belong;
     if (casts->recipe == NULL) return in;
-    if (normed && casts->way->norms_write) {
+    enum recipe_array const array = graph_cast_array(graph, in);
+    if (array == RECIPE_NORMED && casts->way->norms_write) {
         uint32_t const tp = graph->terms->axis_y | graph->terms->axis_w;
         bool const travels = (sharding_axes(&graph->tensor[in].at) & tp) != 0;
         graph->tensor[in].format = FORMAT_FP8;
@@ -207,6 +207,8 @@ tensor graph_cast(struct graph *graph, tensor in, enum recipe_array array, const
     *to = *from;
     to->role = GRAPH_ACTIVATION;
     to->format = FORMAT_FP8;
+    /* Policies that repeat a layer keep what comes to it, and cast that again. */
+    if (to->kept > GRAPH_REMAT_BIG_MATMULS) to->kept = GRAPH_REMAT_BIG_MATMULS;
     to->framework = (struct graph_framework_array){.kept = GRAPH_REMAT_NEVER};
     to->made_by = graph_index(graph, op);
     size_t const length = strlen(from->at.name);

@@ -41,7 +41,7 @@ tensor graph_normed_by(struct graph *graph, tensor in, const char *weight, const
 
 /* The input of a linear layer, as its products read it. Where the step has a recipe of fp8, an op
  * called `name` casts the array; else the array itself is returned. */
-tensor graph_cast(struct graph *graph, tensor in, enum recipe_array array, const char *name);
+tensor graph_cast(struct graph *graph, tensor in, const char *name);
 
 /* Rows of tables: of tokens, and by position, which are added. They are kept. */
 tensor graph_lookup(struct graph *graph, const char *table, const char *by_position,

@@ -56,12 +56,6 @@ uint32_t workload_recipe(const struct workload_plan *plan, const struct chip *ch
     return WORKLOAD_RECIPE_NONE;
 }
 
-/* Whether blocks read the stream, and its sum is a kernel of PyTorch's own. */
-static bool sums_alone(const struct workload_plan *plan, const struct fusion *fusion)
-{
-    return plan->model.norms.none_before && fusion->sums_apart;
-}
-
 struct graph_casting workload_casts(const struct workload_plan *plan, const struct chip *chip)
 {
     uint32_t const place = workload_recipe(plan, chip);
@@ -72,8 +66,7 @@ struct graph_casting workload_casts(const struct workload_plan *plan, const stru
     const struct fusion *fusion = fusion_of(chip);
     return (struct graph_casting){.recipe = recipe,
                                   .way = way,
-                                  .norms_belong = fusion != NULL && fusion->norms_belong &&
-                                                  !sums_alone(plan, fusion),
+                                  .norms_belong = fusion != NULL && fusion->norms_belong,
                                   .two = way->two_on[chip_of(chip)]};
 }
 

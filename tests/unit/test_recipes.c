@@ -43,10 +43,9 @@ static void case_make(const char *chip, const char *stack, const char *recipe,
     made->plan.software.fp8_recipe = recipe_named(recipe);
 }
 
-static void layer_make(const char *chip, const char *stack, const char *recipe, struct layer *layer)
+static void layer_derive(struct layer *layer)
 {
     struct ranks ranks;
-    case_make(chip, stack, recipe, &layer->made);
     case_ok(ranks_make(&layer->made.plan, &layer->made.machine, &layer->made.mesh, &ranks,
                        &case_error));
     layer->rows = ranks.rows;
@@ -55,6 +54,12 @@ static void layer_make(const char *chip, const char *stack, const char *recipe, 
     for (uint32_t way = 0; way < 2; way++)
         graph_steps(&layer->derived.sharded, &layer->derived.backward, &layer->derived.kept,
                     (struct graph_request){.backward = way == 1}, &layer->steps[way]);
+}
+
+static void layer_make(const char *chip, const char *stack, const char *recipe, struct layer *layer)
+{
+    case_make(chip, stack, recipe, &layer->made);
+    layer_derive(layer);
 }
 
 static const struct graph_op *op_named(const struct layer *layer, const char *prefix,
@@ -194,22 +199,80 @@ static void current_scaling_reads_arrays_twice(void **state)
 }
 
 /* A sum of the stream is PyTorch's kernel unless the compiler makes it: what no norm gives comes to
- * Transformer Engine in 16 bits. */
+ * Transformer Engine in 16 bits. Other norms of the layer stay the library's. */
 static void sums_that_no_norm_computes_are_read_again(void **state)
 {
     static const struct {
         const char *stack;
-        bool plain, alone;
-    } rows[] = {{"te", true, false}, {"torch-compile", true, true}, {"torch-eager", false, false}};
+        bool none_before;
+        enum recipe_array array;
+    } rows[] = {
+        {"te", false, RECIPE_NORMED},
+        {"te", true, RECIPE_FOUND},
+        {"torch-compile", false, RECIPE_NORMED},
+        {"torch-compile", true, RECIPE_NORMED},
+        {"torch-eager", false, RECIPE_FOUND},
+        {"torch-eager", true, RECIPE_FOUND},
+    };
+    static struct layer layer;
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct workload_case made;
-        case_make("h100-sxm", rows[i].stack, "current", &made);
-        const struct chip *chip = &made.machine.chip;
-        assert_int_equal(workload_casts(&made.plan, chip).norms_belong, rows[i].plain);
-        made.plan.model.norms.none_before = true;
-        assert_int_equal(workload_casts(&made.plan, chip).norms_belong, rows[i].alone);
-        case_free(&made);
+        case_make("h100-sxm", rows[i].stack, "current", &layer.made);
+        layer.made.plan.model.norms.none_before = rows[i].none_before;
+        layer_derive(&layer);
+        const struct graph_op *cast = op_named(&layer, "attention.", "Cast In");
+        assert_int_equal(cast->as.quantise.array, rows[i].array);
+        assert_int_equal(layer.terms.policy.casts.norms_belong, i < 4);
+        assert_int_equal(op_named(&layer, "mlp.", "Cast Tmp")->as.quantise.array, RECIPE_FUNCTION);
+        assert_int_equal(op_named(&layer, "attention.", "Cast A")->as.quantise.array, RECIPE_FOUND);
+        case_free(&layer.made);
+    }
+}
+
+/* The router reads In in 16 bits, so the norm writes 16 bits, and shared experts read them. */
+static void what_another_op_reads_too_is_read_again(void **state)
+{
+    static struct layer layer;
+    (void)state;
+    case_make("h100-sxm", "te", "delayed", &layer.made);
+    layer.made.plan.model.experts =
+        (struct model_experts){.count = 8, .top_k = 2, .width = 4096, .shared = 1};
+    layer_derive(&layer);
+    const struct graph_op *cast = op_named(&layer, "moe.", "shared.Cast In");
+    assert_int_equal(cast->as.quantise.array, RECIPE_FOUND);
+    assert_int_equal(layer.derived.graph.tensor[cast->in[0]].format, FORMAT_BF16);
+    assert_int_equal(op_named(&layer, "moe.", "experts.Cast Rows")->as.quantise.array,
+                     RECIPE_FOUND);
+    case_free(&layer.made);
+}
+
+/* No norm gives a bare MLP its input, so a kernel of its own casts that. Policies that repeat a
+ * layer keep the input in 16 bits, cast it and gather it again. */
+static void inputs_of_bare_layers_are_cast(void **state)
+{
+    static const char *const parts[MESH_ROLE_COUNT] = {[MESH_DP] = "node", [MESH_TP] = "gpu"};
+    static const char *const stacks[] = {"te", "torch-compile", "torch-eager"};
+    (void)state;
+    for (uint32_t i = 0; i < 3 * (GRAPH_REMAT_LAYER + 1); i++) {
+        struct machine_plan const plan = {.chip = "h100-sxm",
+                                          .nodes = 2,
+                                          .profile = "measured",
+                                          .stack = stacks[i % 3],
+                                          .wrap = {-1, -1, -1}};
+        static struct layer layer;
+        case_ok(case_build_on(&layer.made, &case_mlp, &plan, parts));
+        layer.made.plan.formats.matmuls = FORMAT_FP8;
+        layer.made.plan.remat = (enum graph_remat)(i / 3);
+        layer_derive(&layer);
+        const struct graph_op *cast = op_named(&layer, "mlp.", "Cast In");
+        assert_int_equal(cast->as.quantise.array, RECIPE_FOUND);
+        struct graph_case const part = {.graph = layer.derived.graph,
+                                        .sharded = layer.derived.sharded,
+                                        .backward = layer.derived.backward,
+                                        .kept = layer.derived.kept};
+        graph_values_hold(stacks[i % 3], &part);
+        graph_lives_hold(stacks[i % 3], &part);
+        case_free(&layer.made);
     }
 }
 
@@ -386,6 +449,8 @@ int main(void)
         cmocka_unit_test(products_say_how_their_operands_are_scaled),
         cmocka_unit_test(current_scaling_reads_arrays_twice),
         cmocka_unit_test(sums_that_no_norm_computes_are_read_again),
+        cmocka_unit_test(what_another_op_reads_too_is_read_again),
+        cmocka_unit_test(inputs_of_bare_layers_are_cast),
         cmocka_unit_test(blocks_are_cast_for_both_at_once),
         cmocka_unit_test(blackwell_needs_no_transposed_copy),
         cmocka_unit_test(rows_are_cast_behind_their_gather),

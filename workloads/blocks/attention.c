@@ -250,12 +250,12 @@ static void write(struct graph *g, const struct model *model)
 {
     tensor const in = graph_layer_input(g);
     graph_set_linear(g, in);
-    tensor const cast = graph_cast(g, in, RECIPE_NORMED, "Cast In");
+    tensor const cast = graph_cast(g, in, "Cast In");
 
     graph_matmul(g, g->terms->layer.borrows ? "Q" : "QKV")->joined = true;
     graph_set_names(g, "dIn", "dW_QKV");
     struct attention_heads const heads = attention_products(g, model, cast);
-    tensor const a = graph_cast(g, attention_between(g, model, heads), RECIPE_FOUND, "Cast A");
+    tensor const a = graph_cast(g, attention_between(g, model, heads), "Cast A");
 
     graph_matmul(g, "O");
     graph_set_names(g, "dA", "dW_O");

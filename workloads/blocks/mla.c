@@ -42,7 +42,7 @@ struct mla_latents mla_down(struct graph *g, const struct model *model, bool apa
     tensor cq = GRAPH_NONE;
     tensor const in = graph_layer_input(g);
     graph_set_linear(g, in);
-    tensor const cast = graph_cast(g, in, RECIPE_NORMED, "Cast In");
+    tensor const cast = graph_cast(g, in, "Cast In");
 
     struct graph_op *down = graph_matmul(g, direct ? "Q,Down" : "Down");
     down->joined = true;
@@ -124,8 +124,8 @@ static void write(struct graph *g, const struct model *model)
     tensor latents[] = {of.lkv, of.kr};
     if (gathers) mla_prompts_gather(g, &of, latents);
 
-    tensor const lq = direct ? of.lq : graph_cast(g, of.lq, RECIPE_NORMED, "Cast LQ");
-    tensor const lkv = graph_cast(g, latents[0], RECIPE_NORMED, "Cast LKV");
+    tensor const lq = direct ? of.lq : graph_cast(g, of.lq, "Cast LQ");
+    tensor const lkv = graph_cast(g, latents[0], "Cast LKV");
     /* They are many times as large as the latents, and come again from them. */
     graph_matmul(g, "Up");
     graph_set_names(g, "dLatent", "dW_up");
@@ -141,7 +141,7 @@ static void write(struct graph *g, const struct model *model)
     tensor const heads[] = {q, kv, r};
     tensor const found =
         (g->terms->cache.is_there ? prompts_write : flash_write)(g, model, &of, heads);
-    tensor const a = graph_cast(g, found, RECIPE_FOUND, "Cast A");
+    tensor const a = graph_cast(g, found, "Cast A");
 
     graph_matmul(g, "O");
     graph_set_names(g, "dA", "dW_O");

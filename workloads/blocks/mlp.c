@@ -75,12 +75,11 @@ tensor mlp_activated(struct graph *graph, const struct mlp_texts *texts,
 
 tensor mlp_write(struct graph *graph, const struct mlp_texts *texts, bool gated, tensor in)
 {
-    tensor const cast = graph_cast(graph, in, texts->from, texts->cast_in);
+    tensor const cast = graph_cast(graph, in, texts->cast_in);
     graph_matmul(graph, gated ? texts->name_gated : texts->name_bare);
     graph_set_names(graph, "dIn", gated ? "dW_gate,up" : texts->d_weight_bare);
     struct mlp_hidden const hidden = mlp_products(graph, texts, gated, cast);
-    tensor const tmp =
-        graph_cast(graph, mlp_activated(graph, texts, &hidden), RECIPE_FUNCTION, texts->cast_tmp);
+    tensor const tmp = graph_cast(graph, mlp_activated(graph, texts, &hidden), texts->cast_tmp);
     graph_matmul(graph, texts->name_out);
     graph_set_names(graph, gated ? "dGate,dUp" : texts->d_tmp_bare, "dW_out");
     return graph_product(graph, tmp, texts->weight_out, texts->out);
@@ -101,7 +100,6 @@ const struct mlp_texts mlp_texts_dense = {
     .name_out = "Out",
     .d_tmp_bare = "dTmp",
     .d_weight_bare = "dW_in",
-    .from = RECIPE_NORMED,
     .cast_in = "Cast In",
     .cast_tmp = "Cast Tmp",
 };

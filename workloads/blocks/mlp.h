@@ -13,7 +13,6 @@ struct mlp_texts {
     const char *weight_out, *out;
     const char *name_gated, *name_bare, *name_out;
     const char *d_tmp_bare, *d_weight_bare; /* Gradients of a bare one's Tmp and W_in. */
-    enum recipe_array from;                 /* What writes the input. */
     const char *cast_in, *cast_tmp;         /* Names of casts to fp8. */
     bool weighted; /* Each row is multiplied by its router's weight in between. */
 };

@@ -135,7 +135,6 @@ static tensor experts_write(struct graph *g, bool gated, tensor rows)
         .name_out = "experts.Out",
         .d_tmp_bare = "dGate,dUp",
         .d_weight_bare = "dW_gate,up",
-        .from = RECIPE_FOUND,
         .cast_in = "experts.Cast Rows",
         .cast_tmp = "experts.Cast Tmp",
         .weighted = true,
@@ -197,7 +196,6 @@ static tensor shared_write(struct graph *g, bool gated, tensor in, tensor weight
         .name_out = "shared.Out",
         .d_tmp_bare = "dGate,dUp",
         .d_weight_bare = "dW_gate,up",
-        .from = RECIPE_FOUND,
         .cast_in = "shared.Cast In",
         .cast_tmp = "shared.Cast Tmp",
     };

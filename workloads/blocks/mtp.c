@@ -42,7 +42,7 @@ static void write(struct graph *g, const struct model *model)
     /* Its halves are kept, or all of it as it was gathered. */
     graph_set_kept(g, in, GRAPH_REMAT_NEVER, g->tensor[in].kept_gathered);
 
-    tensor const cast = graph_cast(g, in, RECIPE_FOUND, "Cast In");
+    tensor const cast = graph_cast(g, in, "Cast In");
     graph_matmul(g, "Project");
     graph_set_names(g, "dIn", "dW");
     tensor const out = graph_product(g, cast, "W_mtp[2D_X, D_Y]", "Projected[B_ZX, D_Y]");

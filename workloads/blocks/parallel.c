@@ -33,23 +33,22 @@ static void write(struct graph *g, const struct model *model)
     const struct mlp_texts *mlp = &mlp_texts_dense;
     bool const gated = model->matrices == 3, shares = model->norms.one_for_both;
     tensor const x = graph_residual(g);
-    tensor const in = graph_cast(g, normed(g, x, "norm", "In"), RECIPE_NORMED, "Cast In");
+    tensor const in = graph_cast(g, normed(g, x, "norm", "In"), "Cast In");
     struct mlp_hidden hidden = {.count = 0};
 
     graph_matmul(g, !shares ? "QKV" : gated ? "QKV,Gate,Up" : "QKV,Tmp")->joined = true;
     graph_set_names(g, "dIn", shares ? "dW_in" : "dW_QKV");
     struct attention_heads const heads = attention_products(g, model, in);
     if (shares) hidden = mlp_products(g, mlp, gated, in);
-    tensor const a = graph_cast(g, attention_between(g, model, heads), RECIPE_FOUND, "Cast A");
+    tensor const a = graph_cast(g, attention_between(g, model, heads), "Cast A");
 
     if (!shares) {
-        tensor const mlp_in =
-            graph_cast(g, normed(g, x, "MlpNorm", "MlpIn"), RECIPE_NORMED, "Cast MlpIn");
+        tensor const mlp_in = graph_cast(g, normed(g, x, "MlpNorm", "MlpIn"), "Cast MlpIn");
         graph_matmul(g, gated ? mlp->name_gated : mlp->name_bare);
         graph_set_names(g, "dMlpIn", "dW_mlp");
         hidden = mlp_products(g, mlp, gated, mlp_in);
     }
-    tensor const tmp = graph_cast(g, mlp_activated(g, mlp, &hidden), RECIPE_FUNCTION, "Cast Tmp");
+    tensor const tmp = graph_cast(g, mlp_activated(g, mlp, &hidden), "Cast Tmp");
 
     graph_matmul(g, "Out");
     graph_set_names(g, gated ? "dA,dGate,dUp" : "dA,dTmp", "dW_out");

@@ -34,6 +34,12 @@ static struct op_fused fused(const struct graph_op *op)
     return (struct op_fused){map->flop, map->flop_backward, map->reads_inputs};
 }
 
+static enum recipe_array cast_as(const struct graph *graph)
+{
+    (void)graph;
+    return RECIPE_FUNCTION;
+}
+
 const struct op_kind op_kind_map = {
     .name = "map",
     .help = "a function of each element, with its FLOP each way",
@@ -41,5 +47,6 @@ const struct op_kind op_kind_map = {
     .notation = {.formula = "$(%)"},
     .work = work,
     .reads = reads,
+    .cast_as = cast_as,
     .fused = fused,
 };

@@ -30,6 +30,11 @@ static bool sums_apart(const struct graph *graph)
     return fusion != NULL && fusion->sums_apart;
 }
 
+static enum recipe_array cast_as(const struct graph *graph)
+{
+    return graph->terms->policy.casts.norms_belong ? RECIPE_NORMED : RECIPE_FOUND;
+}
+
 /* Whether rows have the columns of all heads, of which a chip of tp has some. */
 static bool adds_heads(const struct graph *graph, const struct graph_op *op)
 {
@@ -128,5 +133,6 @@ const struct op_kind op_kind_norm = {
     .work = work,
     .reads = reads,
     .moves = moves,
+    .cast_as = cast_as,
     .computes_sums = true,
 };

@@ -55,6 +55,15 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
     ret_work->kernel_count = 1;
 }
 
+/* A sum apart from norms is a kernel of PyTorch's own, which writes 16 bits. A compiler's is like
+ * that of a norm. */
+static enum recipe_array cast_as(const struct graph *graph)
+{
+    const struct graph_policy *policy = &graph->terms->policy;
+    bool const apart = policy->fusion != NULL && policy->fusion->sums_apart;
+    return policy->casts.norms_belong && !apart ? RECIPE_NORMED : RECIPE_FOUND;
+}
+
 const struct op_kind op_kind_stream = {
     .name = "stream",
     .help = "the sum of the residual stream, where no norm computes it",
@@ -62,6 +71,7 @@ const struct op_kind op_kind_stream = {
               "formulas",
     .notation = {.formula = "%", .remark_sum = "by a kernel of its own"},
     .work = work,
+    .cast_as = cast_as,
     .computes_sums = true,
     .lies_in_input = true,
 };

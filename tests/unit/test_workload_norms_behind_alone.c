@@ -11,8 +11,8 @@
 #include "tests/support/case.h"
 #include "tests/unit/blocks_case.h"
 
-/* Of a layer. */
-enum blocks { SERIAL, EXPERTS, BLOCKS };
+/* Of a layer; and both halves side by side, which read one stream. */
+enum blocks { SERIAL, EXPERTS, BLOCKS, PARALLEL = BLOCKS, KINDS };
 
 /* On 4 x 4 x 4, of 4 ranks of tp: what a rank has of the stream, and of Q and K, of 1/16 of the
  * tokens. */
@@ -24,7 +24,8 @@ static void behind_alone_set(struct model *model, uint32_t kind)
 {
     model->norms.behind = model->norms.none_before = true;
     model->norms.qk = MODEL_QK_NORMS_WHOLE;
-    blocks_kind_set(model, kind == EXPERTS ? BLOCKS_EXPERTS : BLOCKS_SERIAL);
+    static const enum blocks_kind kinds[] = {BLOCKS_SERIAL, BLOCKS_EXPERTS, BLOCKS_PARALLEL};
+    blocks_kind_set(model, kinds[kind]);
 }
 
 static void before_alone_set(struct model *model, uint32_t kind)
@@ -42,7 +43,7 @@ static void heads_apart_set(struct model *model, uint32_t kind)
 static void formulas_and_programs_agree(void **state)
 {
     (void)state;
-    blocks_agree(behind_alone_set, BLOCKS);
+    blocks_agree(behind_alone_set, KINDS);
 }
 
 static struct blocks_sums sums_of(blocks_set *set, uint32_t kind, uint32_t place, bool backward)

@@ -1,8 +1,8 @@
 /*
  * Attention and MLP side by side: both read the stream as it comes into the layer, and the sum of
- * what they give is added to it. They share one norm, or have one each.
+ * what they give is added to it. They share one norm, or have one each, or none.
  *
- * With one norm their in-projections are one product: In is gathered over tp once, and so is the
+ * With one input their in-projections are one product: In is gathered over tp once, and so is the
  * sum of both gradients of it reduced once. Their out-projections are one product in any case: what
  * a rank of tp has of both is a part of one sum, which one reduction ends. No gradient reads either
  * result.
@@ -20,20 +20,14 @@ static bool applies(const struct graph_terms *terms, const struct model *model)
     return model->parallel;
 }
 
-static tensor normed(struct graph *g, tensor x, const char *name, const char *text)
-{
-    graph_norm(g, name);
-    tensor const in = graph_normed(g, x, text);
-    graph_set_linear(g, in);
-    return in;
-}
-
 static void write(struct graph *g, const struct model *model)
 {
     const struct mlp_texts *mlp = &mlp_texts_dense;
-    bool const gated = model->matrices == 3, shares = model->norms.one_for_both;
-    tensor const x = graph_residual(g);
-    tensor const in = graph_cast(g, normed(g, x, "norm", "In"), "Cast In");
+    bool const gated = model->matrices == 3;
+    bool const shares = model->norms.one_for_both || model->norms.none_before;
+    tensor const input = graph_layer_input(g);
+    graph_set_linear(g, input);
+    tensor const in = graph_cast(g, input, "Cast In");
     struct mlp_hidden hidden = {.count = 0};
 
     graph_matmul(g, !shares ? "QKV" : gated ? "QKV,Gate,Up" : "QKV,Tmp")->joined = true;
@@ -43,7 +37,10 @@ static void write(struct graph *g, const struct model *model)
     tensor const a = graph_cast(g, attention_between(g, model, heads), "Cast A");
 
     if (!shares) {
-        tensor const mlp_in = graph_cast(g, normed(g, x, "MlpNorm", "MlpIn"), "Cast MlpIn");
+        graph_norm(g, "MlpNorm");
+        tensor const normed = graph_normed(g, g->stream, "MlpIn");
+        graph_set_linear(g, normed);
+        tensor const mlp_in = graph_cast(g, normed, "Cast MlpIn");
         graph_matmul(g, gated ? mlp->name_gated : mlp->name_bare);
         graph_set_names(g, "dMlpIn", "dW_mlp");
         hidden = mlp_products(g, mlp, gated, mlp_in);

@@ -257,7 +257,7 @@ static double least_stride(const struct search *search, const struct group *grou
 /* All groups together, on all severed links. */
 static double together_s(const struct search *search)
 {
-    double in = 0, out = 0, rate = 0;
+    double in = 0, out = 0, along = 0, rate = 0;
     for (uint32_t t = 0; t < search->count; t++) {
         const struct group *group = &search->traffic[t]->group;
         struct need const need = need_beyond(search, t);
@@ -267,15 +267,12 @@ static double together_s(const struct search *search)
         out += links * (once ? need.out : need.all);
         for (uint32_t d = 0; d < group->dimension_count; d++) {
             bool const cut = search->cut.tier[group->dimension[d].axis] != NOT_CUT;
-            double const along =
-                cut && group->dimension[d].ring ? exchanged_along(search, t, d) : 0;
-            in += along;
-            out += along;
+            if (cut && group->dimension[d].ring) along += exchanged_along(search, t, d);
         }
     }
     for (uint32_t axis = 0; axis < search->machine->axis_count; axis++)
         if (search->cut.tier[axis] != NOT_CUT) rate += axis_rate(search, axis);
-    return fmax(in, out) / rate;
+    return (fmax(in, out) + along) / rate;
 }
 
 /* Links of a group's own, those that lead to its other members. */

@@ -92,7 +92,7 @@ static void move_add(const struct graph_op *op, const struct graph_step *step,
     sum->count++;
     sum->bytes += step->move.bytes;
     if (format_bits(step->move.format) > format_bits(sum->widest)) sum->widest = step->move.format;
-    if (step->pass == OP_FORWARD && step->move.axis == OP_AXIS_TP && !step->move.of_rows)
+    if (step->pass == OP_FORWARD && step->move.axis == OP_AXIS_TP && !step->move.apart)
         count->block[op->block].tp_moves++;
 }
 

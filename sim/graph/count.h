@@ -50,7 +50,7 @@ struct graph_move_sum {
 struct graph_block_sum {
     uint64_t flop;        /* FLOP of matmuls that are executed. */
     uint64_t linear_flop; /* FLOP of the products with weights among them. */
-    uint64_t tp_moves;    /* Collectives over tp, but for those of rows' sums. */
+    uint64_t tp_moves;    /* Collectives over tp that may run chunk by chunk with products. */
 };
 
 struct graph_count {

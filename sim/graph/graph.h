@@ -38,11 +38,24 @@ enum {
     GRAPH_OPS_MAX = 56,
     GRAPH_ARRAYS_MAX = 6, /* Inputs of an op, its weights, its outputs. */
     GRAPH_BLOCKS_MAX = 2,
+    GRAPH_VALUES_MAX = 12, /* Values that a step reads, or writes. */
 };
 
 /* The index of a tensor, or of an op. */
 typedef uint8_t tensor;
 static const uint8_t GRAPH_NONE = UINT8_MAX;
+
+/* A tensor, or its gradient. A full one is gathered for the ops that read it, or not reduced yet.
+ * Any other lies as between ops. */
+struct graph_value {
+    tensor of;
+    bool gradient, full;
+};
+
+static inline bool graph_value_same(struct graph_value a, struct graph_value b)
+{
+    return a.of == b.of && a.gradient == b.gradient && a.full == b.full;
+}
 
 enum graph_role {
     GRAPH_ACTIVATION,

@@ -202,6 +202,17 @@ void graph_list_collective(struct graph_list *list, const struct graph_array *fr
                     graph_list_text(list, from).text);
 }
 
+/* The axis of a collective's ranks; 0: the notation has no letter for the ranks. */
+static uint32_t axis_of(const struct graph_terms *terms, enum op_axis axis)
+{
+    uint32_t const axes[] = {[OP_AXIS_TP] = terms->axis_y,
+                             [OP_AXIS_TP_D] = terms->axis_w,
+                             [OP_AXIS_EP] = 0,
+                             [OP_AXIS_SEQUENCE] = terms->axis_c,
+                             [OP_AXIS_HOLDERS] = 0};
+    return axes[axis];
+}
+
 /* Over tp or tp_d, of a tensor or its gradient. */
 static void tensor_moved(struct graph_list *list, const struct graph_step *step, tensor of,
                          bool gradient, const char *remark)
@@ -228,102 +239,92 @@ static void tensor_moved(struct graph_list *list, const struct graph_step *step,
                           axes, remark);
 }
 
-/* What an op makes of inputs, or of gradients of results, by moving them. */
-static void carried(struct graph_list *list, const struct graph_step *step, bool gradient,
-                    const char *remark)
+/* "K, dV": values from one on. */
+static struct graph_phrase names_of(const struct graph *graph, const struct graph_value *values,
+                                    uint8_t first, uint8_t end)
 {
-    const struct graph *graph = graph_list_graph(list);
-    const struct graph_op *op = &graph->op[step->op];
-    uint8_t const of = step->move.of != OP_MOVES_ALL ? step->move.of : 0;
-    tensor const from =
-        graph_value_at(&list->part->sharded, gradient ? op->out[of] : op->in[of], gradient);
-    struct graph_array const sent = graph_list_array(graph, from, gradient, 0);
-    struct graph_array const result =
-        graph_list_array(graph, gradient ? op->in[of] : op->out[of], gradient, 0);
-    const struct graph_cache *cache = &graph->terms->cache;
-    bool const ep = step->move.axis == OP_AXIS_EP, cp = step->move.axis == OP_AXIS_SEQUENCE;
-    uint32_t const holders = cache->batch_ways * cache->sequence_ways;
+    struct graph_phrase names = {.text = ""};
+    for (uint8_t i = first; i < end; i++)
+        graph_phrase_join(&names, ", ", "%s%s", values[i].gradient ? "d" : "",
+                          graph->tensor[values[i].of].at.name);
+    return names;
+}
+
+/* "Sums[B, Row] = AllReduce_Y(Sums[B, Row] {U_Y})"; over ranks without a letter with their number.
+ */
+static void array_moved(struct graph_list *list, const struct op_move *move,
+                        const struct graph_array *from, const struct graph_array *to,
+                        const char *remark)
+{
+    const struct graph_terms *terms = graph_list_graph(list)->terms;
+    const struct graph_cache *cache = &terms->cache;
+    uint32_t const axis = axis_of(terms, move->axis);
     uint32_t const sharers = cache->context_ways > 1 ? cache->context_ways : cache->prompt_ways;
-    uint32_t const axes[] = {[OP_AXIS_TP] = graph->terms->axis_y,
-                             [OP_AXIS_TP_D] = graph->terms->axis_w,
-                             [OP_AXIS_EP] = 0,
-                             [OP_AXIS_SEQUENCE] = graph->terms->axis_c,
-                             [OP_AXIS_HOLDERS] = 0};
-    if (axes[step->move.axis] != 0)
-        graph_list_collective(list, &sent, &result, step->move.kind, axes[step->move.axis], remark);
-    else /* These ranks have no letter. */
-        graph_list_line(list, &result, remark, "%s = %s(%s) over the %u ranks %s",
-                        graph_list_text(list, &result).text, collective_kind_name(step->move.kind),
-                        graph_list_text(list, &sent).text,
-                        ep   ? graph->terms->ranks_exchange
-                        : cp ? sharers
-                             : holders,
-                        ep   ? "of ep"
-                        : cp ? "of cp"
-                             : "with the same heads");
+    struct {
+        uint32_t count;
+        const char *text;
+    } const ranks[] = {
+        [OP_AXIS_EP] = {terms->ranks_exchange, "of ep"},
+        [OP_AXIS_SEQUENCE] = {sharers, "of cp"},
+        [OP_AXIS_HOLDERS] = {cache->batch_ways * cache->sequence_ways, "with the same heads"},
+    };
+    if (axis != 0)
+        graph_list_collective(list, from, to, move->kind, axis, remark);
+    else
+        graph_list_line(list, to, remark, "%s = %s(%s) over the %u ranks %s",
+                        graph_list_text(list, to).text, collective_kind_name(move->kind),
+                        graph_list_text(list, from).text, ranks[move->axis].count,
+                        ranks[move->axis].text);
 }
 
-/* "Sums[B, Row] = AllReduce_Y(Sums[B, Row] {U_Y})": numbers of rows, one for each result. Where
- * rows lie over tp_d too, that sum comes next. */
-static void rows_moved(struct graph_list *list, const struct graph_step *step, bool gradient,
-                       const char *remark)
+/* "K, V of the sequence": the notation has no letter for parts of sequences. */
+static void sequence_moved(struct graph_list *list, const struct op_move *move, const char *remark)
 {
-    const struct graph *graph = graph_list_graph(list);
-    const struct graph_op *op = &graph->op[step->op];
-    bool const by_width = step->move.axis == OP_AXIS_TP_D;
-    uint32_t const axis = by_width ? graph->terms->axis_w : graph->terms->axis_y;
-    struct graph_array own = graph_list_array(graph, op->out[0], gradient, 0);
-    struct sharding const rows = {.dimension = {own.at.dimension[0]}, .dimension_count = 1};
-    uint32_t const parts = sharding_axes(&own.at) & ~sharding_axes(&rows);
-    own.at.unreduced |= by_width ? 0 : parts & graph->terms->axis_w;
-    own.format = step->move.format;
-    own.at.dimension[1] = (struct sharding_dimension){.name = "Row", .size = op->out_count};
-    own.at.dimension_count = 2;
-    (void)snprintf(own.at.name, sizeof own.at.name, gradient ? "dSums" : "Sums");
-    struct graph_array whole = own;
-    whole.at.unreduced |= axis;
-    graph_list_collective(list, &whole, &own, step->move.kind, axis, remark);
+    struct graph_phrase const names =
+        names_of(graph_list_graph(list), move->written, 0, move->written_count);
+    graph_list_line(list, NULL, move->rounds ? "part by part, while attention runs" : remark,
+                    move->written[0].full ? "%s of the sequence = %s(%s) over its %u ranks"
+                                          : "%s of this rank = %s(%s) over the sequence's %u ranks",
+                    names.text, collective_kind_name(move->kind), names.text,
+                    graph_list_graph(list)->terms->sequence.parts);
 }
 
-/* A collective of an op's own, over ep or of sequences. */
-static void own_moved(struct graph_list *list, const struct graph_step *step, bool gradient,
-                      const char *remark)
+/* A collective of an op's own. */
+static void own_moved(struct graph_list *list, const struct op_move *move, const char *remark)
 {
     const struct graph *graph = graph_list_graph(list);
-    const struct graph_op *op = &graph->op[step->op];
-    const char *kind = collective_kind_name(step->move.kind);
-    bool const all = !step->move.carries || step->move.of == OP_MOVES_ALL;
-    bool const rounds = op->kind->passes_round && step->move.kind != COLLECTIVE_PERMUTE;
-    struct graph_phrase names = {.text = ""}, why = {.text = ""};
-    for (uint8_t i = 1; all && i < op->in_count; i++)
-        graph_phrase_join(&names, ", ", "%s%s", gradient ? "d" : "",
-                          graph->tensor[op->in[i]].at.name);
+    struct graph_value const sent = move->read[0], made = move->written[0];
+    uint32_t const axis = axis_of(graph->terms, move->axis);
+    bool const longer = move->written_count > move->read_count;
+    bool const full = move->read[move->read_count - 1].full || made.full;
+    struct graph_array from = {move->sums, move->format, GRAPH_ACTIVATION}, to = from;
+    struct graph_phrase why = {.text = ""};
+    if (move->axis == OP_AXIS_SEQUENCE && full) {
+        sequence_moved(list, move, remark);
+        return;
+    }
     graph_phrase_join(&why, "", "%s", remark);
-    if (step->move.of_rows) {
-        rows_moved(list, step, gradient, remark);
-        return;
+    if (move->sums.dimension_count == 0) {
+        tensor const of = graph_value_at(&list->part->sharded, sent.of, sent.gradient);
+        struct graph_phrase const others =
+            names_of(graph, longer ? move->written : move->read, 1,
+                     longer ? move->written_count : move->read_count);
+        if (others.text[0] != '\0') graph_phrase_join(&why, "; ", "with %s", others.text);
+        from = graph_list_array(graph, of, sent.gradient, sent.full ? axis : 0);
+        to = graph_list_array(graph, made.of, made.gradient, made.full ? axis : 0);
     }
-    if (step->move.carries) {
-        if (names.text[0] != '\0') graph_phrase_join(&why, "; ", "with %s", names.text);
-        carried(list, step, gradient, why.text);
-        return;
-    }
-    graph_list_line(list, NULL, rounds ? "part by part, while attention runs" : remark,
-                    gradient ? "%s of this rank = %s(%s) over the sequence's %u ranks"
-                             : "%s of the sequence = %s(%s) over its %u ranks",
-                    names.text, kind, names.text, graph->terms->sequence.parts);
+    if (move->sums.dimension_count != 0 || sent.full) from.at.unreduced |= axis;
+    array_moved(list, move, &from, &to, why.text);
 }
 
 void graph_list_moved(struct graph_list *list, const struct graph_step *step, const char *remark)
 {
-    const struct graph_op *op = &graph_list_graph(list)->op[step->op];
-    bool const gradient = !op_is_forward(step->pass) && !step->move.before;
+    const struct op_move *move = &step->move;
     if (step->of == GRAPH_NONE) {
-        own_moved(list, step, gradient, remark);
+        own_moved(list, move, remark);
         return;
     }
-    tensor_moved(list, step, step->of, gradient, remark);
-    for (uint8_t i = 0; i < op->out_count; i++)
-        if ((step->along >> i & 1) != 0)
-            tensor_moved(list, step, op->out[i], gradient, "in the same collective");
+    for (uint8_t i = 0; i < move->written_count; i++)
+        tensor_moved(list, step, move->written[i].of, move->written[i].gradient,
+                     i == 0 ? remark : "in the same collective");
 }

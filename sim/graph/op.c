@@ -66,6 +66,40 @@ uint8_t op_reads(const struct graph *graph, const struct graph_op *op, enum op_p
     return op->kind->reads == NULL ? 0 : op->kind->reads(graph, op, pass, ret_reads);
 }
 
+uint8_t op_moves(const struct graph_sharded *sharded, const struct graph_op *op, enum op_pass pass,
+                 struct op_move ret_moves[OP_MOVES_MAX])
+{
+    return op->kind->moves == NULL ? 0 : op->kind->moves(sharded, op, pass, ret_moves);
+}
+
+void op_move_reads(struct op_move *move, tensor of, bool gradient, bool full)
+{
+    SIM_ASSERT(move->read_count < GRAPH_VALUES_MAX);
+    move->read[move->read_count++] = (struct graph_value){of, gradient, full};
+}
+
+void op_move_writes(struct op_move *move, tensor of, bool gradient, bool full)
+{
+    SIM_ASSERT(move->written_count < GRAPH_VALUES_MAX);
+    move->written[move->written_count++] = (struct graph_value){of, gradient, full};
+}
+
+void op_move_tensor(struct op_move *move, tensor of, bool gradient)
+{
+    bool const gathers = move->kind == COLLECTIVE_ALL_GATHER;
+    op_move_reads(move, of, gradient, !gathers);
+    op_move_writes(move, of, gradient, gathers);
+}
+
+void op_move_carries(struct op_move *move, const struct graph_op *op, enum op_pass pass)
+{
+    bool const gradient = !op_is_forward(pass);
+    for (uint8_t i = 0; i < op->in_count; i++)
+        (gradient ? op_move_writes : op_move_reads)(move, op->in[i], gradient, false);
+    for (uint8_t i = 0; i < op->out_count; i++)
+        (gradient ? op_move_reads : op_move_writes)(move, op->out[i], gradient, false);
+}
+
 struct graph_shard op_shard_none(const struct graph *graph, const struct graph_op *op)
 {
     (void)graph;

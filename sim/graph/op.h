@@ -36,19 +36,32 @@ enum op_axis {
     OP_AXIS_HOLDERS,  /* Ranks of tp with the same weights, and each a part of their gradients. */
 };
 
+/* A collective: all that a pass asks, so that no pass asks for the op. Kinds of ops state their own
+ * collectives, and steps.c states the collectives that follow from shardings. */
 struct op_move {
     enum collective_kind kind;
     enum op_axis axis;
     enum format format; /* The format of its elements, in which a reduction adds them. */
     uint64_t bytes;
-    bool before;  /* The collective comes before the op's compute. */
-    bool of_rows; /* The collective adds up numbers of rows: results of the op, or backward the
-                     gradients of its inputs, are not there before. */
-    bool carries; /* The collective makes results of inputs. Else it gathers or reduces all inputs
-                     but the first; a permute brings their sums home. */
-    uint8_t of;   /* Which result of which input. OP_MOVES_ALL: all, of all. */
+
+    /* Values that the collective waits for; values that later steps wait for. One or more each. A
+     * listing has the first of each, and names the others. */
+    struct graph_value read[GRAPH_VALUES_MAX], written[GRAPH_VALUES_MAX];
+    uint8_t read_count, written_count;
+    struct sharding sums; /* The array that travels in place of the values, as the collective leaves
+                             the array: sums over columns. Without dimensions: values travel. */
+
+    /* How programs, rooflines and listings name the collective. */
+    const char *name; /* "Merge". NULL: the names of the values that are written, "Q K V". */
+    bool bare;        /* The name has no prefix of the block. */
+
+    /* When the collective runs. */
+    bool before; /* The collective comes before the op's compute. */
+    bool apart;  /* No product runs chunk by chunk with the collective. */
+    bool rounds; /* Parts go round one by one, along with the op's compute. */
+
+    bool spreads; /* Over ep: rows go out to experts. Else rows come back. */
 };
-static const uint8_t OP_MOVES_ALL = UINT8_MAX;
 
 /* FLOP of a pass that are not useful, by the reason. A repetition has copies alone: all else of its
  * FLOP are a repetition's. */
@@ -182,11 +195,21 @@ static inline bool op_gives_weights(const struct graph_op *op, enum op_pass pass
     return (!op->kind->weights_apart && !op_casts(pass)) || op_gives_weight(pass);
 }
 
-/* What a pass of an op asks of a chip, and reads, whether its kind states it or not. */
+/* What a pass of an op asks of a chip, reads and moves, whether its kind states it or not. */
 struct work op_work(const struct graph_sharded *sharded, const struct graph_op *op,
                     enum op_pass pass);
 uint8_t op_reads(const struct graph *graph, const struct graph_op *op, enum op_pass pass,
                  tensor ret_reads[OP_READS_MAX]);
+uint8_t op_moves(const struct graph_sharded *sharded, const struct graph_op *op, enum op_pass pass,
+                 struct op_move ret_moves[OP_MOVES_MAX]);
+
+/* Further values of a collective: one that is read; one that is written; a tensor, or its gradient,
+ * that is gathered or reduced; all results, made of all inputs, or backward all gradients of
+ * inputs, made of gradients of results. */
+void op_move_reads(struct op_move *move, tensor of, bool gradient, bool full);
+void op_move_writes(struct op_move *move, tensor of, bool gradient, bool full);
+void op_move_tensor(struct op_move *move, tensor of, bool gradient);
+void op_move_carries(struct op_move *move, const struct graph_op *op, enum op_pass pass);
 
 static inline bool op_has_work(const struct work *work)
 {

@@ -78,17 +78,6 @@ static double between_flop(const struct graph *graph, const struct graph_steps *
 
 /* --- Rows --- */
 
-/* What an op carries has the name of what comes of it. */
-static struct graph_label label_of(const struct graph *graph, const struct graph_step *step)
-{
-    const struct graph_op *op = &graph->op[step->op];
-    bool const gradient = !op_is_forward(step->pass);
-    tensor const carried = gradient ? op->in[0] : op->out[0];
-    if (step->move.of_rows) return graph_label(graph, op, op->name, gradient);
-    if (step->of != GRAPH_NONE) return graph_step_label(graph, step, gradient);
-    return graph_label(graph, op, graph_moved_as(graph, carried), gradient);
-}
-
 static bool of_one_array(const struct graph_overlap *one, const struct graph_overlap *other)
 {
     return one->block == other->block && one->of == other->of && one->kind == other->kind &&
@@ -140,12 +129,12 @@ void graph_overlaps(const struct graph_sharded *sharded, const struct graph_back
         for (uint32_t way = 0; way < 2; way++)
             for (uint32_t i = 0; i < steps[way].count; i++) {
                 const struct graph_step *step = &steps[way].step[i];
-                bool const couples = graph->block[block].block->couples && !step->move.of_rows;
+                bool const couples = graph->block[block].block->couples && !step->move.apart;
                 if (!is_over_tp(step) || graph->op[step->op].block != block) continue;
                 struct graph_overlap const overlap = {
-                    .label = label_of(graph, step),
+                    .label = graph_step_label(graph, step),
                     .block = graph->block[block].block,
-                    .of = step->of,
+                    .of = step->move.written[0].of,
                     .gradient = !op_is_forward(step->pass),
                     .kind = step->move.kind,
                     .count = 1,

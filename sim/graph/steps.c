@@ -22,11 +22,13 @@ static const struct graph *graph_of(const struct writer *writer)
 
 /* --- One step --- */
 
-static void step_add(struct writer *writer, struct graph_step step)
+static void step_add(struct writer *writer, const struct graph_step *step)
 {
-    SIM_ASSERT(writer->steps->count < GRAPH_STEPS_MAX);
-    graph_step_values(writer->sharded, writer->kept, &step);
-    writer->steps->step[writer->steps->count++] = step;
+    struct graph_step *added = &writer->steps->step[writer->steps->count++];
+    SIM_ASSERT(writer->steps->count <= GRAPH_STEPS_MAX);
+    SIM_ASSERT(step->is_compute || (step->move.read_count > 0 && step->move.written_count > 0));
+    *added = *step;
+    graph_step_values(writer->sharded, writer->kept, added);
 }
 
 static void compute_add(struct writer *writer, uint8_t index, enum op_pass pass)
@@ -38,7 +40,7 @@ static void compute_add(struct writer *writer, uint8_t index, enum op_pass pass)
                                     .op = index,
                                     .pass = pass,
                                     .work = op_work(writer->sharded, op, pass)};
-    if (op_has_work(&step.work)) step_add(writer, step);
+    if (op_has_work(&step.work)) step_add(writer, &step);
 }
 
 /* A collective of a tensor's value or gradient over one axis. */
@@ -57,30 +59,31 @@ static struct graph_step moved_step(const struct writer *writer, uint8_t index, 
                                           : at->format;
     bool const by_width = axis == graph->terms->axis_w;
     SIM_ASSERT(by_width || (axis & graph->terms->axis_w) == 0);
-    struct op_move const move = {.kind = kind,
-                                 .axis = by_width ? OP_AXIS_TP_D : OP_AXIS_TP,
-                                 .format = format,
-                                 .bytes = format_bytes(format, elements)};
+    struct op_move move = {.kind = kind,
+                           .axis = by_width ? OP_AXIS_TP_D : OP_AXIS_TP,
+                           .format = format,
+                           .bytes = format_bytes(format, elements)};
+    op_move_tensor(&move, of, gradient);
     return (struct graph_step){.of = of, .op = index, .pass = pass, .move = move};
 }
 
 static void tp_add(struct writer *writer, uint8_t index, enum op_pass pass, tensor of,
                    enum collective_kind kind, uint32_t axis)
 {
-    step_add(writer, moved_step(writer, index, pass, of, kind, axis));
+    struct graph_step const step = moved_step(writer, index, pass, of, kind, axis);
+    step_add(writer, &step);
 }
 
-/* Collectives of an op's own: of keys and values, of rows. */
+/* Collectives of an op's own. */
 static void own_moves_add(struct writer *writer, uint8_t index, enum op_pass pass, bool before)
 {
     const struct graph_op *op = &graph_of(writer)->op[index];
     struct op_move move[OP_MOVES_MAX];
-    if (op->kind->moves == NULL) return;
-    uint8_t const count = op->kind->moves(writer->sharded, op, pass, move);
+    uint8_t const count = op_moves(writer->sharded, op, pass, move);
     for (uint8_t i = 0; i < count; i++) {
         if (move[i].before != before) continue;
-        step_add(writer,
-                 (struct graph_step){.of = GRAPH_NONE, .op = index, .pass = pass, .move = move[i]});
+        step_add(writer, &(struct graph_step){
+                             .of = GRAPH_NONE, .op = index, .pass = pass, .move = move[i]});
     }
 }
 
@@ -91,12 +94,12 @@ static void casts_add(struct writer *writer, uint8_t index, enum op_pass pass, b
 {
     const struct graph *graph = graph_of(writer);
     const struct graph_op *op = &graph->op[index];
-    struct graph_step step = {.is_compute = true, .of = GRAPH_NONE, .op = index, .pass = pass};
     if (!graph_casts(graph, op)) return;
+    struct graph_step step = {.is_compute = true, .of = GRAPH_NONE, .op = index, .pass = pass};
     if (pass == OP_CAST) step.work = graph_cast_gradients(writer->sharded, op);
     if (pass == OP_CAST_SECOND) step.work = graph_cast_seconds(writer->sharded, op);
     if (pass == OP_CAST_WEIGHTS) step.work = graph_cast_by_pass(graph, op, backward);
-    if (op_has_work(&step.work)) step_add(writer, step);
+    if (op_has_work(&step.work)) step_add(writer, &step);
 }
 
 /* --- Forward, and again --- */
@@ -117,21 +120,24 @@ static void sums_along_add(struct writer *writer, uint8_t index, enum op_pass pa
                            enum collective_kind kind, uint32_t axis)
 {
     const struct graph_op *op = &graph_of(writer)->op[index];
+    const struct graph_shard *shard = graph_shard_of(writer->sharded, op);
+    bool const everywhere = kind == COLLECTIVE_ALL_REDUCE;
+    if (((everywhere ? shard->all_reduce : shard->scatter) & axis) == 0) return;
     struct graph_step all = {.of = GRAPH_NONE};
     for (uint8_t i = 0; i < op->out_count; i++) {
-        uint32_t const own = (kind == COLLECTIVE_ALL_REDUCE ? graph_all_reduced : graph_scattered)(
-            writer->sharded, op, op->out[i]);
+        uint32_t const own =
+            (everywhere ? graph_all_reduced : graph_scattered)(writer->sharded, op, op->out[i]);
         if ((own & axis) == 0) continue;
-        SIM_ASSERT(own == axis || kind == COLLECTIVE_ALL_REDUCE);
+        SIM_ASSERT(own == axis || everywhere);
         struct graph_step const step = moved_step(writer, index, pass, op->out[i], kind, axis);
         if (all.of == GRAPH_NONE) {
             all = step;
             continue;
         }
         all.move.bytes += step.move.bytes;
-        all.along |= (uint8_t)(1U << i);
+        op_move_tensor(&all.move, op->out[i], !op_is_forward(pass));
     }
-    if (all.of != GRAPH_NONE) step_add(writer, all);
+    if (all.of != GRAPH_NONE) step_add(writer, &all);
 }
 
 /* Over tp before tp_d, whose ranks are farther apart. */
@@ -199,11 +205,11 @@ static void results_add(struct writer *writer, uint8_t index)
         uint32_t const scatter = graph_scattered(writer->sharded, op, op->out[i]);
         if (writer->backward->readers[op->out[i]] > 1)
             step_add(writer,
-                     (struct graph_step){.is_compute = true,
-                                         .of = op->out[i],
-                                         .op = index,
-                                         .pass = pass,
-                                         .work = graph_gradient_sum(writer->sharded, op->out[i])});
+                     &(struct graph_step){.is_compute = true,
+                                          .of = op->out[i],
+                                          .op = index,
+                                          .pass = pass,
+                                          .work = graph_gradient_sum(writer->sharded, op->out[i])});
         if (i == 0) casts_add(writer, index, OP_CAST, /* backward= */ true);
         if (scatter != 0) tp_add(writer, index, pass, op->out[i], COLLECTIVE_ALL_GATHER, scatter);
     }
@@ -226,20 +232,25 @@ static void inputs_add(struct writer *writer, uint8_t index)
 static void partial_add(struct writer *writer, const struct graph_gradient *gradient)
 {
     const struct graph *graph = graph_of(writer);
-    uint8_t const block = graph->op[gradient->op].block;
-    struct graph_partial const partial = graph_partial_of(writer->sharded, writer->backward, block);
+    const struct graph_op *op = &graph->op[gradient->op];
+    struct graph_partial const partial =
+        graph_partial_of(writer->sharded, writer->backward, op->block);
     bool const gives = op_gives_weight(gradient->pass) && has_weight(writer);
     if (!writer->request.sums_partial || partial.last != gradient->op || !gives) return;
-    struct op_move const move = {
+    struct op_move move = {
         .kind = COLLECTIVE_ALL_REDUCE,
         .axis = partial.axis,
         .format = graph->terms->formats.gradients,
         .bytes = format_bytes(graph->terms->formats.gradients, partial.elements),
     };
-    step_add(writer, (struct graph_step){.of = graph->op[gradient->op].weight[0],
-                                         .op = gradient->op,
-                                         .pass = OP_WEIGHT_GRADIENT,
-                                         .move = move});
+    for (uint8_t w = 0; w < op->weight_count; w++) {
+        op_move_reads(&move, op->weight[w], /* gradient= */ true, /* full= */ false);
+        op_move_writes(&move, op->weight[w], /* gradient= */ true, /* full= */ false);
+    }
+    step_add(writer, &(struct graph_step){.of = op->weight[0],
+                                          .op = gradient->op,
+                                          .pass = OP_WEIGHT_GRADIENT,
+                                          .move = move});
 }
 
 static void gradient_add(struct writer *writer)
@@ -317,9 +328,7 @@ static bool is_exchange(const struct writer *writer, const struct graph_gradient
 {
     const struct graph_op *op = &graph_of(writer)->op[gradient->op];
     struct op_move move[OP_MOVES_MAX];
-    return op->kind->moves != NULL &&
-           op->kind->moves(writer->sharded, op, gradient->pass, move) > 0 &&
-           move[0].axis == OP_AXIS_EP;
+    return op_moves(writer->sharded, op, gradient->pass, move) > 0 && move[0].axis == OP_AXIS_EP;
 }
 
 /* The gradient of a block's result travels to experts ahead of all that is repeated: it reads
@@ -390,16 +399,18 @@ void graph_steps(const struct graph_sharded *sharded, const struct graph_backwar
         block_add(&writer, block);
 }
 
-struct graph_label graph_step_label(const struct graph *graph, const struct graph_step *step,
-                                    bool gradient)
+struct graph_label graph_step_label(const struct graph *graph, const struct graph_step *step)
 {
-    const struct graph_op *op = &graph->op[step->op];
-    struct graph_label label = graph_label(graph, op, graph_moved_as(graph, step->of), gradient);
-    for (uint8_t i = 0; i < op->out_count; i++) {
+    const struct op_move *move = &step->move;
+    const struct graph_op *op = move->bare ? NULL : &graph->op[step->op];
+    struct graph_value const first = move->written[0];
+    const char *name = move->name != NULL ? move->name : graph_moved_as(graph, first.of);
+    struct graph_label label = graph_label(graph, op, name, first.gradient);
+    for (uint8_t i = 1; move->name == NULL && i < move->written_count; i++) {
+        struct graph_value const value = move->written[i];
         size_t const used = strlen(label.text);
-        if ((step->along >> i & 1) != 0)
-            (void)snprintf(label.text + used, sizeof label.text - used, " %s",
-                           graph_moved_as(graph, op->out[i]));
+        (void)snprintf(label.text + used, sizeof label.text - used, " %s%s",
+                       value.gradient ? "d" : "", graph_moved_as(graph, value.of));
     }
     return label;
 }

@@ -13,7 +13,7 @@
 
 #include "sim/graph/remat.h"
 
-enum { GRAPH_STEPS_MAX = 128, GRAPH_VALUES_MAX = 12 };
+enum { GRAPH_STEPS_MAX = 128 };
 
 /* Pipelines may split a backward pass: gradients of inputs, and later gradients of weights. */
 enum graph_half { GRAPH_WHOLE, GRAPH_INPUT_HALF, GRAPH_WEIGHT_HALF };
@@ -24,25 +24,12 @@ struct graph_request {
     bool sums_partial;    /* Gradients of weights that lie in parts are summed behind the pass. */
 };
 
-/* A tensor, or its gradient. A full one is gathered for the ops that read it, or not reduced yet.
- * Any other lies as between ops. */
-struct graph_value {
-    tensor of;
-    bool gradient, full;
-};
-
-static inline bool graph_value_same(struct graph_value a, struct graph_value b)
-{
-    return a.of == b.of && a.gradient == b.gradient && a.full == b.full;
-}
-
 struct graph_step {
     bool is_compute;
     uint8_t op;          /* The op that the step belongs to. */
     enum op_pass pass;   /* The pass of the op. */
     tensor of;           /* The tensor that is moved, or whose gradients are added up. GRAPH_NONE:
                             the step is the op's own compute or collective. */
-    uint8_t along;       /* Further results of the op that a reduction moves, a bit each. */
     struct work work;    /* The work of a compute. */
     struct op_move move; /* The move of a collective. */
     struct graph_value read[GRAPH_VALUES_MAX], written[GRAPH_VALUES_MAX];
@@ -70,9 +57,8 @@ bool graph_step_writes(const struct graph_step *step, struct graph_value value);
 const struct graph_value *graph_step_met(const struct graph_step *reader,
                                          const struct graph_step *writer);
 
-/* What a collective over tp moves, by name: "moe.Logits SharedLogit". */
-struct graph_label graph_step_label(const struct graph *graph, const struct graph_step *step,
-                                    bool gradient);
+/* What a collective moves, by name: "moe.Logits SharedLogit", "attention.dQKNorm". */
+struct graph_label graph_step_label(const struct graph *graph, const struct graph_step *step);
 
 /* Whether an op without compute and collective makes an array of its own: its inputs lie there side
  * by side (values.c). */

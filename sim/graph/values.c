@@ -24,8 +24,7 @@ static bool is_silent(const struct graph_sharded *sharded, const struct graph_op
     struct op_move move[OP_MOVES_MAX];
     if (op->fused || !op->kind->passes_on) return false;
     struct work const work = op_work(sharded, op, pass);
-    return !op_has_work(&work) &&
-           (op->kind->moves == NULL || op->kind->moves(sharded, op, pass, move) == 0);
+    return !op_has_work(&work) && op_moves(sharded, op, pass, move) == 0;
 }
 
 /* The op that alone reads a tensor, or NULL. */
@@ -276,65 +275,13 @@ static void sum_values(const struct values *values)
 
 /* --- Collectives --- */
 
-/* An AllGather gives the full value, a reduction the chip's own part. A collective before the op's
- * compute moves values that the compute reads. Partial sums that went round come home with what
- * their last rank adds. */
-static void moved_values(const struct values *values, tensor of)
-{
-    bool const gradient = !op_is_forward(values->step->pass) && !values->step->move.before;
-    bool const gathers = values->step->move.kind == COLLECTIVE_ALL_GATHER;
-    if (values->step->move.kind == COLLECTIVE_PERMUTE) read_add(values, of, gradient, false);
-    read_add(values, of, gradient, !gathers);
-    written_add(values, of, gradient, gathers);
-}
-
-static void carried_values(const struct values *values)
-{
-    const struct graph_op *op = values->op;
-    bool const gradient = !op_is_forward(values->step->pass);
-    uint8_t const only = values->step->move.of;
-    for (uint8_t i = 0; i < op->in_count; i++)
-        if (only == OP_MOVES_ALL || only == i)
-            (gradient ? written_add : read_add)(values, op->in[i], gradient, false);
-    for (uint8_t i = 0; i < op->out_count; i++)
-        if (only == OP_MOVES_ALL || only == i)
-            (gradient ? read_add : written_add)(values, op->out[i], gradient, false);
-}
-
-/* Whoever reads what the op makes waits for the sums, too. */
-static void rows_values(const struct values *values)
-{
-    const struct graph_op *op = values->op;
-    bool const gradient = !op_is_forward(values->step->pass);
-    uint8_t const count = gradient ? op->in_count : op->out_count;
-    for (uint8_t i = 0; i < count; i++) {
-        tensor const of = gradient ? op->in[i] : op->out[i];
-        read_add(values, of, gradient, false);
-        written_add(values, of, gradient, false);
-    }
-}
-
 static void collective_values(const struct values *values)
 {
-    const struct graph_op *op = values->op;
-    const struct graph_step *step = values->step;
-    bool const partial = graph_step_sums_weights(values->sharded->graph, step);
-    for (uint8_t w = 0; partial && w < op->weight_count; w++) {
-        read_add(values, op->weight[w], true, false);
-        written_add(values, op->weight[w], true, false);
-    }
-    if (partial) return;
-    if (step->move.carries || step->move.of_rows) {
-        (step->move.of_rows ? rows_values : carried_values)(values);
-        return;
-    }
-    if (step->of != GRAPH_NONE) {
-        moved_values(values, step->of);
-        for (uint8_t i = 0; i < op->out_count; i++)
-            if ((step->along >> i & 1) != 0) moved_values(values, op->out[i]);
-        return;
-    }
-    for (uint8_t i = 1; i < op->in_count; i++) moved_values(values, op->in[i]);
+    const struct op_move *move = &values->step->move;
+    for (uint8_t i = 0; i < move->read_count; i++)
+        read_add(values, move->read[i].of, move->read[i].gradient, move->read[i].full);
+    for (uint8_t i = 0; i < move->written_count; i++)
+        written_add(values, move->written[i].of, move->written[i].gradient, move->written[i].full);
 }
 
 void graph_step_values(const struct graph_sharded *sharded, const struct graph_kept *kept,

@@ -63,7 +63,7 @@ static inline double traffic_scattered_bytes(const struct workload_traffic *traf
  * on one rank of tp, all layers. */
 struct workload_blocks {
     uint64_t count;
-    uint64_t tp_moves;  /* Collectives over tp, but for those of rows' sums. */
+    uint64_t tp_moves;  /* Collectives over tp that may run chunk by chunk with products. */
     double flop;        /* FLOP of matmuls, as they are executed. */
     double linear_flop; /* FLOP of the products with weights among them. */
 };

@@ -39,26 +39,6 @@ const char *emit_compute_name(const struct emit *emit, const struct graph_step *
     return label(emit, op, name, true);
 }
 
-/* "K V": of all inputs but the first. */
-static const char *gathered_names(const struct emit *emit, const struct graph_op *op, bool gradient)
-{
-    const char *names = "";
-    for (uint8_t i = 1; i < op->in_count; i++)
-        names = builder_format(&emit->lower->build, "%s%s%s", names, i > 1 ? " " : "",
-                               label(emit, NULL, graph_moved_as(emit->graph, op->in[i]), gradient));
-    return names;
-}
-
-/* "attention.Q K V": results of an op that one collective reduces. */
-static const char *reduced_names(const struct emit *emit, const struct graph_step *step,
-                                 bool gradient)
-{
-    const struct graph_op *op = &emit->graph->op[step->op];
-    return builder_format(&emit->lower->build, "%s%s",
-                          emit->end != NULL ? emit->end->use[op->block].prefix : "",
-                          graph_step_label(emit->graph, step, gradient).text);
-}
-
 /* "dW_K dW_V": the matrices of a block whose gradients ranks of tp have parts of. */
 static const char *partial_names(const struct emit *emit, uint8_t block)
 {
@@ -78,20 +58,11 @@ static const char *partial_names(const struct emit *emit, uint8_t block)
 
 const char *emit_moved_name(const struct emit *emit, const struct graph_step *step)
 {
-    const struct graph *graph = emit->graph;
-    const struct graph_op *op = &graph->op[step->op];
-    bool const gradient = !op_is_forward(step->pass) && !step->move.before;
-    if (graph_step_sums_weights(graph, step)) return partial_names(emit, op->block);
-    if (step->move.carries && step->move.of != OP_MOVES_ALL) {
-        tensor const in = op->in[step->move.of], out = op->out[step->move.of];
-        bool const whole = (sharding_axes(&graph->tensor[in].at) & graph->terms->axis_c) != 0;
-        /* Of whole sequences and of parts, the part. */
-        return label(emit, NULL, graph_moved_as(graph, whole ? out : in), gradient);
-    }
-    if (step->move.carries || step->move.of_rows)
-        return label(emit, step->move.axis == OP_AXIS_EP ? NULL : op, op->name, gradient);
-    if (step->of == GRAPH_NONE) return gathered_names(emit, op, gradient);
-    return reduced_names(emit, step, gradient);
+    uint8_t const block = emit->graph->op[step->op].block;
+    if (graph_step_sums_weights(emit->graph, step)) return partial_names(emit, block);
+    return builder_format(&emit->lower->build, "%s%s",
+                          emit->end != NULL ? emit->end->use[block].prefix : "",
+                          graph_step_label(emit->graph, step).text);
 }
 
 const char *emit_value_name(const struct emit *emit, struct graph_value value)

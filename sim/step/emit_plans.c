@@ -3,11 +3,6 @@
 #include "sim/step/emit.h"
 #include "sim/step/emit_parts.h"
 
-static bool spreads(const struct graph *graph, const struct graph_step *step)
-{
-    return graph->op[step->op].as.exchange.spreads == op_is_forward(step->pass);
-}
-
 struct emit_route emit_route(const struct ranks *ranks, const struct graph *graph,
                              const struct graph_step *step)
 {
@@ -21,7 +16,7 @@ struct emit_route emit_route(const struct ranks *ranks, const struct graph *grap
     const struct mesh_axis *axis = ranks->mesh->axis;
     switch (step->move.axis) {
     case OP_AXIS_EP:
-        return (struct emit_route){spreads(graph, step) ? LOWER_DISPATCH : LOWER_COMBINE,
+        return (struct emit_route){step->move.spreads ? LOWER_DISPATCH : LOWER_COMBINE,
                                    &axis[MESH_EP].group};
     case OP_AXIS_TP_D:
         return (struct emit_route){gathers    ? LOWER_GATHER_TP_D
@@ -48,18 +43,12 @@ struct emit_route emit_route(const struct ranks *ranks, const struct graph *grap
                                &axis[MESH_TP].group};
 }
 
-/* Blocks go round an axis that closes, part by part with the compute that takes them in. */
-static bool is_round(const struct emit *emit, const struct graph_step *step)
-{
-    return emit->graph->op[step->op].kind->passes_round && step->move.axis == OP_AXIS_SEQUENCE &&
-           step->move.kind != COLLECTIVE_PERMUTE;
-}
-
 bool emit_is_chunked(const struct emit *emit, const struct graph_step *step)
 {
     const struct graph_op *op = &emit->graph->op[step->op];
-    if (is_round(emit, step)) return true;
+    if (step->move.rounds) return true;
     if (step->move.kind == COLLECTIVE_ALL_REDUCE) return false; /* It is one. */
+    if (step->move.apart) return false;
     return emit->lower->ranks->plan->collective_matmul && step->move.axis == OP_AXIS_TP &&
            !graph_step_sums_weights(emit->graph, step) &&
            emit->graph->block[op->block].block->couples;
@@ -101,7 +90,7 @@ static void exchange_set(const struct emit *emit, const struct graph_step *step,
     const struct routing *experts = &emit->lower->ranks->experts;
     units_wide const bytes = request->size_bytes, exchanged = experts->exchanged;
     bool const automatic = algorithm_is_chosen(&request->algorithm);
-    request->spreads = spreads(emit->graph, step);
+    request->spreads = step->move.spreads;
     if (routing_copies_each(emit->lower->ranks)) {
         if (automatic) request->algorithm = algorithm_by_pairs(&request->group);
         return;
@@ -128,7 +117,7 @@ uint32_t emit_plan(struct emit *emit, uint32_t at)
         .chunk_count = emit_is_chunked(emit, step) ? (uint32_t)group_rank_count(route.group) : 0,
         .size_bytes = step->move.bytes,
     };
-    if (is_round(emit, step)) request.algorithm = lower->ranks->sequences.rounds;
+    if (step->move.rounds) request.algorithm = lower->ranks->sequences.rounds;
     if (step->move.kind == COLLECTIVE_PERMUTE) home_set(&request);
     if (step->move.axis == OP_AXIS_EP) exchange_set(emit, step, &request);
     emit->plan[at] = lower_plan_bytes(lower, &request, step->move.format);

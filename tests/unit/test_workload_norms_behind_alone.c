@@ -186,7 +186,7 @@ static void what_follows_waits_for_the_sums(void **state)
         made.plan.remat = GRAPH_REMAT_NONE;
         blocks_derive(&made, &layer);
         blocks_steps(&layer, backward == 1, &steps);
-        while (at < steps.count && !steps.step[at].move.of_rows) at++;
+        while (at < steps.count && !steps.step[at].move.apart) at++;
         assert_in_range(at, 1, steps.count - 2);
         assert_true(steps.step[at - 1].is_compute);
         assert_non_null(graph_step_met(&steps.step[at], &steps.step[at - 1]));

@@ -232,8 +232,10 @@ static uint8_t moves(const struct graph_sharded *sharded, const struct graph_op 
         .axis = OP_AXIS_SEQUENCE,
         .format = graph->terms->formats.activations,
         .bytes = attention_key_bytes(graph, op),
+        .bare = true,
         .before = gathers,
     };
+    for (uint8_t i = 1; i < op->in_count; i++) op_move_tensor(&ret_moves[0], op->in[i], !gathers);
     return 1;
 }
 

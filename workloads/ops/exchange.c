@@ -16,9 +16,11 @@ static uint8_t moves(const struct graph_sharded *sharded, const struct graph_op 
         .axis = OP_AXIS_EP,
         .format = format,
         .bytes = format_bytes(format, graph_elements(graph, &op->as.exchange.sent, 0)),
-        .carries = true,
-        .of = OP_MOVES_ALL,
+        .name = op->name,
+        .bare = true,
+        .spreads = op->as.exchange.spreads == op_is_forward(pass),
     };
+    op_move_carries(&ret_moves[0], op, pass);
     return 1;
 }
 

@@ -7,6 +7,8 @@
  * AllReduce of one fp32 a row is counted, and a second kernel, which reads the rows once more.
  * Norms of queries and keys may turn them by position (rope), which in their gradient turns back.
  */
+#include <stdio.h>
+
 #include "sim/base/vector.h"
 #include "sim/graph/op.h"
 #include "sim/model/model.h"
@@ -52,24 +54,42 @@ static uint32_t heads_axes(const struct graph *graph, const struct graph_op *op)
     return sharding_axes(&heads);
 }
 
-/* Over tp, and over tp_d where heads lie there too. */
+/* A number of each row: the sum over its columns that this rank has. */
+static struct sharding sums_of(const struct graph *graph, const struct graph_op *op, bool gradient)
+{
+    struct sharding sums = graph->tensor[op->out[0]].at;
+    sums.dimension_count = 2;
+    sums.dimension[1] = (struct sharding_dimension){.name = "Row", .size = op->out_count};
+    (void)snprintf(sums.name, sizeof sums.name, gradient ? "dSums" : "Sums");
+    return sums;
+}
+
+/* Over tp, and over tp_d where heads lie there too. Whoever reads what the op makes waits for the
+ * sums. */
 static uint8_t moves(const struct graph_sharded *sharded, const struct graph_op *op,
                      enum op_pass pass, struct op_move ret_moves[OP_MOVES_MAX])
 {
     const struct graph *graph = sharded->graph;
     uint32_t const axes = heads_axes(graph, op);
-    struct sharding rows = graph->tensor[op->out[0]].at;
+    bool const gradient = !op_is_forward(pass);
+    const tensor *made = gradient ? op->in : op->out;
     uint8_t count = 0;
-    (void)pass;
-    rows.dimension_count = 1;
-    struct op_move const move = {
+    if (axes == 0) return 0;
+    struct op_move move = {
         .kind = COLLECTIVE_ALL_REDUCE,
         .format = FORMAT_FP32,
-        .bytes = op->out_count * format_bytes(FORMAT_FP32, graph_elements(graph, &rows, 0)),
-        .of_rows = true,
+        .sums = sums_of(graph, op, gradient),
+        .name = op->name,
+        .apart = true,
     };
+    move.bytes = format_bytes(FORMAT_FP32, graph_elements(graph, &move.sums, 0));
+    for (uint8_t i = 0; i < (gradient ? op->in_count : op->out_count); i++) {
+        op_move_reads(&move, made[i], gradient, /* full= */ false);
+        op_move_writes(&move, made[i], gradient, /* full= */ false);
+    }
     if ((axes & graph->terms->axis_y) != 0) {
         ret_moves[count] = move;
+        ret_moves[count].sums.unreduced |= axes & graph->terms->axis_w; /* It comes next. */
         ret_moves[count++].axis = OP_AXIS_TP;
     }
     if ((axes & graph->terms->axis_w) != 0) {

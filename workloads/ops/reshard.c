@@ -33,9 +33,9 @@ static uint8_t moves(const struct graph_sharded *sharded, const struct graph_op 
         .format = format,
         .bytes =
             format_bytes(format, graph_elements(graph, forward ? &in->at : &out->gradient_at, tp)),
-        .carries = true,
-        .of = OP_MOVES_ALL,
+        .name = op->name,
     };
+    op_move_carries(&ret_moves[0], op, pass);
     return 1;
 }
 

@@ -31,15 +31,24 @@ static uint8_t moves(const struct graph_sharded *sharded, const struct graph_op 
     const struct graph *graph = sharded->graph;
     enum format const format = graph->tensor[op->in[1]].format;
     uint64_t const bytes = attention_key_bytes(graph, op);
-    struct op_move const all = {.axis = OP_AXIS_SEQUENCE, .format = format, .bytes = bytes};
-    ret_moves[0] = ret_moves[1] = ret_moves[2] = all;
-    ret_moves[0].kind = COLLECTIVE_ALL_GATHER;
-    ret_moves[0].before = true;
-    if (op_is_forward(pass)) return 1;
-    ret_moves[1].kind = COLLECTIVE_REDUCE_SCATTER;
-    ret_moves[2].kind = COLLECTIVE_PERMUTE;
-    ret_moves[2].bytes = bytes / graph->terms->sequence.parts;
-    return 3;
+    struct op_move const all = {
+        .axis = OP_AXIS_SEQUENCE, .format = format, .bytes = bytes, .bare = true};
+    struct op_move *const there = &ret_moves[0], *sums = &ret_moves[1], *home = &ret_moves[2];
+    *there = *sums = *home = all;
+    there->kind = COLLECTIVE_ALL_GATHER;
+    there->before = there->rounds = true;
+    sums->kind = COLLECTIVE_REDUCE_SCATTER;
+    sums->rounds = true;
+    home->kind = COLLECTIVE_PERMUTE;
+    home->bytes = bytes / graph->terms->sequence.parts;
+    for (uint8_t i = 1; i < op->in_count; i++) {
+        op_move_tensor(there, op->in[i], /* gradient= */ false);
+        op_move_tensor(sums, op->in[i], /* gradient= */ true);
+        /* Sums come home with what their last rank adds. */
+        op_move_reads(home, op->in[i], /* gradient= */ true, /* full= */ false);
+        op_move_tensor(home, op->in[i], /* gradient= */ true);
+    }
+    return op_is_forward(pass) ? 1 : 3;
 }
 
 const struct op_kind op_kind_ring_attention = {

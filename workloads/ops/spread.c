@@ -74,7 +74,6 @@ static uint64_t moved_bytes(const struct graph *graph, const struct graph_op *op
 static uint8_t moves(const struct graph_sharded *sharded, const struct graph_op *op,
                      enum op_pass pass, struct op_move ret_moves[OP_MOVES_MAX])
 {
-    (void)pass;
     ret_moves[0] = (struct op_move){
         .kind = op->as.spread.kind,
         .axis = op->as.spread.over_width      ? OP_AXIS_TP_D
@@ -82,9 +81,9 @@ static uint8_t moves(const struct graph_sharded *sharded, const struct graph_op 
                                               : OP_AXIS_HOLDERS,
         .format = format_of(sharded->graph, op),
         .bytes = moved_bytes(sharded->graph, op),
-        .carries = true,
-        .of = OP_MOVES_ALL,
+        .name = op->name,
     };
+    op_move_carries(&ret_moves[0], op, pass);
     return 1;
 }
 

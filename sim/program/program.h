@@ -143,8 +143,8 @@ enum program_op_kind {
     PROGRAM_OP_COLLECTIVE,
     PROGRAM_OP_COPY,
     PROGRAM_OP_SEND,    /* This rank's own message of a permute plan; done when it has left. */
-    PROGRAM_OP_RECEIVE, /* Done when as many messages have arrived for its stream, since the start
-                           of the step, as its block says. */
+    PROGRAM_OP_RECEIVE, /* Done when as many messages of the step have arrived for its stream as its
+                           block says. */
 };
 
 /* What a compute is for, as inference tells its time apart. A program that was read does not say.

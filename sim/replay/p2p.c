@@ -89,6 +89,12 @@ enum status p2p_build(struct arena *arena, struct replay *replay, struct error *
     return STATUS_OK;
 }
 
+/* Messages of a stream that a sender sends in a step. */
+static uint32_t sent_count(const struct replay *replay, uint32_t stream, uint32_t sender)
+{
+    return (uint32_t)role_at(replay, sender)->role->stream_total[stream];
+}
+
 void p2p_send(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
 {
     struct p2p *p2p = replay->p2p;
@@ -135,6 +141,7 @@ void p2p_arrive(struct replay *replay, uint32_t stream, uint32_t chip, int64_t n
     /* Messages of one sender keep their order, and left at least 1 ps ago. */
     uint32_t const sender = p2p->sender[from], number = p2p->came[from]++;
     SIM_ASSERT(sender != UINT32_MAX);
+    if (number >= sent_count(replay, stream, sender)) return; /* Of a step that comes later. */
     uint32_t const came = ++p2p->came[to];
     if (replay->records.active) arrival_record(replay, stream, chip, sender, number, now_ps);
     if (stream_at(replay, inbox, chip)->phase != STREAM_RUNS) return;
@@ -157,14 +164,18 @@ void p2p_again(struct replay *replay, uint32_t chip)
 {
     const struct program *program = replay->program;
     struct p2p *p2p = replay->p2p;
+    for (uint32_t stream = 0; stream < program->stream_count; stream++)
+        if (program->stream[stream].kind == PROGRAM_OP_RECEIVE)
+            p2p->came[index_of(replay, stream, chip)] = 0;
     for (uint32_t stream = 0; stream < program->stream_count; stream++) {
         uint64_t const from = index_of(replay, stream, chip);
         uint32_t const sender = p2p->sender[from];
         if (program->stream[stream].kind != PROGRAM_OP_SEND || sender == UINT32_MAX) continue;
-        uint32_t const count = (uint32_t)role_at(replay, sender)->role->stream_total[stream];
-        SIM_ASSERT(p2p->came[from] >= count);
+        uint32_t const count = sent_count(replay, stream, sender);
+        SIM_ASSERT(p2p->came[from] >= count); /* The chip has waited for all of them. */
         p2p->came[from] -= count;
-        p2p->came[index_of(replay, program->stream[stream].inbox, chip)] -= count;
+        p2p->came[index_of(replay, program->stream[stream].inbox, chip)] +=
+            p2p->came[from] < count ? p2p->came[from] : count;
     }
 }
 
@@ -231,5 +242,5 @@ uint64_t p2p_bound(const struct replay *replay, uint32_t stream)
         uint64_t const total = replay->program->roles[role].stream_total[stream];
         most = total > most ? total : most;
     }
-    return (replay->steps.max > 1 ? 2 * most : most) + 1;
+    return (replay->steps.max > 1 ? replay->steps.max * most : most) + 1;
 }

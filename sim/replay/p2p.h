@@ -34,8 +34,9 @@ struct p2p_wait {
 };
 
 struct p2p {
-    uint32_t *came;   /* [stream][chip]: of a stream of SENDs, messages that came to the chip; of
-                         a stream of RECEIVEs, messages that it has counted. */
+    uint32_t *came;   /* [stream][chip]: of a stream of SENDs, messages that came to the chip, also
+                         of later steps than its own; of a stream of RECEIVEs, messages of its own
+                         step that it has counted. */
     uint32_t *sender; /* [stream][chip]: of a stream of SENDs, the sender of the messages. */
     uint64_t *first;  /* [stream][chip]: index in `left_ps` of the chip's first message. */
     int64_t *left_ps; /* Instant at which each message was ready to leave. */
@@ -52,14 +53,15 @@ void p2p_send(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now
 void p2p_arrive(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
 /* A RECEIVE begins. */
 void p2p_receive(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
-/* A chip begins its next step: messages of the ended one are no longer counted. */
+/* A chip begins its next step: messages of the ended one, all of which have come, are no longer
+ * counted, and those of the next that came early are. */
 void p2p_again(struct replay *replay, uint32_t chip);
 /* A SEND or RECEIVE ends. */
 void p2p_waited(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
 /* A chip has been in one state for `span_ps`, until now. */
 void p2p_account(struct replay *replay, uint32_t chip, int64_t span_ps);
 /* The most messages of a lane of SENDs that one chip may have in flight: all of its step, and of
- * the previous step where steps follow one another. */
+ * all earlier steps where steps follow one another, as a sender need not wait for its receiver. */
 uint64_t p2p_bound(const struct replay *replay, uint32_t stream);
 
 #endif

@@ -23,4 +23,12 @@ enum status text_plan_build(const struct text_cursor *cursor, struct text_plan *
 enum status text_roles_check(const struct machine *machine, const struct program *program,
                              struct program_place *ret_place, struct error *reterr);
 
+/* Each rank waits, in a step, for all messages that it is sent in the step: else the next step
+ * would begin before the last message has come. Roles lie on the machine. The error's place is the
+ * block that waits for most, or the role where none does. Errors: STATUS_INVALID, STATUS_NO_MEMORY.
+ */
+enum status text_inboxes_check(struct arena *arena, const struct machine *machine,
+                               const struct program *program, struct program_place *ret_place,
+                               struct error *reterr);
+
 #endif

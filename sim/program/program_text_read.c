@@ -352,16 +352,18 @@ static enum status placed(const struct reader *reader, enum status status,
 
 static enum status seal(struct reader *reader)
 {
+    const struct text_cursor *cursor = &reader->cursor;
+    struct program *program = reader->program;
     struct program_place place;
+    enum status status = STATUS_OK;
     parts_fill(reader);
-    STATUS_TRY(placed(
-        reader,
-        program_try_seal(reader->cursor.arena, reader->program, &place, reader->cursor.reterr),
-        &place));
-    return placed(
-        reader,
-        text_roles_check(reader->cursor.machine, reader->program, &place, reader->cursor.reterr),
-        &place);
+    status = program_try_seal(cursor->arena, program, &place, cursor->reterr);
+    if (status == STATUS_OK)
+        status = text_roles_check(cursor->machine, program, &place, cursor->reterr);
+    if (status == STATUS_OK)
+        status =
+            text_inboxes_check(cursor->arena, cursor->machine, program, &place, cursor->reterr);
+    return placed(reader, status, &place);
 }
 
 enum status program_text_read(struct arena *arena, const struct machine *machine, const char *name,

@@ -1,5 +1,6 @@
-/* Texts of programs with lines that are damaged: each is refused with a sentence and a place, or is
- * a program that can be played, or of which the run says why not, and where. Never an assertion. */
+/* Texts of programs with lines that are damaged, or with counts that are one off: each is refused
+ * with a sentence and a place, or is a program that can be played for several steps, or of which
+ * the run says why not, and where. Never an assertion. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,8 @@ static const struct {
     {"llama3-8b-fsdp-offload-v5e-2x4", "/workload/accumulate=1"},
     {"llama3-8b-pp4-fsdp-h100-32", "/workload/accumulate=4"},
     {"qwen3-30b-a3b-ep32-h100-32", NULL},
+    {"tests/fuzz/corpus/pipeline.program", NULL},
+    {"tests/fuzz/corpus/inbox.program", NULL},
 };
 enum { SOURCES = sizeof sources / sizeof *sources, TRIES = 1500 };
 
@@ -54,6 +57,26 @@ static bool token_find(const struct damaged *of, uint64_t from, uint64_t *ret_be
     while (from < of->size_bytes && strchr("= \n", of->bytes[from]) == NULL) from++;
     *ret_end = from;
     return *ret_begin < of->size_bytes;
+}
+
+/* One count of slots, messages or parts at or behind a place becomes one more, one less, or twice
+ * as many. */
+static void count_alter(struct damaged *of, uint64_t from, uint64_t *random)
+{
+    static const char *const keys[] = {" repeat=", " arrivals=", " part=", " slot="};
+    const char *key = keys[case_random(random) % (sizeof keys / sizeof *keys)];
+    uint64_t const key_bytes = strlen(key);
+    while (from + key_bytes < of->size_bytes && memcmp(of->bytes + from, key, key_bytes) != 0)
+        from++;
+    uint64_t begin = 0, end = 0;
+    char text[32] = "";
+    if (from + key_bytes >= of->size_bytes || !token_find(of, from + 1, &begin, &end)) return;
+    if (end - begin >= sizeof text) return;
+    memcpy(text, of->bytes + begin, end - begin);
+    long long const count = strtoll(text, NULL, 10);
+    long long const altered[] = {count + 1, count - 1, 2 * count};
+    (void)snprintf(text, sizeof text, "%lld", altered[case_random(random) % 3]);
+    replace(of, begin, end, text);
 }
 
 static void damage(struct damaged *of, uint64_t *random)
@@ -90,7 +113,11 @@ static void damage(struct damaged *of, uint64_t *random)
                                          "copy",
                                          "\"x\""};
     uint64_t begin = 0, end = 0, at = case_random(random) % of->size_bytes;
-    uint32_t const kind = case_random(random) % 8;
+    uint64_t const kind = case_random(random) % 11;
+    if (kind >= 8) {
+        count_alter(of, at, random);
+        return;
+    }
     if (kind < 5) {
         const char *value = values[case_random(random) % (sizeof values / sizeof *values)];
         if (token_find(of, at, &begin, &end)) replace(of, begin, end, value);
@@ -142,7 +169,7 @@ static bool is_taken(const struct damaged *of)
     bool const taken = status == STATUS_OK && program_file_read(arena, "damaged", &rest, &machine,
                                                                 &program, &error) == STATUS_OK;
     struct replay_options const options = {
-        .engine = "fast", .arbitration = ARBITRATION_FIFO, .watch = few_events};
+        .engine = "fast", .arbitration = ARBITRATION_FIFO, .steps_max = 3, .watch = few_events};
     if (!taken && status != STATUS_LIMIT && (error.message[0] == '\0' || !has_place(&error)))
         fail_msg("%s: no place: %s", error.where, error.message);
     if (taken) {
@@ -158,9 +185,22 @@ static bool is_taken(const struct damaged *of)
     return taken;
 }
 
-/* The text of a source's program, with room to grow. */
+static void file_print(const char *path, struct strbuf *text)
+{
+    char line[512];
+    FILE *file = fopen(path, "r");
+    if (file == NULL) fail_msg("%s: cannot be read", path);
+    while (fgets(line, sizeof line, file) != NULL) strbuf_add(text, "%s", line);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* The text of a source's program. */
 static void source_print(uint32_t index, struct strbuf *text)
 {
+    if (strchr(sources[index].name, '/') != NULL) {
+        file_print(sources[index].name, text);
+        return;
+    }
     struct arena *arena = arena_create(0);
     struct scenario_setting const setting = {sources[index].setting};
     const struct embed_file *file = embed_scenarios;

@@ -59,7 +59,7 @@ static void write(struct graph *g, const struct model *model)
 const struct block block_parallel = {
     .name = "parallel",
     .prefix = "parallel.",
-    .help = "attention and MLP side by side, after one norm",
+    .help = "attention and MLP side by side, after one norm or one each",
     .source = "GPT-J, Wang and Komatsuzaki 2021; PaLM, arXiv 2204.02311, 2; GPT-NeoX-20B, arXiv "
               "2204.06745, 2.2",
     .place = BLOCK_MIXES_TOKENS,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/base/counted.h"
 #include "sim/base/name.h"
 #include "sim/base/units.h"
 #include "sim/program/program.h"
@@ -90,8 +91,8 @@ static enum status compute_check(const struct check *check, const struct program
 {
     STATUS_TRY(index_check(check, op, "work", check->program->work_count));
     if (work_parts[op->index] != 0 && work_parts[op->index] != op->parts)
-        return refuse(check, "it cuts work %u into %u parts, and another op into %u", op->index,
-                      op->parts, work_parts[op->index]);
+        return refuse(check, "it cuts work %u into %s, and another op into %u", op->index,
+                      counted(op->parts, "part").text, work_parts[op->index]);
     work_parts[op->index] = op->parts;
     if (op->stream == PROGRAM_COMPUTE) return STATUS_OK;
     return refuse(check, "a compute op lies on stream %d, not %u", PROGRAM_COMPUTE, op->stream);
@@ -115,8 +116,8 @@ static enum status op_kind_check(const struct check *check, const struct program
         STATUS_TRY(index_check(check, op, "plan", program->plan_count));
         uint32_t const parts = program->plans[op->index].part_count;
         if (op->parts != parts)
-            return refuse(check, "it has %u parts, and plan %u has %u", op->parts, op->index,
-                          parts);
+            return refuse(check, "it has %s, and plan %u has %u", counted(op->parts, "part").text,
+                          op->index, parts);
         return op->kind == PROGRAM_OP_SEND ? send_check(check, op) : STATUS_OK;
     }
     return op->parts == 1 ? STATUS_OK : refuse(check, "it has %u parts; it has one", op->parts);
@@ -180,8 +181,8 @@ static enum status operands_check(struct check *check, const struct program_temp
         uint32_t const parts = template->op[op->operand_op].parts;
         uint32_t const chunks = check->program->plans[op->index].chunk_count;
         if (parts != chunks)
-            return refuse(check, "its operand, op %u, has %u parts, and plan %u has %u chunks",
-                          op->operand_op, parts, op->index, chunks);
+            return refuse(check, "its operand, op %u, has %s, and plan %u has %s", op->operand_op,
+                          counted(parts, "part").text, op->index, counted(chunks, "chunk").text);
     }
     check->place.op = PROGRAM_NOWHERE;
     return STATUS_OK;

@@ -2,6 +2,7 @@
 #include "sim/replay/stuck.h"
 
 #include "sim/base/arena.h"
+#include "sim/base/counted.h"
 #include "sim/replay/p2p.h"
 #include "sim/replay/state.h"
 
@@ -10,8 +11,9 @@ static const char *receive_text(struct arena *arena, struct replay *replay, uint
                                 uint32_t chip)
 {
     uint64_t const row = (uint64_t)stream * replay->chip_count + chip;
-    return arena_format(arena, "%u messages of other ranks, of which %u came",
-                        streams_needs(replay, stream, chip)->arrivals, replay->p2p->came[row]);
+    uint32_t const arrivals = streams_needs(replay, stream, chip)->arrivals;
+    return arena_format(arena, "%s of other ranks, of which %u came",
+                        counted(arrivals, "message").text, replay->p2p->came[row]);
 }
 
 static const char *waits_for(struct arena *arena, struct replay *replay, uint32_t stream,
@@ -28,7 +30,8 @@ static const char *waits_for(struct arena *arena, struct replay *replay, uint32_
             const struct lane_state *lane = &plan->lane[i].states[chip];
             missing += lane->arrivals - lane->counted;
         }
-        return arena_format(arena, "%u messages of its group that did not arrive", missing);
+        return arena_format(arena, "%s of its group that did not arrive",
+                            counted(missing, "message").text);
     }
     uint32_t const part = state->phase == STREAM_RUNS ? state->part : 0;
     for (uint32_t i = 0; i < cache->op->need_count; i++) {
@@ -39,9 +42,10 @@ static const char *waits_for(struct arena *arena, struct replay *replay, uint32_
         if (have >= count) continue;
         bool const receives = replay->program->stream[need->stream].kind == PROGRAM_OP_RECEIVE &&
                               other->phase == STREAM_RUNS;
-        return arena_format(arena, "%u parts of stream %s, of which %u are %s%s%s", count,
-                            replay->program->stream[need->stream].name, have,
-                            need->begun ? "begun" : "done", receives ? "; the next waits for " : "",
+        return arena_format(arena, "%s of stream %s, of which %u %s %s%s%s",
+                            counted(count, "part").text, replay->program->stream[need->stream].name,
+                            have, have == 1 ? "is" : "are", need->begun ? "begun" : "done",
+                            receives ? "; the next waits for " : "",
                             receives ? receive_text(arena, replay, need->stream, chip) : "");
     }
     return "nothing that it names";

@@ -367,7 +367,7 @@ static void a_message_that_never_comes_is_an_error(void **state)
     stages_receive(&stages, 1, STAGES_UP, 2);
     stages_compute(&stages, 1, work);
     case_refused(stages_try(&stages, false, &trace, &case_error), STATUS_STUCK, "/run",
-                 "pipeline rank 1, stream compute, at work of work forward, waits for 1 parts of "
+                 "pipeline rank 1, stream compute, at work of work forward, waits for 1 part of "
                  "stream receive up, of which 0 are done; the next waits for 2 messages of other "
                  "ranks, of which 1 came");
     scene_close(&scene);

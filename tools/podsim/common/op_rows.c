@@ -1,6 +1,7 @@
 #include "tools/podsim/common/op_rows.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "sim/base/arena.h"
 #include "sim/base/json.h"
@@ -11,13 +12,13 @@
 #include "sim/program/program.h"
 #include "sim/report/column_table.h"
 #include "sim/resource/compute.h"
+#include "tools/podsim/common/op_slots.h"
 
 enum { SIDES_BYTES = 64, BY_BYTES = 64, REMARK_BYTES = 48, NAME_COLUMNS = 22 };
 
 struct op_row {
-    const struct program_template *slot;
+    const struct op_slot *of;
     const struct program_op *op;
-    uint64_t times; /* Of a step. */
 };
 
 /* Of tables of attention; the format before them is that of keys and values. */
@@ -61,9 +62,11 @@ static const char *bound_text(const struct compute_time *time)
 }
 
 #define OPS(X)                                                                                     \
-    X(SLOT, "slot", WORDS(row->slot->name), HIDDEN)                                                \
+    X(SLOT, "slot", WORDS(row->of->slot->name), HIDDEN)                                            \
+    X(RANKS, "pipeline_ranks", WHERE(row->of->rank_text != NULL, WORDS(row->of->rank_text)),       \
+      HIDDEN)                                                                                      \
     X(OP, "op", WORDS(row->op->name), SHOWN(NULL, "op", -NAME_COLUMNS, column_words))              \
-    X(TIMES, "times", WHOLE(row->times), SHOWN(NULL, "times", 6, column_count))                    \
+    X(TIMES, "times", WHOLE(row->of->times), SHOWN(NULL, "times", 6, column_count))                \
     X(M, "m", WHERE(is_product, WHOLE(call.side[KERNEL_M])), HIDDEN)                               \
     X(N, "n", WHERE(is_product, WHOLE(call.side[KERNEL_N])), HIDDEN)                               \
     X(K, "k", WHERE(is_product, WHOLE(call.side[KERNEL_K])), HIDDEN)                               \
@@ -167,29 +170,38 @@ static const struct column_table op_table = {
 
 enum status op_rows_find(struct arena *arena, struct op_rows *rows, struct error *reterr)
 {
-    const struct program *program = rows->program;
+    struct op_slot *first = NULL;
     uint64_t most = 0;
     void *memory = NULL;
-    for (uint32_t t = 0; t < program->template_count; t++) most += program->templates[t].op_count;
+    STATUS_TRY(op_slots_find(arena, rows->program, &first, reterr));
+    for (const struct op_slot *of = first; of != NULL; of = of->next) most += of->slot->op_count;
     STATUS_TRY(arena_try(arena, most, sizeof *rows->row, &memory, reterr));
     rows->row = memory;
-    for (uint32_t t = 0; t < program->template_count; t++) {
-        const struct program_template *slot = &program->templates[t];
-        uint64_t const times = program_role_plays(&program->roles[0], t, PROGRAM_ANY_PHASE);
-        for (uint32_t i = 0; i < slot->op_count && times > 0; i++)
-            if (slot->op[i].kind == PROGRAM_OP_COMPUTE)
-                rows->row[rows->count++] = (struct op_row){slot, &slot->op[i], times};
-    }
+    for (const struct op_slot *of = first; of != NULL; of = of->next)
+        for (uint32_t i = 0; i < of->slot->op_count; i++)
+            if (of->slot->op[i].kind == PROGRAM_OP_COMPUTE)
+                rows->row[rows->count++] = (struct op_row){of, &of->slot->op[i]};
     return STATUS_OK;
+}
+
+/* "layer forward, pipeline ranks 0-3" */
+static void title_add(const struct op_slot *of, struct strbuf *text)
+{
+    strbuf_add(text, "%s", of->slot->name);
+    if (of->rank_text != NULL)
+        strbuf_add(text, ", pipeline rank%s %s", strpbrk(of->rank_text, "-,") == NULL ? "" : "s",
+                   of->rank_text);
+    strbuf_add(text, "\n");
 }
 
 static void table_add(const struct op_rows *rows, struct strbuf *text)
 {
     for (uint32_t first = 0, end = 0; first < rows->count; first = end) {
         struct op_rows part = *rows;
-        while (end < rows->count && rows->row[end].slot == rows->row[first].slot) end++;
+        while (end < rows->count && rows->row[end].of == rows->row[first].of) end++;
         part.row += first;
-        strbuf_add(text, "%s%s\n", first == 0 ? "" : "\n", rows->row[first].slot->name);
+        if (first > 0) strbuf_add(text, "\n");
+        title_add(rows->row[first].of, text);
         column_add_table(&op_table, &part, end - first, NAME_COLUMNS, text);
     }
 }

@@ -16,8 +16,8 @@ struct op_row;
 struct program;
 struct strbuf;
 
-/* Each compute op of each kind of slot of the first rank of pp, on a chip without overrides: as a
- * table, or as JSON. */
+/* Each compute op of each kind of slot, on a chip without overrides: as a table, or as JSON. What
+ * several ranks of a pipeline have alike is there once, with the numbers of these ranks. */
 enum status op_rows_show(struct arena *arena, const struct machine *machine,
                          const struct program *program, bool as_json, struct strbuf *text,
                          struct error *reterr);

@@ -280,13 +280,15 @@ static enum status kind_check(struct json *object, struct error *reterr)
 {
     struct json *const kind = json_take(object, "kind");
     const char *name = NULL;
+    uint32_t which = 0;
+    struct error ignored;
     if (kind == NULL)
         return error_set(reterr, STATUS_INVALID, json_where(object),
                          "the object has neither \"kind\": \"%s\", which is a bare MLP, nor the "
                          "\"model_type\" of a config.json",
                          mlp_names[0]);
     STATUS_TRY(json_as_string(kind, &name, reterr));
-    if (name_same(name, mlp_names[0])) return STATUS_OK;
+    if (json_choice(kind, mlp_names, &which, &ignored) == STATUS_OK) return STATUS_OK;
     return error_set(reterr, STATUS_INVALID, json_where(kind),
                      "\"%.40s\" is no kind of model; \"%s\" is a bare MLP, and others are given "
                      "by name (`podsim list models`) or have the \"model_type\" of a config.json",

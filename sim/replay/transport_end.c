@@ -142,9 +142,9 @@ void transport_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_
 static bool links_alike(const struct replay *replay, uint32_t chip, uint32_t other)
 {
     const uint8_t *kinds = replay->fold->link_class;
-    return kinds == NULL ||
-           memcmp(&kinds[(uint64_t)chip * MACHINE_PORTS_MAX],
-                  &kinds[(uint64_t)other * MACHINE_PORTS_MAX], MACHINE_PORTS_MAX) == 0;
+    return kinds == NULL || memcmp(&kinds[(uint64_t)chip * MACHINE_PORTS_MAX],
+                                   &kinds[(uint64_t)other * MACHINE_PORTS_MAX],
+                                   MACHINE_PORTS_MAX * sizeof *kinds) == 0;
 }
 
 void lanes_end(struct replay *replay, uint32_t stream, const struct batch *batch, int64_t now_ps)

@@ -11,13 +11,16 @@
 enum { SHOWN_BYTES = 40, STAGE_NOWHERE = 0xffff, CELLS_LOOKED_UP = 1 << 22 };
 
 /* What a cell may say behind the number of its stage. */
-enum word_sort { WORD_PASS, WORD_ACTION, WORD_MESSAGE };
+enum word_sort { WORD_PASS, WORD_ACTION, WORD_MESSAGE, WORD_OLD };
 
 static const struct word {
     const char *text;
     enum word_sort sort;
     uint32_t value; /* Of the enumeration of its sort. */
 } words[] = {
+#define X(word) {word, WORD_OLD, 0},
+    X("BW") /* Before "B", with which "BW" begins. */
+#undef X
 #define X(name, letter, text) {letter, WORD_PASS, SCHEDULE_##name},
     SCHEDULE_KIND_TABLE(X)
 #undef X
@@ -38,6 +41,10 @@ static const char no_word[] = "no action; these are"
         SCHEDULE_ACT_TABLE(X) SCHEDULE_MESSAGE_TABLE(X)
 #undef X
     ;
+
+static const char old_word[] =
+    "\"BW\" is an older letter for a whole backward pass; files of that age write \"B\" for the "
+    "input gradient: write B for BW and I for B";
 
 struct reader {
     struct arena *arena;
@@ -137,16 +144,12 @@ static enum status action_read(struct reader *reader, const char *begin, const c
     uint32_t stage = 0, microbatch = 0;
     STATUS_TRY(parse_uint(reader, begin, end, "does not begin with the number of a stage",
                           SCHEDULE_STAGES_MAX - 1, &at, &stage));
-    if (end - at >= 2 && memcmp(at, "BW", 2) == 0)
-        return refuse(
-            reader, begin, end,
-            "\"BW\" is an older letter for a whole backward pass; files of that age write "
-            "\"B\" for the input gradient: write B for BW and I for B");
     for (uint32_t i = 0; i < WORD_COUNT; i++) {
         const struct word *word = &words[i];
         size_t const length = strlen(word->text);
         if ((size_t)(end - at) < length || memcmp(at, word->text, length) != 0) continue;
         at += length;
+        if (word->sort == WORD_OLD) return refuse(reader, begin, end, old_word);
         if (word->sort != WORD_ACTION)
             STATUS_TRY(parse_uint(reader, begin, end, "needs the number of a microbatch at its end",
                                   SCHEDULE_MICROBATCHES_MAX - 1, &at, &microbatch));

@@ -26,13 +26,13 @@ static void paddings_add(struct strbuf *text, const struct ranks *ranks)
 static void axes_add(struct strbuf *text, const struct ranks *ranks)
 {
     for (uint32_t a = 0; a < ranks->axes.mesh.axis_count; a++) {
-        char const letter = ranks->axes.mesh.letter[a];
-        bool const sharded = letter == 'X' && ranks->mesh->axis[MESH_FSDP].size > 1;
-        const char *roles = letter == 'Y'   ? mesh_role_name(MESH_TP)
-                            : letter == 'W' ? mesh_role_name(MESH_TP_D)
-                            : sharded       ? mesh_role_name(MESH_FSDP)
-                                            : ranks->replicas.name;
-        strbuf_add(text, "  %c = %s of %s\n", letter,
+        uint32_t const axis = UINT32_C(1) << a;
+        bool const sharded = axis == ranks->axes.x && ranks->mesh->axis[MESH_FSDP].size > 1;
+        const char *roles = axis == ranks->axes.y   ? mesh_role_name(MESH_TP)
+                            : axis == ranks->axes.w ? mesh_role_name(MESH_TP_D)
+                            : sharded               ? mesh_role_name(MESH_FSDP)
+                                                    : ranks->replicas.name;
+        strbuf_add(text, "  %c = %s of %s\n", ranks->axes.mesh.letter[a],
                    counted(ranks->axes.mesh.size[a], "rank").text, roles);
     }
 }

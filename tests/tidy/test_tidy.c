@@ -243,6 +243,18 @@ static void wide_structs_are_not_for_many_files(void **state)
     header_complains(wide, TIDY_INCLUDERS_MAX + 1, refusal);
     header_complains(wide, TIDY_INCLUDERS_MAX, "");
 
+    /* A row of a table is a field, and so is each row of a table in it. */
+    static const char table[] =
+        "#define INNER(X) \\\n    X(int, r) /* X(s) */ X(int, t) \\\n    X(int, u)\n"
+        "#define TABLE(X, at) X(int, a) X(int, b) X(int, c) X(int, d) X(int, e) X(int, f) \\\n"
+        "    X(int, g) X(int, h) INNER(X) X(int, i) X(f(int), at) \\\n    INNER(X) X(int, j)\n"
+        "#define FIELD(type, name) type name;\n"
+        "enum kind { TABLE(VALUE, ) };\nstruct many {\n    int k, l, m, n, o, p, q, v;\n"
+        "    TABLE(FIELD, )\n    int (*w)(int);\n};\n";
+    header_complains(table, TIDY_INCLUDERS_MAX + 1,
+                     "sim/a/a.h:9: a struct of 26 fields in a header that 6 files see: divide it "
+                     "by what belongs together\n");
+
     static const char narrow[] =
         "struct many {\n    int a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, "
         "w;\n    struct other x, *y;\n};\nstruct other {\n    int a;\n};\n";

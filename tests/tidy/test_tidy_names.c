@@ -44,6 +44,16 @@ static void names_are_looked_up_and_not_compared(void **state)
     accepts("sim/engine/engine.c",
             "static const char *const speed[] = {\"fast\", \"slow\", NULL};\n"
             "bool b = name_find(a, speed) == 0 || name_find(a, eed);\n");
+    refuses("sim/engine/ladder.c", "bool b = name_same(name_of(a), mlp_names[0]);\n",
+            "sim/engine/ladder.c:1: name_same() has a name among its arguments: name_find() says "
+            "which it is\n");
+    refuses("sim/engine/ladder.c", "bool b = name_same(mlp_names[KIND_MLP], name);\n",
+            "sim/engine/ladder.c:1: name_same() has a name among its arguments: name_find() says "
+            "which it is\n");
+    refuses("sim/engine/ladder.c", "bool b = name_same(name, *mlp_names);\n",
+            "sim/engine/ladder.c:1: name_same() has a name among its arguments: name_find() says "
+            "which it is\n");
+    accepts("sim/engine/ladder.c", "bool b = name_same(names[i], *at) || is(names[0], *names);\n");
     accepts("sim/engine/engine.c", "/* strcmp(a, b) */\nint my_strcmp(int a);\n");
     refuses("sim/engine/engine.c", "bool b = name_same(a, name_of(c));\n",
             "sim/engine/engine.c:1: name_same() may tell what a name means, which is read once: "
@@ -64,6 +74,33 @@ static void names_are_looked_up_and_not_compared(void **state)
     accepts("tools/podsim/main.c", compares);
     refuses("sim/report/words.c", "int a;\n",
             "sim/report/words.c:1: compares no text, but tests/tidy/names.txt excuses it\n");
+}
+
+static void bytes_and_letters_of_names_are_not_compared(void **state)
+{
+    (void)state;
+    static const char why[] = " may tell what a name means, which is read once: "
+                              "tests/tidy/names.txt says why it does not\n";
+    char complaint[256];
+    refuses("sim/engine/ladder.c", "bool b = memcmp(name, \"ring\", 4) == 0;\n",
+            "sim/engine/ladder.c:1: memcmp() has a name among its arguments: name_find() says "
+            "which it is\n");
+    (void)snprintf(complaint, sizeof complaint, "sim/engine/engine.c:1: memcmp()%s", why);
+    refuses("sim/engine/engine.c", "bool b = memcmp(name, other, length) == 0;\n", complaint);
+    accepts("sim/engine/ladder.c", "bool b = memcmp(name, other, length) == 0;\n");
+    accepts("sim/engine/engine.c",
+            "bool b = memcmp(&a, &b, sizeof a) + memcmp(a, b, 2 * bytes);\n");
+
+    static const char *const letters[] = {"bool b = name[0] == 'm';\n", "bool b = 'm' != *name;\n",
+                                          "switch (c) { case 'm': d(); }\n"};
+    (void)snprintf(complaint, sizeof complaint, "sim/engine/engine.c:1: 'm'%s", why);
+    for (unsigned i = 0; i < sizeof letters / sizeof *letters; i++) {
+        refuses("sim/engine/engine.c", letters[i], complaint);
+        accepts("sim/engine/ladder.c", letters[i]);
+        accepts("sim/base/strbuf.c", letters[i]);
+    }
+    accepts("sim/engine/engine.c",
+            "bool b = *at == ',' || *at >= 'a' || add('m') || is(\"'m' == c\"); /* 'm' == c */\n");
 }
 
 static void entries_of_the_graph_are_asked_and_not_told_apart(void **state)
@@ -134,6 +171,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_figure_of_a_report_is_a_row),
         cmocka_unit_test(names_are_looked_up_and_not_compared),
+        cmocka_unit_test(bytes_and_letters_of_names_are_not_compared),
         cmocka_unit_test(entries_of_the_graph_are_asked_and_not_told_apart),
         cmocka_unit_test(families_are_known_where_plans_are_made_of_them),
         cmocka_unit_test(algorithms_are_read_by_readers),

@@ -11,7 +11,7 @@
 
 enum { TIDY_COLUMNS_MAX = 100, TIDY_FUNCTION_LINES_MAX = 75, TIDY_FILE_LINES_MAX = 500 };
 /* A struct of more fields is seen by no more files (tidy_wide.c). */
-enum { TIDY_FIELDS_MAX = 25, TIDY_INCLUDERS_MAX = 5 };
+enum { TIDY_FIELDS_MAX = 25, TIDY_INCLUDERS_MAX = 5, TIDY_TABLE_DEPTH_MAX = 4 };
 
 /* Complaints, a line each; "path:line: sentence". */
 struct tidy {
@@ -96,6 +96,7 @@ void tidy_check_includes(struct tidy *tidy, const struct tidy_file *file, const 
 struct tidy_headers {
     struct tidy_header {
         char *path;      /* Of a header, or of another file that includes one. */
+        char *code;      /* Of a header, without comments and strings; else NULL. */
         unsigned fields; /* Of its widest struct. */
         unsigned line;   /* Of that struct. */
         bool sees;       /* Includes the header that is looked at, itself or by others. */

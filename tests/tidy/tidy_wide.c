@@ -2,8 +2,8 @@
  * Headers with a wide struct that many files see: a struct of many fields in the hands of many
  * files is a drawer for everything. Fields are counted as they are written: those of a struct
  * inside a struct belong to the outer one too, while a part with a definition of its own is one
- * field. A file sees a header that it includes, itself or by other headers; tests may look into any
- * struct.
+ * field. A row of a table that a struct is made of is one field. A file sees a header that it
+ * includes, itself or by other headers; tests may look into any struct.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -55,9 +55,8 @@ static unsigned seen_by(struct tidy_headers *headers, size_t of)
     return files;
 }
 
-static bool has_word(const char *from, const char *to, const char *word)
+static bool has_word_of(const char *from, const char *to, const char *word, size_t length)
 {
-    size_t const length = strlen(word);
     for (const char *at = from; at + length <= to; at++)
         if (strncmp(at, word, length) == 0 && (at == from || !tidy_is_word(at[-1])) &&
             !tidy_is_word(at[length]))
@@ -65,9 +64,80 @@ static bool has_word(const char *from, const char *to, const char *word)
     return false;
 }
 
+static bool has_word(const char *from, const char *to, const char *word)
+{
+    return has_word_of(from, to, word, strlen(word));
+}
+
+static size_t word_length(const char *at)
+{
+    size_t length = 0;
+    while (tidy_is_word(at[length])) length++;
+    return length;
+}
+
+/* Where the arguments of the macro that a definition is of begin: "#define NAME(ROW, at)"; NULL:
+ * the line defines no macro of this name. */
+static const char *definition_of(const char *line, const char *name, size_t length)
+{
+    static const char define[] = "#define ";
+    if (strncmp(line, define, sizeof define - 1) != 0) return NULL;
+    line += sizeof define - 1;
+    size_t const own = word_length(line);
+    if (own != length || strncmp(line, name, length) != 0 || line[own] != '(') return NULL;
+    return line + own;
+}
+
+static bool goes_on(const char *line)
+{
+    size_t const length = tidy_line_length(line);
+    return length > 0 && line[length - 1] == '\\' && line[length] == '\n';
+}
+
+static const char *line_after(const char *line)
+{
+    line += tidy_line_length(line);
+    return *line == '\n' ? line + 1 : line;
+}
+
+/* The definition of a macro in a header, from its bracket on; NULL: none has it. */
+static const char *macro_find(const struct tidy_headers *headers, const char *name, size_t length)
+{
+    for (size_t i = 0; i < headers->count; i++)
+        for (const char *line = headers->header[i].code; line != NULL && *line != '\0';
+             line = line_after(line)) {
+            const char *const found = definition_of(line, name, length);
+            if (found != NULL) return found;
+        }
+    return NULL;
+}
+
+/* Rows of the table that a macro's name, which `at` begins with, may be of: each use of a parameter
+ * as a macro is one, and tables in a table have theirs. 0: it is no table. */
+static unsigned table_rows(const struct tidy_headers *headers, const char *at, unsigned depth)
+{
+    size_t const length = word_length(at);
+    const char *const macro = at[length] == '(' ? macro_find(headers, at, length) : NULL;
+    if (macro == NULL || depth == TIDY_TABLE_DEPTH_MAX) return 0;
+    const char *end = macro;
+    while (goes_on(end)) end = line_after(end);
+    end += tidy_line_length(end);
+    const char *const body = strchr(macro, ')');
+    unsigned rows = 0;
+    for (const char *word = body; word != NULL && word < end; word++) {
+        size_t const own = word_length(word);
+        if (own == 0) continue;
+        if (word[own] == '(')
+            rows += has_word_of(macro, body, word, own) ? 1 : table_rows(headers, word, depth + 1);
+        word += own - 1;
+    }
+    return rows;
+}
+
 /* The fields of a struct whose body begins at `body`, after the brace: each name before a comma or
- * a semicolon. Values of an enum in it are none, nor are parameters of a pointer to a function. */
-static unsigned count_fields(const char *body)
+ * a semicolon, and each row of a table. Values of an enum in it are none, nor are parameters of a
+ * pointer to a function. */
+static unsigned count_fields(const struct tidy_headers *headers, const char *body)
 {
     unsigned fields = 0, braces = 1, parentheses = 0, enum_at = 0;
     const char *begin = body; /* Of the declaration. */
@@ -83,6 +153,8 @@ static unsigned count_fields(const char *body)
             braces--;
         }
         if ((*at == ';' || *at == ',') && parentheses == 0 && enum_at == 0) fields++;
+        if (parentheses == 0 && enum_at == 0 && !tidy_is_word(at[-1]))
+            fields += table_rows(headers, at, 0);
         if (*at == ';' || *at == '{') begin = at + 1;
     }
     return fields;
@@ -93,33 +165,35 @@ static void blank_macros(char *code)
 {
     for (char *line = code; *line != '\0';) {
         bool const is_macro = line[strspn(line, " ")] == '#';
-        bool goes_on = is_macro;
-        while (goes_on) {
+        for (bool more = is_macro; more;) {
             size_t const length = tidy_line_length(line);
-            goes_on = length > 0 && line[length - 1] == '\\' && line[length] == '\n';
+            more = goes_on(line);
             memset(line, ' ', length);
-            line += length + (goes_on ? 1 : 0);
+            line += length + (more ? 1 : 0);
         }
         line += tidy_line_length(line);
         if (*line == '\n') line++;
     }
 }
 
-static void note_structs(struct tidy_headers *headers, const struct tidy_file *file)
+static char *copy_of(const char *text)
 {
-    char *code = malloc(strlen(file->code) + 1);
-    if (code == NULL) abort();
-    memcpy(code, file->code, strlen(file->code) + 1);
+    char *copy = malloc(strlen(text) + 1);
+    if (copy == NULL) abort();
+    memcpy(copy, text, strlen(text) + 1);
+    return copy;
+}
+
+static void count_structs(const struct tidy_headers *headers, struct tidy_header *header)
+{
+    char *code = copy_of(header->code);
     blank_macros(code);
-    size_t const index = header_of(headers, file->path, strlen(file->path));
-    struct tidy_header *header = &headers->header[index];
     for (const char *at = code; (at = strstr(at, "struct ")) != NULL; at++) {
         if (at > code && tidy_is_word(at[-1])) continue;
         const char *name = at + strlen("struct ");
-        size_t length = 0;
-        while (tidy_is_word(name[length])) length++;
+        size_t const length = word_length(name);
         const char *brace = name + length + strspn(name + length, " \n");
-        unsigned const fields = *brace == '{' ? count_fields(brace + 1) : 0;
+        unsigned const fields = *brace == '{' ? count_fields(headers, brace + 1) : 0;
         if (fields <= header->fields) continue;
         header->fields = fields;
         header->line = tidy_line_of(code, at);
@@ -130,9 +204,9 @@ static void note_structs(struct tidy_headers *headers, const struct tidy_file *f
 void tidy_note_header(struct tidy_headers *headers, const struct tidy_file *file)
 {
     static const char include[] = "#include \"";
-    if (tidy_ends_with(file->path, ".h")) note_structs(headers, file);
-    if (strncmp(file->path, "tests/", strlen("tests/")) == 0) return;
     size_t const by = header_of(headers, file->path, strlen(file->path));
+    if (tidy_ends_with(file->path, ".h")) headers->header[by].code = copy_of(file->code);
+    if (strncmp(file->path, "tests/", strlen("tests/")) == 0) return;
     for (const char *line = file->text; *line != '\0';) {
         if (strncmp(line, include, sizeof include - 1) == 0) {
             const char *path = line + sizeof include - 1;
@@ -146,7 +220,8 @@ void tidy_note_header(struct tidy_headers *headers, const struct tidy_file *file
 void tidy_check_headers(struct tidy *tidy, struct tidy_headers *headers)
 {
     for (size_t i = 0; i < headers->count; i++) {
-        const struct tidy_header *header = &headers->header[i];
+        struct tidy_header *header = &headers->header[i];
+        if (header->code != NULL) count_structs(headers, header);
         bool const wide = header->fields > TIDY_FIELDS_MAX;
         unsigned const seen = wide ? seen_by(headers, i) : 0;
         if (seen > TIDY_INCLUDERS_MAX)
@@ -159,7 +234,10 @@ void tidy_check_headers(struct tidy *tidy, struct tidy_headers *headers)
 
 void tidy_headers_free(struct tidy_headers *headers)
 {
-    for (size_t i = 0; i < headers->count; i++) free(headers->header[i].path);
+    for (size_t i = 0; i < headers->count; i++) {
+        free(headers->header[i].path);
+        free(headers->header[i].code);
+    }
     free(headers->header);
     free(headers->include);
     *headers = (struct tidy_headers){0};

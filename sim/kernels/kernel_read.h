@@ -7,10 +7,12 @@
 enum { KERNEL_READING_MAX = 8 };
 
 /* Stacks of the catalogue that have been read, so that each is once. */
+struct embed_file;
+
 struct kernel_reading {
     struct arena *arena;
     struct {
-        const char *name; /* "h100-sxm.sglang" */
+        const struct embed_file *file; /* A file of the catalogue. */
         const struct kernel_stack *stack;
         bool only_own;
     } loaded[KERNEL_READING_MAX];

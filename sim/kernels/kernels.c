@@ -15,11 +15,23 @@
 extern const struct embed_file kernel_files[];
 extern const unsigned kernel_files_count;
 
-enum { STACKS_MAX = 128, FUSIONS_MAX = 16 };
+enum { STACKS_MAX = 128, FUSIONS_MAX = 16, NAME_BYTES = 96 };
 
 const char *kernel_stack_name_at(uint32_t index)
 {
     return index < kernel_files_count ? kernel_files[index].name : NULL;
+}
+
+static const struct embed_file *file_of(const char *chip, const char *stack)
+{
+    char name[NAME_BYTES];
+    (void)snprintf(name, sizeof name, "%s.%s", chip, stack);
+    return embed_find(kernel_files, kernel_files_count, name);
+}
+
+bool kernel_stack_is_shipped(const char *chip, const char *stack)
+{
+    return stack != NULL && file_of(chip, stack) != NULL;
 }
 
 bool kernel_tables_alike(const struct kernel_table *one, const struct kernel_table *other)
@@ -224,17 +236,14 @@ enum status kernel_reading_stack(struct kernel_reading *reading, const char *nam
 {
     bool const was_only_own = reading->only_own;
     const char *names[STACKS_MAX + 1] = {NULL};
-    const struct embed_file *file = NULL;
+    const struct embed_file *file = embed_find(kernel_files, kernel_files_count, name);
     void *memory = NULL;
     for (uint32_t i = 0; i < reading->loaded_count; i++) {
         *ret_stack = reading->loaded[i].stack;
-        if (name_same(reading->loaded[i].name, name) && reading->loaded[i].only_own == only_own)
+        if (reading->loaded[i].file == file && reading->loaded[i].only_own == only_own)
             return STATUS_OK;
     }
-    for (unsigned i = 0; i < kernel_files_count && i < STACKS_MAX; i++) {
-        names[i] = kernel_files[i].name;
-        if (name_same(names[i], name)) file = &kernel_files[i];
-    }
+    for (uint32_t i = 0; i < STACKS_MAX; i++) names[i] = kernel_stack_name_at(i);
     if (file == NULL)
         return error_set(reterr, STATUS_NOT_FOUND, where, "no kernels \"%.80s\" are shipped%s",
                          name, name_offer(name, names, "; the nearest are \"", "\"", NULL).text);
@@ -250,7 +259,7 @@ enum status kernel_reading_stack(struct kernel_reading *reading, const char *nam
     reading->depth--;
     *ret_stack = memory;
     if (reading->loaded_count == KERNEL_READING_MAX) return STATUS_OK;
-    reading->loaded[reading->loaded_count].name = file->name;
+    reading->loaded[reading->loaded_count].file = file;
     reading->loaded[reading->loaded_count].only_own = only_own;
     reading->loaded[reading->loaded_count++].stack = memory;
     return STATUS_OK;
@@ -269,14 +278,13 @@ enum status kernel_stack_find(struct arena *arena, const char *name, const char 
 {
     const char *names[STACKS_MAX + 1] = {NULL};
     struct kernel_reading reading = {.arena = arena, .depth = 1};
+    const struct embed_file *const file = file_of(chip, name);
     uint32_t count = 0;
+    if (file != NULL) return file_read(&reading, file, ret_stack, reterr);
     for (unsigned i = 0; i < kernel_files_count && count < STACKS_MAX; i++) {
-        const struct embed_file *file = &kernel_files[i];
-        const char *rest = name_after(file->name, chip);
+        const char *rest = name_after(kernel_files[i].name, chip);
         if (rest == NULL || rest[0] != '.') continue;
         names[count++] = rest + 1;
-        if (!name_same(rest + 1, name)) continue;
-        return file_read(&reading, file, ret_stack, reterr);
     }
     if (count == 0)
         return error_set(reterr, STATUS_NOT_FOUND, where,

@@ -122,6 +122,8 @@ enum status kernel_stack_find_full(struct arena *arena, const char *name, const 
 
 /* "h100-sxm.trtllm": names of the catalogue, in its order; NULL past the end. */
 const char *kernel_stack_name_at(uint32_t index);
+/* Whether the catalogue has kernels of a stack for a chip. NULL: no stack, which has none. */
+bool kernel_stack_is_shipped(const char *chip, const char *stack);
 const char *kernel_layout_name(enum kernel_layout layout);
 /* "matmul": as files name the lists of their tables. */
 const char *kernel_family_name(enum kernel_family family);

@@ -26,13 +26,6 @@ const char *chip_name_at(uint32_t index)
     return index < chip_files_count ? chip_files[index].name : NULL;
 }
 
-static const struct embed_file *file_find(const char *name)
-{
-    for (unsigned i = 0; i < chip_files_count; i++)
-        if (name_same(chip_files[i].name, name)) return &chip_files[i];
-    return NULL;
-}
-
 static enum status file_read(struct arena *arena, const struct embed_file *file,
                              struct json **ret_document, struct error *reterr)
 {
@@ -46,14 +39,14 @@ static enum status find_document(struct arena *arena, const char *name, const ch
 {
     const char *const rest = name_after(name, chip_maker);
     uint32_t name_count = 0;
-    const struct embed_file *named = file_find(name);
+    const struct embed_file *named = embed_find(chip_files, chip_files_count, name);
     *ret_document = NULL;
     if (named != NULL) return file_read(arena, named, ret_document, reterr);
     for (unsigned i = 0; i < chip_files_count; i++) {
         struct json *document = NULL;
         struct json *aliases = NULL;
-        bool found = false;
         names[name_count++] = chip_files[i].name;
+        const char **const own = &names[name_count];
         STATUS_TRY(file_read(arena, &chip_files[i], &document, reterr));
         STATUS_TRY(json_need(document, "aliases", &aliases, reterr));
         for (uint32_t k = 0; k < json_count(aliases); k++) {
@@ -61,9 +54,8 @@ static enum status find_document(struct arena *arena, const char *name, const ch
             STATUS_TRY(json_as_string(json_at(aliases, k), &alias, reterr));
             SIM_ASSERT(name_count + 1 < CHIP_NAMES_MAX);
             names[name_count++] = alias;
-            found = found || name_same(alias, rest == NULL ? name : rest);
         }
-        if (!found) {
+        if (own[name_find(rest == NULL ? name : rest, own)] == NULL) {
             json_free(document);
             continue;
         }

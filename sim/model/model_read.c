@@ -22,16 +22,9 @@ const char *model_name_at(uint32_t index)
     return index < model_files_count ? model_files[index].name : NULL;
 }
 
-static const struct embed_file *file_find(const char *name)
-{
-    for (unsigned i = 0; i < model_files_count; i++)
-        if (name_same(model_files[i].name, name)) return &model_files[i];
-    return NULL;
-}
-
 const char *model_json(const char *name, uint32_t *ret_size_bytes)
 {
-    const struct embed_file *file = file_find(name);
+    const struct embed_file *file = embed_find(model_files, model_files_count, name);
     if (file == NULL) return NULL;
     *ret_size_bytes = file->size_bytes;
     return file->bytes;
@@ -111,12 +104,9 @@ static enum status read_family(struct json *document, const struct model_family 
     const char *type = NULL;
     STATUS_TRY(json_need(document, "model_type", &value, reterr));
     STATUS_TRY(json_as_string(value, &type, reterr));
-    for (uint32_t i = 0; model_families[i].type != NULL; i++) {
-        types[i] = model_families[i].type;
-        if (!name_same(types[i], type)) continue;
-        *ret_family = &model_families[i];
-        return STATUS_OK;
-    }
+    for (uint32_t i = 0; model_families[i].type != NULL; i++) types[i] = model_families[i].type;
+    *ret_family = &model_families[name_find(type, types)];
+    if ((*ret_family)->type != NULL) return STATUS_OK;
     STATUS_TRY(model_refuse_type(document, value, reterr));
     struct strbuf known = {0};
     model_types_write(&known, is_any, NULL);
@@ -338,7 +328,7 @@ enum status model_read_name_or_path(struct arena *arena, const char *name_or_pat
 {
     struct json *document = NULL;
     const char *path = NULL;
-    const struct embed_file *embedded = file_find(name_or_path);
+    const struct embed_file *embedded = embed_find(model_files, model_files_count, name_or_path);
     if (embedded != NULL) {
         STATUS_TRY(json_read_text(arena, embedded->name, embedded->bytes, embedded->size_bytes,
                                   &document, reterr));

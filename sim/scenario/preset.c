@@ -24,22 +24,6 @@ const char *preset_name_at(uint32_t index)
     return index < presets_files_count ? presets_files[index].name : NULL;
 }
 
-static const struct embed_file *file_find(const char *name)
-{
-    for (unsigned i = 0; i < presets_files_count; i++)
-        if (name_same(presets_files[i].name, name)) return &presets_files[i];
-    return NULL;
-}
-
-bool preset_stack_is_shipped(const char *chip, const char *stack)
-{
-    char name[STACK_BYTES];
-    (void)snprintf(name, sizeof name, "%s.%s", chip, stack == NULL ? "" : stack);
-    for (uint32_t i = 0; kernel_stack_name_at(i) != NULL; i++)
-        if (name_same(kernel_stack_name_at(i), name)) return true;
-    return false;
-}
-
 /* --- A file --- */
 
 static enum status text_read(struct json *object, const char *key, bool needed, const char **ret,
@@ -148,7 +132,7 @@ static enum status preset_read(struct arena *arena, struct json *document, struc
 enum status preset_find(struct arena *arena, const char *name, const char *where,
                         struct preset *ret_preset, struct error *reterr)
 {
-    const struct embed_file *file = file_find(name);
+    const struct embed_file *file = embed_find(presets_files, presets_files_count, name);
     struct json *document = NULL;
     *ret_preset = (struct preset){.name = name};
     if (file == NULL) {
@@ -245,7 +229,7 @@ static enum status stack_fill(struct arena *arena, struct json *document, const 
     enum status const status = chip_find(arena, name, rates, "", "", &named, &later);
     if (status == STATUS_NO_MEMORY) *reterr = later;
     if (status != STATUS_OK) return status == STATUS_NO_MEMORY ? status : STATUS_OK;
-    if (named.is_ideal || !preset_stack_is_shipped(named.name, stack)) return STATUS_OK;
+    if (named.is_ideal || !kernel_stack_is_shipped(named.name, stack)) return STATUS_OK;
     char value[STACK_BYTES];
     (void)snprintf(value, sizeof value, "\"%s\"", stack);
     struct preset_key const key = {.pointer = "/machine/stack", .value = value};

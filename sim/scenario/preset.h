@@ -54,7 +54,4 @@ enum status preset_find(struct arena *arena, const char *name, const char *where
  * without that key. Errors: an unknown name, a workload of another kind. */
 enum status preset_apply(struct arena *arena, struct json *document, struct error *reterr);
 
-/* Whether kernels of a stack are shipped for a chip; no stack is of none. */
-bool preset_stack_is_shipped(const char *chip, const char *stack);
-
 #endif

@@ -2,7 +2,6 @@
  * workload_keys.c: the rows of `workload`.
  */
 #include "sim/base/json.h"
-#include "sim/base/name.h"
 #include "sim/base/path.h"
 #include "sim/base/units.h"
 #include "sim/model/model_read.h"
@@ -45,9 +44,8 @@ _Static_assert(FORMAT_BF16 == 0 && FORMAT_FP16 == 1 && FORMAT_FP32 == 2, "wide f
 
 static bool is_model(const char *text)
 {
-    for (uint32_t i = 0; model_name_at(i) != NULL; i++)
-        if (name_same(model_name_at(i), text)) return true;
-    return false;
+    uint32_t size_bytes = 0;
+    return model_json(text, &size_bytes) != NULL;
 }
 
 /* A model beside the scenario is called with its folder; so what scenario_text() prints is found

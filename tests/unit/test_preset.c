@@ -3,6 +3,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/json.h"
+#include "sim/kernels/kernels.h"
 #include "sim/scenario/preset.h"
 #include "sim/scenario/scenario.h"
 #include "tests/support/case.h"
@@ -124,15 +125,15 @@ static void what_presets_are_not_for_is_refused(void **state)
 static void a_stack_is_taken_where_the_chip_has_it(void **state)
 {
     (void)state;
-    assert_true(preset_stack_is_shipped("h100-sxm", "trtllm"));
-    assert_false(preset_stack_is_shipped("h100-sxm", "trt"));
-    assert_false(preset_stack_is_shipped("tpu-v5e", "trtllm"));
-    assert_false(preset_stack_is_shipped("h100-sxm", NULL));
+    assert_true(kernel_stack_is_shipped("h100-sxm", "trtllm"));
+    assert_false(kernel_stack_is_shipped("h100-sxm", "trt"));
+    assert_false(kernel_stack_is_shipped("tpu-v5e", "trtllm"));
+    assert_false(kernel_stack_is_shipped("h100-sxm", NULL));
     for (uint32_t i = 0; preset_name_at(i) != NULL; i++) {
         struct scenario scenario;
         struct preset preset;
         case_ok(preset_find(case_arena, preset_name_at(i), "", &preset, &case_error));
-        bool const has = preset_stack_is_shipped("h100-sxm", preset.stack);
+        bool const has = kernel_stack_is_shipped("h100-sxm", preset.stack);
         const char *setting = arena_format(case_arena, "/preset=%s", preset.name);
         case_ok(read_with(text_for(&preset), setting, NULL, &scenario));
         const char *shown = scenario_text(case_arena, &scenario);

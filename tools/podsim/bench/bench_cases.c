@@ -1,7 +1,6 @@
 #include "tools/podsim/bench/bench_cases.h"
 
 #include <stddef.h>
-#include <string.h>
 
 #include "sim/base/strbuf.h"
 #include "tools/podsim/common/scenarios.h"
@@ -136,10 +135,9 @@ enum status bench_case_text(const struct bench_case *step, struct strbuf *text,
         step->write(text);
         return STATUS_OK;
     }
-    for (unsigned i = 0; i < embed_scenarios_count; i++) {
-        if (strcmp(embed_scenarios[i].name, step->scenario) != 0) continue;
-        strbuf_add_bytes(text, embed_scenarios[i].bytes, embed_scenarios[i].size_bytes);
-        return STATUS_OK;
-    }
-    return error_set(reterr, STATUS_NOT_FOUND, step->scenario, "is not built in");
+    const struct embed_file *const file =
+        embed_find(embed_scenarios, embed_scenarios_count, step->scenario);
+    if (file == NULL) return error_set(reterr, STATUS_NOT_FOUND, step->scenario, "is not built in");
+    strbuf_add_bytes(text, file->bytes, file->size_bytes);
+    return STATUS_OK;
 }

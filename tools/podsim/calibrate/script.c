@@ -27,9 +27,10 @@ enum status calibrate_script(const char *name, const char **ret_text, struct err
     if (index == SCRIPTS)
         return error_set(reterr, STATUS_NOT_FOUND, "--script", "no program \"%.40s\"%s", name,
                          name_offer(name, names, "; the nearest is \"", "\"", NULL).text);
-    for (unsigned i = 0; i < calibrate_files_count; i++)
-        if (name_same(calibrate_files[i].name, scripts[index].file))
-            *ret_text = calibrate_files[i].bytes;
+    const struct embed_file *const file =
+        embed_find(calibrate_files, calibrate_files_count, scripts[index].file);
+    SIM_ASSERT(file != NULL);
+    *ret_text = file->bytes;
     return STATUS_OK;
 }
 

@@ -58,12 +58,13 @@ static enum status path_refuse(struct session_source *source, const char *const 
 static enum status builtin_find(struct session_source *source, struct error *reterr)
 {
     void *memory = NULL;
-    for (uint32_t i = 0; i < embed_scenarios_count && !path_is(source->path); i++)
-        if (strcmp(source->path, embed_scenarios[i].name) == 0) {
-            source->text = embed_scenarios[i].bytes;
-            source->text_bytes = embed_scenarios[i].size_bytes;
-            return STATUS_OK;
-        }
+    const struct embed_file *const file =
+        embed_find(embed_scenarios, embed_scenarios_count, source->path);
+    if (file != NULL && !path_is(source->path)) {
+        source->text = file->bytes;
+        source->text_bytes = file->size_bytes;
+        return STATUS_OK;
+    }
     source->arena = arena_create(0);
     if (source->arena == NULL)
         return error_set(reterr, STATUS_NO_MEMORY, source->path, "there is no memory");

@@ -3,7 +3,7 @@
 
 #include "sim/base/json.h"
 #include "sim/base/name.h"
-#include "sim/scenario/preset.h"
+#include "sim/kernels/kernels.h"
 #include "tools/podsim/common/placing.h"
 #include "tools/podsim/import/import.h"
 
@@ -93,7 +93,7 @@ enum status import_stack(struct import *import, const char *stack, struct error 
     const void *const compiles = &import->facts.policy.compiles;
     if (import->is_ideal) import_plain(import, compiles, "the profile ideal has no kernels");
     if (import->is_ideal) return STATUS_OK;
-    if (preset_stack_is_shipped(import->machine.chip.name, stack))
+    if (kernel_stack_is_shipped(import->machine.chip.name, stack))
         return import_set(import, reterr, "/machine/stack=%s", stack);
     import_lacks(import, compiles, "podsim has no kernels of PyTorch on this chip");
     return STATUS_OK;

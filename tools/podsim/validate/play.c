@@ -4,6 +4,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/graph/parameters.h"
+#include "sim/kernels/kernels.h"
 #include "sim/report/analysis.h"
 #include "sim/scenario/preset.h"
 #include "tools/podsim/common/generate.h"
@@ -195,7 +196,7 @@ static void stack_find(struct arena *arena, const struct published_row *row,
     struct error ignored;
     if (preset_find(arena, row->policy.preset, row->id, &preset, &ignored) != STATUS_OK) return;
     if (preset.stack == NULL) return;
-    result->stack_is_missing = !preset_stack_is_shipped(row->machine.chip, preset.stack);
+    result->stack_is_missing = !kernel_stack_is_shipped(row->machine.chip, preset.stack);
     (void)snprintf(result->stack, sizeof result->stack, "%s", preset.stack);
 }
 

@@ -1,7 +1,7 @@
 /*
  * Chips that are alike go through handlers together (sim/replay/batch.h): whatever is drawn, with
- * chips and links among them that are unlike the others, digest and the bytes of the result are
- * those of the reference queue, which hands one chip at a time to the handlers.
+ * overridden chips and links among them, digest and the bytes of the result are those of the
+ * reference queue, which hands one chip at a time to the handlers.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * Pipelines whose stages run on unlike chips: a slow chip is the pace of all of them, a layout that
- * gives it fewer layers wins back as much as its rate says, no step is below its roofline, and
+ * Pipelines whose stages run on overridden chips: a slow chip is the pace of all of them, a layout
+ * that gives it fewer layers wins back as much as its rate says, no step is below its roofline, and
  * folded or not, instants are the same.
  */
 #include <stdio.h>
@@ -22,7 +22,7 @@ static void mlp_write(char text[TEXT_BYTES], const char *machine, const char *me
 {
     case_text(
         text, TEXT_BYTES,
-        "{\"podsim\": 1, \"title\": \"unlike\", \"machine\": {%s, \"profile\": \"ideal\"}, "
+        "{\"podsim\": 1, \"title\": \"overridden\", \"machine\": {%s, \"profile\": \"ideal\"}, "
         "\"mesh\": %s, \"workload\": {\"kind\": \"train_step\", \"model\": {\"kind\": \"mlp\", "
         "\"D\": %d, \"F\": %d, \"layers\": 16, \"matrices\": 2}, \"batch_tokens\": %u, "
         "\"accumulate\": %u, \"allow_oversubscription\": true%s}}",

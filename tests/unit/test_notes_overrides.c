@@ -232,5 +232,5 @@ int main(void)
         TEST(all_padding_is_said),
         TEST(experts_say_what_is_dropped_or_uneven),
     };
-    return cmocka_run_group_tests_name("notes of what is unlike the rest", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("notes of overrides", tests, NULL, NULL);
 }

@@ -111,20 +111,20 @@ static void all_pieces_may_be_under_way_at_once(void **state)
         {.from = {0, 0, 0, 0}, .to = {0, 1, 0, 0}, .bytes_per_s = UINT64_C(10000000)},
         {.from = {1, 0, 0, 0}, .to = {0, 0, 0, 0}, .bytes_per_s = UINT64_C(10000000)}};
     double const bytes = 2.5e9;
-    for (uint32_t unlike = 0; unlike < 2; unlike++) {
+    for (uint32_t overridden = 0; overridden < 2; overridden++) {
         struct scene scene;
         scene_open(&scene, 2, 4, 1, false);
         scene.arbitration = ARBITRATION_FIFO;
         scene.machine.chip.hop_latency_ps = TIME_PS_PER_S;
         scene.machine.links = slow;
-        scene.machine.link_override_count = 2 * unlike;
+        scene.machine.link_override_count = 2 * overridden;
         uint32_t const stream = scene_stream(&scene, "collective");
         (void)scene_collective(&scene, stream, COLLECTIVE_ALL_TO_ALL,
                                scene_group(&scene, true, false, false), (uint64_t)(4 * bytes),
                                "line", 0);
         assert_int_equal(scene.plan[0].item[0].piece_count, 32);
         struct trace const trace = scene_run_alike(&scene, 1);
-        double const rate = unlike == 1 ? (double)slow[1].bytes_per_s : link_bytes_per_s;
+        double const rate = overridden == 1 ? (double)slow[1].bytes_per_s : link_bytes_per_s;
         assert_within_ps(bytes / rate * 1e12 + (double)TIME_PS_PER_S, trace.step_ps, 1e6);
         scene_close(&scene);
     }

@@ -32,8 +32,8 @@ static void write_llama_70b(struct strbuf *text, unsigned layers)
                layers);
 }
 
-/* The headline with 8 layers. `unlike`: members of the machine, a comma before each. */
-static void write_layers(struct strbuf *text, const char *unlike)
+/* The headline with 8 layers. `overrides`: members of the machine, a comma before each. */
+static void write_layers(struct strbuf *text, const char *overrides)
 {
     strbuf_add(text,
                "{\"podsim\": 1, \"title\": \"8 layers\","
@@ -42,7 +42,7 @@ static void write_layers(struct strbuf *text, const char *unlike)
                " \"run\": {\"collective_matmul\": true},"
                " \"workload\": {\"kind\": \"train_step\", \"batch_tokens\": 4194304,"
                "   \"sequence_length\": 4096, \"model\": ",
-               unlike);
+               overrides);
     write_llama_70b(text, 8);
     strbuf_add(text, "}}");
 }
@@ -78,7 +78,7 @@ static void write_slow_link(struct strbuf *text)
 }
 
 /* Each chip has 0.8976 to 0.9999 of its rate, scattered by the golden section of 2^32. */
-static void write_unlike(struct strbuf *text)
+static void write_overridden(struct strbuf *text)
 {
     struct strbuf chips = {0};
     strbuf_add(&chips, ", \"chips\": [");
@@ -118,7 +118,7 @@ const struct bench_case bench_cases[] = {
     STEP("8 layers --full", NULL, write_alike, FULL, false, NULL),
     STEP("8 layers, slow chip", NULL, write_slow_chip, FULL, false, NULL),
     STEP("8 layers, slow link", NULL, write_slow_link, FULL, false, NULL),
-    STEP("8 layers, unlike chips", NULL, write_unlike, FULL, false, NULL),
+    STEP("8 layers, all overridden", NULL, write_overridden, FULL, false, NULL),
     STEP("2 layers, 16,384 H100", NULL, write_nodes, FULL, false, NULL),
     STEP("MLP --full, 512 chips", NULL, write_slice, FULL, true, NULL),
     STEP("MLP --full, 4,096 chips", NULL, write_slice, FULL, false, "/machine/shape=16x16x16",

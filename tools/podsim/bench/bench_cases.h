@@ -1,6 +1,6 @@
 /*
  * bench_cases.h: the steps that podsim bench simulates: scenarios that are shipped, and some that
- * are not, since all their chips are unlike, or one chip or link of thousands is.
+ * are not: long ones, and ones with overrides of all chips, or of one chip or link of thousands.
  *
  * A new step is one line of the table, and a function if its text is not a scenario's.
  */

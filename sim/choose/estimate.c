@@ -319,15 +319,16 @@ static double permute_s(const struct estimator *estimator, double *ret_alpha_s)
 /* Along a chain of items the first piece takes them one after the other; each further one is later
  * by what the slowest of them needs for it. Items of a chain that are cut finer than others (in
  * portions) let these begin sooner, too. */
-struct chain {
+struct chain_time {
     double latency_s; /* Without bytes. */
     double time_s;
 };
 
-static struct chain chain_to(const struct plan *plan, const struct cost *costs, uint32_t last)
+static struct chain_time chain_time(const struct plan *plan, const struct cost *costs,
+                                    uint32_t last)
 {
     double pieces = 1, further_s = 0, idle_s = 0;
-    struct chain chain = {0, 0};
+    struct chain_time chain = {0, 0};
     for (uint32_t at = last; at != PLAN_NO_ITEM; at = plan->item[at].after)
         pieces = fmax(pieces, (double)plan_item_pieces(&plan->item[at]));
     for (uint32_t at = last; at != PLAN_NO_ITEM; at = plan->item[at].after) {
@@ -339,7 +340,7 @@ static struct chain chain_to(const struct plan *plan, const struct cost *costs, 
         idle_s = fmax(idle_s, waits_s);
         further_s = fmax(further_s, waits_s + cost->next_s * (1 - 1 / pieces));
     }
-    return (struct chain){chain.latency_s + idle_s, chain.time_s + further_s};
+    return (struct chain_time){chain.latency_s + idle_s, chain.time_s + further_s};
 }
 
 void collective_estimate(const struct machine *machine, const struct plan *plan,
@@ -353,7 +354,7 @@ void collective_estimate(const struct machine *machine, const struct plan *plan,
     double alpha_s = 0, time_s = 0, busiest_s = 0;
     for (uint32_t i = 0; i < plan->item_count && plan->kind != COLLECTIVE_PERMUTE; i++) {
         cost[i] = cost_of(&estimator, &plan->item[i]);
-        struct chain const chain = chain_to(plan, cost, i);
+        struct chain_time const chain = chain_time(plan, cost, i);
         for (uint32_t wire = 0; wire < WAYS; wire++) {
             enum spanning_part const part = spanning_part(plan->item[i].primitive);
             if (part == SPANNING_CLOSE || part == SPANNING_NEAR_CLOSE)

@@ -1,6 +1,6 @@
 /*
  * graph.h: what a part of a model computes, written once: tensors in the book's notation, and ops
- * between them. Parts are its layers and its ends. Everything else is derived, by passes from
+ * between them. Parts are its layers and its ends. Everything else is derived, by functions from
  * constant input to one product each:
  *
  *   shard.h     collectives from shardings: the four cases of a product, and sums that stay due

@@ -1,5 +1,5 @@
 /*
- * print.h: each product of the passes as text, in the notation of the book, for people: figures are
+ * print.h: what is derived of a graph as text, in the notation of the book, for people: figures are
  * rounded. FLOP are of matmuls; with a v, of the vector unit. A value with a star is whole:
  * gathered for its readers, or not reduced yet.
  */

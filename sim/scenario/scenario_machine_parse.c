@@ -12,16 +12,16 @@
 #include "sim/base/path.h"
 #include "sim/scenario/scenario_parts.h"
 
-enum { TEXT_BYTES_MAX = 1024, PLACES_MAX = 48, NAME_BYTES = 48 };
+enum { TEXT_BYTES_MAX = 1024, TEXT_KEYS_MAX = 48, NAME_BYTES = 48 };
 
 /* A key that the text may set: "leaf.policy", "/network/leaf/policy". */
-struct place {
+struct text_key {
     char name[NAME_BYTES], pointer[NAME_BYTES];
     bool is_taken;
 };
 
-struct places {
-    struct place at[PLACES_MAX];
+struct text_keys {
+    struct text_key at[TEXT_KEYS_MAX];
     uint32_t count;
 };
 
@@ -32,32 +32,32 @@ struct text_span {
 };
 
 /* The keys of one value, and where `within` says so those of objects. */
-static void places_add(struct places *places, const char *before, const char *pointer,
-                       const struct key *rows, bool within)
+static void keys_add(struct text_keys *keys, const char *before, const char *pointer,
+                     const struct key *rows, bool within)
 {
     for (const struct key *row = rows; row->name != NULL; row++) {
-        struct place place = {.is_taken = false};
-        (void)snprintf(place.name, sizeof place.name, "%s%s", before, row->name);
-        (void)snprintf(place.pointer, sizeof place.pointer, "%s/%s", pointer, row->name);
+        struct text_key key = {.is_taken = false};
+        (void)snprintf(key.name, sizeof key.name, "%s%s", before, row->name);
+        (void)snprintf(key.pointer, sizeof key.pointer, "%s/%s", pointer, row->name);
         if (row->kind == &key_object && within) {
-            (void)snprintf(place.name, sizeof place.name, "%s.", row->name);
-            places_add(places, place.name, place.pointer, row->members, within);
+            (void)snprintf(key.name, sizeof key.name, "%s.", row->name);
+            keys_add(keys, key.name, key.pointer, row->members, within);
         } else if (row->kind->say != NULL || row->kind == &key_text) {
-            SIM_ASSERT(places->count < PLACES_MAX);
-            places->at[places->count++] = place;
+            SIM_ASSERT(keys->count < TEXT_KEYS_MAX);
+            keys->at[keys->count++] = key;
         }
     }
 }
 
-static enum status place_find(struct places *places, struct text_span name, const char *where,
-                              struct place **ret_place, struct error *reterr)
+static enum status key_find(struct text_keys *keys, struct text_span name, const char *where,
+                            struct text_key **ret_key, struct error *reterr)
 {
-    const char *names[PLACES_MAX + 1] = {NULL};
+    const char *names[TEXT_KEYS_MAX + 1] = {NULL};
     char wanted[64];
     (void)snprintf(wanted, sizeof wanted, "%.*s", name.length, name.text);
-    for (uint32_t i = 0; i < places->count; i++) {
-        names[i] = places->at[i].name;
-        *ret_place = &places->at[i];
+    for (uint32_t i = 0; i < keys->count; i++) {
+        names[i] = keys->at[i].name;
+        *ret_key = &keys->at[i];
         if (name_same(wanted, names[i])) return STATUS_OK;
     }
     return error_set(reterr, STATUS_INVALID, where, "\"%s\" is no key of a machine%s", wanted,
@@ -74,11 +74,11 @@ static enum status set(struct json *document, const char *pointer, struct text_s
 
 /* "key=value", or a shape if it is the first after the chip's colon. */
 static enum status take_span(struct json *document, struct text_span span, bool may_be_shape,
-                             struct places *places, const char *where, struct error *reterr)
+                             struct text_keys *keys, const char *where, struct error *reterr)
 {
     static const struct text_span shape = {"shape", 5};
     const char *equals = memchr(span.text, '=', (size_t)span.length);
-    struct place *place = NULL;
+    struct text_key *key = NULL;
     bool const is_shape = equals == NULL && may_be_shape && span.length > 0;
     if (equals == NULL && !is_shape) {
         return error_set(reterr, STATUS_INVALID, where,
@@ -90,18 +90,18 @@ static enum status take_span(struct json *document, struct text_span span, bool 
         name = (struct text_span){span.text, (int)(equals - span.text)};
         value = (struct text_span){equals + 1, span.length - name.length - 1};
     }
-    STATUS_TRY(place_find(places, name, where, &place, reterr));
-    if (place->is_taken)
-        return error_set(reterr, STATUS_INVALID, where, "\"%s\" is said twice", place->name);
-    place->is_taken = true;
-    return set(document, place->pointer, value, reterr);
+    STATUS_TRY(key_find(keys, name, where, &key, reterr));
+    if (key->is_taken)
+        return error_set(reterr, STATUS_INVALID, where, "\"%s\" is said twice", key->name);
+    key->is_taken = true;
+    return set(document, key->pointer, value, reterr);
 }
 
 static enum status parse_text(struct arena *arena, const char *text, const char *where,
                               struct json **ret_document, struct error *reterr)
 {
     static const char empty[] = "{}";
-    struct places places = {.count = 0};
+    struct text_keys keys = {.count = 0};
     struct json *document = NULL;
     size_t const name = strcspn(text, ":,");
     if (name == 0) {
@@ -115,11 +115,11 @@ static enum status parse_text(struct arena *arena, const char *text, const char 
     if (chip == NULL) return error_set(reterr, STATUS_NO_MEMORY, where, "no memory for a text");
     STATUS_TRY(json_set(document, chip, reterr));
     bool may_be_shape = text[name] == ':';
-    places_add(&places, "", "", machine_keys, /* within= */ false);
-    places_add(&places, "", "/network", network_keys, /* within= */ true);
+    keys_add(&keys, "", "", machine_keys, /* within= */ false);
+    keys_add(&keys, "", "/network", network_keys, /* within= */ true);
     for (const char *next = text + name; *next != '\0';) {
         struct text_span const span = {next + 1, (int)strcspn(next + 1, ",")};
-        STATUS_TRY(take_span(document, span, may_be_shape, &places, where, reterr));
+        STATUS_TRY(take_span(document, span, may_be_shape, &keys, where, reterr));
         may_be_shape = false;
         next = span.text + span.length;
     }

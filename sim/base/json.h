@@ -47,7 +47,7 @@ void json_free(struct json *document);
  * member that is there away (RFC 7396); one that is not stays to be refused. */
 enum status json_set(struct json *document, const char *setting, struct error *reterr);
 
-/* The same with a setting that a format of printf makes of its arguments. */
+/* Applies a setting, as json_set() does, that a format of printf makes of its arguments. */
 enum status json_set_list(struct json *document, struct error *reterr, const char *format,
                           va_list arguments) __attribute__((format(printf, 3, 0)));
 

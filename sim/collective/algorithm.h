@@ -61,7 +61,7 @@ struct algorithm_text {
 };
 struct algorithm_text algorithm_text(const struct algorithm *algorithm);
 struct algorithm_text algorithm_level_text(const struct algorithm_level *level);
-/* The same text, which lives as long as the arena; NULL: there is no memory for it. */
+/* The text of an algorithm, which lives as long as the arena; NULL: there is no memory for it. */
 const char *algorithm_name(struct arena *arena, const struct algorithm *algorithm);
 
 /* Which of NCCL's algorithms a family is like; NCCL_NONE of no family. */

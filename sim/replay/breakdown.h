@@ -86,7 +86,7 @@ void breakdown_class(struct replay *replay, const struct program_op *op, uint32_
 /* An op of compute before the update ends. */
 void breakdown_pass(struct replay *replay, const struct need_cache *needs, uint32_t chip,
                     int64_t begin_ps, int64_t end_ps);
-/* The same, of an op for which `counted_ps` more count. */
+/* Adds `counted_ps` to the pass of an op of compute before the update, which has ended. */
 void breakdown_pass_add(struct role_table *role, const struct need_cache *needs, int64_t counted_ps,
                         int64_t begin_ps, int64_t end_ps);
 /* Reserves the curve of a role: room for the effects of all ops of the step and for the start.

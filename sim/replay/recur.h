@@ -74,7 +74,7 @@ void recur_flight(struct replay *replay, const struct flight_log *log, int64_t b
  * orders. */
 void recur_land(struct replay *replay, uint64_t key, uint32_t stream);
 void recur_digest_add(struct replay *replay, int64_t now_ps, uint64_t key, uint32_t chip);
-/* The same of an op that ends on a chip whose passes are counted (breakdown_pass()). */
+/* While a period is kept: an op has ended on a chip whose passes are counted (breakdown_pass()). */
 void recur_pass(struct replay *replay, uint32_t chip, int64_t counted_ps, int64_t begin_ps,
                 int64_t end_ps);
 

@@ -52,7 +52,7 @@ struct inference_fit inference_fit_of(const struct report_input *input,
 /* What was found takes the place of what one step's memory lets expect: of both readings. */
 void inference_fit_found(const struct report_largest *largest, struct inference_fit *fit,
                          struct inference_fit *fit_of_gib);
-/* The same of the slices that were tried, for one reading. */
+/* Slices that were tried take the place of the slice that one step lets expect, for one reading. */
 void inference_fit_tried(const struct report_slice *slice, struct inference_fit *fit);
 
 #endif

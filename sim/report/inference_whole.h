@@ -14,7 +14,8 @@ double inference_whole_shared_bytes(const struct workload_plan *plan);
 /* Tokens of a part of the pass in the cache, averaged over the layers: those with a window read
  * fewer. */
 double inference_whole_tokens(const struct workload_plan *plan, enum inference_part part);
-/* The same of the layers alone that hold rows of their own, which take room. */
+/* Tokens of a part of the pass in the cache, averaged over the layers that hold rows of their own,
+ * which take room. */
 double inference_whole_held_tokens(const struct workload_plan *plan, enum inference_part part);
 
 /* Bytes of weights and cache that `chip_count` chips hold together. Ranks of tp have equal shares

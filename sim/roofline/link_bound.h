@@ -8,7 +8,7 @@
  * crosses: of a gathered array each box needs what it has not; the sum of arrays takes a message
  * less than there are boxes, and as many again to tell it to all. Where a switch copies and adds,
  * a box only has to tell its part and to hear the rest once: V for an AllReduce of V, instead of
- * 2·V·(n-1)/n. The same holds for the box at the corner of a grid that does not close.
+ * 2·V·(n-1)/n. V also bounds the box at the corner of a grid that does not close.
  *
  * Sources: Patarasuk and Yuan, Bandwidth optimal all-reduce algorithms for clusters of
  * workstations, JPDC 69 (2009), section 3 (2·(n-1)/n); Chan et al., Collective communication:

@@ -191,7 +191,7 @@ enum status roofline_train_step(const struct workload_plan *plan, const struct m
                                 const struct mesh *mesh, struct roofline *ret_roofline,
                                 struct error *reterr);
 
-/* The same of ranks that are made already, as workload_count_ranks() takes them. */
+/* The roofline of a step whose ranks are made already, as workload_count_ranks() takes them. */
 enum status roofline_of_ranks(struct ranks *ranks, struct roofline *ret_roofline,
                               struct error *reterr);
 

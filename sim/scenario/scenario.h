@@ -77,7 +77,8 @@ enum status scenario_algorithm_check(const struct scenario *scenario, struct err
 enum status scenario_machine_parse(struct arena *arena, const char *text, const char *where,
                                    struct machine_plan *ret_plan, struct error *reterr);
 
-/* The same as the member "machine" of a scenario. A chip in a file stays its path. */
+/* Reads the text of scenario_machine_parse() into the member "machine" of a scenario. A chip in a
+ * file stays its path. */
 enum status scenario_machine_json(struct arena *arena, const char *text, const char *where,
                                   struct json **ret_machine, struct error *reterr);
 

@@ -230,8 +230,8 @@ enum status workload_count(const struct workload_plan *plan, const struct machin
                            const struct mesh *mesh, struct workload_counts *ret_counts,
                            struct error *reterr);
 
-/* The same of ranks that are made already. They go through the passes of a step of inference, and
- * are those of the last one again. */
+/* Counts a step whose ranks are made already. The ranks go through the passes of a step of
+ * inference, and at the end are of the last pass, as before. */
 enum status workload_count_ranks(struct ranks *ranks, struct workload_counts *ret_counts,
                                  struct error *reterr);
 

@@ -250,7 +250,7 @@ enum status ranks_places_build(struct ranks *ranks, struct error *reterr);
 /* Ranks of the last pass, where a step of inference has several. */
 enum status ranks_make(const struct workload_plan *plan, const struct machine *machine,
                        const struct mesh *mesh, struct ranks *ret_ranks, struct error *reterr);
-/* The same, in an arena. */
+/* Ranks of the last pass, as ranks_make() makes them, in an arena. */
 enum status ranks_take(struct arena *arena, const struct workload_plan *plan,
                        const struct machine *machine, const struct mesh *mesh,
                        struct ranks **ret_ranks, struct error *reterr);

@@ -217,7 +217,7 @@ enum status workload_lower(struct arena *arena, const struct workload_plan *plan
                            const struct machine *machine, const struct mesh *mesh,
                            struct program *ret_program, struct error *reterr);
 
-/* The same of ranks that are made already (ranks.h), and have to stay until it returns. */
+/* Lowers the plan of ranks that are made already (ranks.h), and stay until it returns. */
 enum status workload_lower_ranks(struct arena *arena, const struct ranks *ranks,
                                  struct program *ret_program, struct error *reterr);
 

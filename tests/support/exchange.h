@@ -8,11 +8,11 @@
 
 /* One message a pair, to displacement 1, 2, ... in one lane. */
 extern const struct primitive exchange_direct;
-/* The same in four lanes, each with a range of displacements. */
+/* One message a pair in four lanes, each of which has a range of displacements. */
 extern const struct primitive exchange_lanes;
-/* The same as a ReduceScatter. */
+/* A ReduceScatter with one message a pair. */
 extern const struct primitive exchange_scatter;
-/* The same as if positions differed: nothing of it can be folded. */
+/* One message a pair, as if positions differed: no part of the exchange can be folded. */
 extern const struct primitive exchange_unlike;
 /* Position p sends one message to position exchange_target[p]. */
 extern const struct primitive exchange_permutation;

@@ -34,9 +34,9 @@ struct play {
 struct play_options {
     bool full;
     bool record;
-    bool every_layer;      /* As a run is asked for. */
-    bool every_message;    /* The same. */
-    bool count_waits;      /* The same. */
+    bool every_layer;      /* `every_layer` of struct replay_options. */
+    bool every_message;    /* `every_message` of struct replay_options. */
+    bool count_waits;      /* `count_waits` of struct replay_options. */
     bool lower_only;       /* Stops before fold and replay. */
     uint64_t memory_bytes; /* At most, of the arena; 0: as much as it takes. */
     const char *engine;
@@ -57,7 +57,7 @@ enum status play_stages(struct play *play, const struct play_options *options,
                         struct error *reterr);
 /* Fails the test, with the error, if a stage refuses. */
 void play_run(struct play *play, const char *text, const struct play_options *options);
-/* The same from a file of the source tree. */
+/* Plays a file of the source tree. Fails the test, with the error, if a stage refuses. */
 void play_run_file(struct play *play, const char *path, const struct play_options *options);
 /* Appends the JSON of the result. False where the scenario is invalid; another error fails the
  * test.

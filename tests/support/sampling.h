@@ -42,7 +42,7 @@ static inline bool sampling_skips(uint32_t *count)
     return (scattered >> 8) % sampling_of() != 0;
 }
 
-/* The same of combinations that are cheap: builds without sanitizers take all of them. */
+/* Whether a cheap combination is left out: builds without sanitizers take every cheap one. */
 static inline bool sampling_skips_watched(uint32_t *count)
 {
 #ifdef GUARD_WATCHED

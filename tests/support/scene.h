@@ -38,9 +38,9 @@ struct scene {
 
 /* A chip of round numbers: 100 GB/s links, 1 us hops, 10 TB/s HBM, 1 PFLOP/s. */
 void scene_open(struct scene *scene, uint32_t x, uint32_t y, uint32_t z, bool wrap);
-/* The same chip on axes of any kind, of which the first `grid_axes` are a grid that wraps. The
- * others, and levels, are the caller's to describe: scene_level(). 4 lengths; 1 for an axis that
- * is not there. */
+/* The chip of scene_open() on axes of any kind, of which the first `grid_axes` are a grid that
+ * wraps. The others, and levels, are the caller's to describe: scene_level(). 4 lengths; 1 for an
+ * axis that is not there. */
 void scene_open_axes(struct scene *scene, const uint32_t shape[MACHINE_AXES_MAX],
                      uint32_t grid_axes);
 /* Adds a level without tiers, which serves an axis; scene_tier() adds the tiers, lowest first:

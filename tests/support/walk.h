@@ -34,7 +34,7 @@ struct walk_op {
     uint32_t index; /* Of the next op in the block's template. */
 };
 
-/* The same of `count` draws, thinned; a draw that is refused fails the test. */
+/* Checks `count` draws, thinned. A draw that is refused fails the test. */
 void walk_drawn_all(uint32_t count, void (*draw)(uint64_t *state, char text[WALK_TEXT_BYTES]),
                     const struct play_options *options,
                     void (*check)(struct play *play, const char *text));

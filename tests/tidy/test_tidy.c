@@ -169,6 +169,18 @@ static void comments_of_fields_have_a_subject(void **state)
     accepts("sim/engine/engine.c", "int a; /* As asked. */\n");
 }
 
+static void comments_of_functions_have_a_subject(void **state)
+{
+    (void)state;
+    refuses("sim/engine/engine.h",
+            "int f(int);\n/* The same of ranks that are made. */\nint g(int);\n",
+            "sim/engine/engine.h:2: a comment of a header says what the one above says: it has a "
+            "subject of its own\n");
+    accepts("sim/engine/engine.h",
+            "/* The sameness of ranks, and the same again. */\nint g(int);\n");
+    accepts("sim/engine/engine.c", "/* The same of ranks that are made. */\nint g(int);\n");
+}
+
 static void draws_have_an_order(void **state)
 {
     (void)state;
@@ -362,6 +374,7 @@ int main(void)
         cmocka_unit_test(calls_that_lose_a_size_or_an_order_are_refused),
         cmocka_unit_test(comments_of_headers_stand_alone),
         cmocka_unit_test(comments_of_fields_have_a_subject),
+        cmocka_unit_test(comments_of_functions_have_a_subject),
         cmocka_unit_test(draws_have_an_order),
         cmocka_unit_test(inexact_numbers_need_an_excuse),
         cmocka_unit_test(wide_structs_are_not_for_many_files),

@@ -74,6 +74,18 @@ static bool is_leaning(const char *begin, const char *end)
     return strncmp(begin, "Of ", 3) == 0 && words_of(begin, end) <= OF_WORDS_MAX;
 }
 
+/* Whether a comment begins with a likeness to the one above: "The same of ranks". */
+static bool is_likeness(const char *begin, const char *end)
+{
+    static const char *const likeness[] = {"The same", "Same"};
+    while (begin < end && is_blank(*begin)) begin++;
+    for (size_t i = 0; i < sizeof likeness / sizeof *likeness; i++) {
+        size_t const length = strlen(likeness[i]);
+        if (strncmp(begin, likeness[i], length) == 0 && !tidy_is_word(begin[length])) return true;
+    }
+    return false;
+}
+
 void tidy_check_comments(struct tidy *tidy, const struct tidy_file *file)
 {
     if (!tidy_ends_with(file->path, ".h") || strncmp(file->path, "tests/", 6) == 0) return;
@@ -86,6 +98,10 @@ void tidy_check_comments(struct tidy *tidy, const struct tidy_file *file)
         if (is_of_member(file->text, at) && is_leaning(at + 2, end))
             tidy_complain(tidy, file->path, tidy_line_of(file->text, at),
                           "the comment of a field or enumerator has no subject of its own");
+        else if (is_likeness(at + 2, end))
+            tidy_complain(tidy, file->path, tidy_line_of(file->text, at),
+                          "a comment of a header says what the one above says: it has a subject of "
+                          "its own");
         at = end + 2;
     }
 }

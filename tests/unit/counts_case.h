@@ -222,7 +222,7 @@ static inline void compare(const char *name, struct workload_case *made)
     }
 }
 
-/* The same, and what its templates do is what they did. */
+/* Compares the counts of a step with its program, and its templates with the kept ones. */
 static inline void compare_kept(const char *name, struct workload_case *made)
 {
     compare(name, made);

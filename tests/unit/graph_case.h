@@ -197,7 +197,7 @@ static inline void graph_hold(const char *name, const struct ranks *ranks,
     graph_steps_held++;
 }
 
-/* The same of a step that was lowered. */
+/* Holds the graphs of a step that was lowered against its program. */
 static inline void graph_step_hold(const char *name, const struct workload_case *made)
 {
     static struct ranks ranks;

@@ -21,7 +21,8 @@ struct memory_row {
 /* MooreThreads/SimuMax at 1b8ca90b, docs/b200/b200_release_v1.2_summary.md: the most of any rank's
  * torch.cuda.max_memory_allocated(), in GiB, on eight B200 with Megatron-LM 23e00ed0 and
  * Transformer Engine 2.11; distributed optimizer, sequence parallel, no recomputation, fused cross
- * entropy; all-to-all where cp splits sequences. The same with 8 and 32 microbatches. */
+ * entropy; all-to-all where cp splits sequences. Runs with 8 and with 32 microbatches take equal
+ * memory. */
 extern const struct memory_row memory_b200[];
 extern const uint32_t memory_b200_count;
 

@@ -19,7 +19,7 @@ struct import_ranks {
     const char *schedule, *layout;
 };
 
-/* The same in a framework's words, within a slice or node, or across them. */
+/* Ranks of a mesh in a framework's words, within a slice or node, or across slices and nodes. */
 struct import_axes {
     const char *dp, *fsdp, *tp, *cp, *ep;
 };

@@ -89,7 +89,7 @@ enum status import_rows(struct import *import, const struct import_framework *fr
 enum status import_set(struct import *import, struct error *reterr, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The same of any text: "/workload/model". */
+/* A key of the scenario, "/workload/model", and any text as its value. */
 enum status import_set_text(struct import *import, const char *key, const char *value,
                             struct error *reterr);
 
@@ -116,7 +116,8 @@ enum status import_refuse(const struct import *import, const void *fact, struct 
 /* Ranks of the mesh on the axes of the machine, "/mesh". */
 enum status import_mesh(struct import *import, const uint64_t ranks[MESH_ROLE_COUNT],
                         struct error *reterr);
-/* The same, with how many of them lie across slices of TPUs, or nodes of GPUs. */
+/* "/mesh" of ranks of which some lie across slices of TPUs, or nodes of GPUs: `across` has their
+ * number. */
 enum status import_mesh_across(struct import *import, const uint64_t ranks[MESH_ROLE_COUNT],
                                const uint64_t across[MESH_ROLE_COUNT], struct error *reterr);
 /* Slices of TPUs, or nodes of GPUs. */
@@ -136,14 +137,14 @@ enum status import_capacity(struct import *import, struct error *reterr);
 /* Fills in the sizes of latent attention that nothing states. */
 void import_mla_fill(struct import *import, const struct import_mla *otherwise);
 
-/* The same where a framework has names, "llama3 8B" of a name and a flavor. */
+/* A built-in model by the name that a framework has for it: "llama3 8B", a name and a flavor. */
 struct import_name {
     const char *theirs, *ours; /* `theirs` NULL ends a table. */
     bool lacks_mtp; /* The module for multi-token prediction is off unless a key has it on. */
 };
 enum status import_model_named(struct import *import, const struct import_name *names,
                                struct error *reterr);
-/* That of `--model`, which is needed; and tokens of a sequence, which --with gives. */
+/* The model of `--model`, which is needed; and tokens of a sequence, which --with gives. */
 enum status import_model_given(struct import *import, struct error *reterr);
 enum status import_length_given(struct import *import, struct error *reterr);
 /* Fills in 1 for axes that nothing states, and gives what is left of the machine's chips. */

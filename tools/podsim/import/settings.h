@@ -89,7 +89,7 @@ enum status settings_read_toml(struct import_file *file, struct error *reterr);
 
 /* YAML, one document of keys with values: "map.key". A list is as an array above. */
 enum status settings_read_yaml(struct import_file *file, struct error *reterr);
-/* The same of JSON, which is refused as other JSON is (json.h). */
+/* JSON: "map.key". It is refused as other JSON is (json.h). */
 enum status settings_read_json(struct import_file *file, struct error *reterr);
 
 #endif

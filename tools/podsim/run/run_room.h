@@ -20,7 +20,8 @@ enum status run_room_find(const struct session *session, const struct report_inp
                           const struct least_memory *least, bool of_gib, struct worker *worker,
                           struct report_largest *ret_largest, struct error *reterr);
 
-/* The same of a step that does not fit: fewer sequences than it has, or nothing is found. */
+/* The largest batches that fit, of a step that does not: with fewer sequences than the step has, or
+ * nothing is found. */
 enum status run_room_find_unfit(const struct session *session, const struct report_input *input,
                                 const struct least_memory *least, bool of_gib,
                                 struct worker *worker, struct report_largest *ret_largest,

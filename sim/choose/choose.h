@@ -28,7 +28,7 @@ struct choose_args {
     enum protocol protocol;      /* Where they compete: only this one; PROTOCOL_NONE: all. */
     const struct tuner *tuner;   /* May be NULL. */
     uint64_t size_bytes;         /* The size of nccl-tests, which the tuner is asked for. */
-    struct rehearsals *known;    /* Of the machine, from size to size (rehearsal.h); or NULL. */
+    struct contention_cache *known; /* Of the machine, from size to size (contention.h); or NULL. */
 };
 
 struct choose_candidate {

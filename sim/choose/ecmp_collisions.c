@@ -97,7 +97,7 @@ static void step_count(struct collisions *collisions, uint32_t lane, uint32_t nu
     memcpy(collisions->at_s, collisions->next_s, paths->chip_count * sizeof *collisions->at_s);
 }
 
-static void steps_count(struct collisions *collisions, struct rehearsal_times *ret)
+static void steps_count(struct collisions *collisions, struct contention_times *ret)
 {
     const struct item_paths *paths = collisions->paths;
     for (uint32_t link = 0; link < paths->link_count; link++) collisions->busy_s[link] = 0;
@@ -115,10 +115,10 @@ static void steps_count(struct collisions *collisions, struct rehearsal_times *r
 }
 
 bool ecmp_count(const struct machine *machine, const struct plan *plan,
-                const struct plan_item *item, struct rehearsal_times *ret)
+                const struct plan_item *item, struct contention_times *ret)
 {
     uint64_t sends = 0;
-    *ret = (struct rehearsal_times){.latency_s = 0};
+    *ret = (struct contention_times){.latency_s = 0};
     if (!is_hashed(machine) || !is_in_step(plan, item)) return false;
     for (uint32_t l = 0; l < item->primitive->lane_count; l++)
         sends += plan->lane[item->lane_first + l].send_count[0];

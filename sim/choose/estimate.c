@@ -4,14 +4,14 @@
 #include <stddef.h>
 
 #include "sim/base/units.h"
+#include "sim/choose/contention.h"
 #include "sim/choose/ecmp_collisions.h"
 #include "sim/choose/item_links.h"
-#include "sim/choose/rehearsal.h"
 #include "sim/collective/ragged.h"
 #include "sim/collective/spanning.h"
 #include "sim/roofline/level_rate.h"
 
-enum { WAYS = REHEARSAL_WIRES }; /* Wires: axes of the grid, then levels. */
+enum { WAYS = CONTENTION_WIRES }; /* Wires: axes of the grid, then levels. */
 
 /* What an item costs. Times of bytes are for all pieces together. */
 struct cost {
@@ -26,7 +26,7 @@ struct estimator {
     const struct machine *machine;
     const struct plan *plan;
     double wire; /* Bytes on the wire for one. */
-    struct rehearsals *known;
+    struct contention_cache *known;
 };
 
 static double log2_up(double value)
@@ -202,19 +202,19 @@ static double ragged_units(const struct plan *plan, const struct plan_item *item
            ((double)plan->ragged.token_bytes * item->piece_count);
 }
 
-/* What was found by playing an item's messages. */
-static struct cost rehearsed_cost(const struct estimator *estimator, const struct plan_item *item,
-                                  const struct rehearsal_times *rehearsed)
+/* What a simulation of an item's messages tells. */
+static struct cost contention_cost(const struct estimator *estimator, const struct plan_item *item,
+                                   const struct contention_times *contention)
 {
     double const bytes = (double)plan_item_unit_bytes(item) * estimator->wire;
     struct cost cost = {
-        .latency_s = rehearsed->latency_s,
-        .serial_s = rehearsed->byte_s * bytes,
-        .next_latency_s = rehearsed->next_latency_s,
-        .next_s = rehearsed->next_byte_s * bytes,
+        .latency_s = contention->latency_s,
+        .serial_s = contention->byte_s * bytes,
+        .next_latency_s = contention->next_latency_s,
+        .next_s = contention->next_byte_s * bytes,
     };
     for (uint32_t wire = 0; wire < WAYS; wire++)
-        cost.wire_s[wire] = rehearsed->wire_byte_s[wire] * bytes;
+        cost.wire_s[wire] = contention->wire_byte_s[wire] * bytes;
     return cost;
 }
 
@@ -246,9 +246,9 @@ static double adders_s(const struct estimator *estimator, const struct plan_item
 
 static struct cost links_cost(const struct estimator *estimator, const struct plan_item *item)
 {
-    struct rehearsal_times rehearsed;
-    if (rehearsal_find(estimator->machine, estimator->plan, item, estimator->known, &rehearsed))
-        return rehearsed_cost(estimator, item, &rehearsed);
+    struct contention_times contention;
+    if (contention_find(estimator->machine, estimator->plan, item, estimator->known, &contention))
+        return contention_cost(estimator, item, &contention);
 
     const struct plan *plan = estimator->plan;
     const struct primitive *primitive = item->primitive;
@@ -272,9 +272,9 @@ static struct cost links_cost(const struct estimator *estimator, const struct pl
         cost.wire_s[wire_of(estimator, item->dimension)] = cost.serial_s * port_share(&of);
     }
     double const counted = (double)plan_item_unit_bytes(item) * estimator->wire;
-    cost.serial_s = fmax(cost.serial_s, rehearsed.byte_s * counted);
+    cost.serial_s = fmax(cost.serial_s, contention.byte_s * counted);
     for (uint32_t wire = 0; wire < WAYS; wire++)
-        cost.wire_s[wire] = fmax(cost.wire_s[wire], rehearsed.wire_byte_s[wire] * counted);
+        cost.wire_s[wire] = fmax(cost.wire_s[wire], contention.wire_byte_s[wire] * counted);
     for (uint32_t wire = 0; wire < WAYS; wire++) cost.next_s = fmax(cost.next_s, cost.wire_s[wire]);
     if (of.serial) {
         cost.next_latency_s = cost.latency_s;
@@ -344,7 +344,7 @@ static struct chain_time chain_time(const struct plan *plan, const struct cost *
 }
 
 void collective_estimate(const struct machine *machine, const struct plan *plan,
-                         struct rehearsals *known, struct collective_estimate *ret_estimate)
+                         struct contention_cache *known, struct collective_estimate *ret_estimate)
 {
     struct estimator const estimator = {
         machine, plan, plan->protocol.wire_ppm == 0 ? 1 : (double)plan->protocol.wire_ppm / PPM_ONE,

@@ -13,7 +13,7 @@
 #include "sim/collective/plan.h"
 #include "sim/machine/machine.h"
 
-struct rehearsals;
+struct contention_cache;
 
 struct collective_estimate {
     double alpha_s;         /* Time of the plan if it had no bytes. */
@@ -23,6 +23,6 @@ struct collective_estimate {
 
 /* With the plan's own protocol. `known` keeps what does not depend on the size; or NULL. */
 void collective_estimate(const struct machine *machine, const struct plan *plan,
-                         struct rehearsals *known, struct collective_estimate *ret_estimate);
+                         struct contention_cache *known, struct collective_estimate *ret_estimate);
 
 #endif

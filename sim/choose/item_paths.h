@@ -1,5 +1,5 @@
 /*
- * item_paths.h: the links between the chips that an item's messages go between, for rehearsal.h.
+ * item_paths.h: the links between the chips that an item's messages go between, for contention.h.
  *
  * Paths are those of machine/path.h, over chips that stand for all that do the same: an axis along
  * which a shift maps the item, the levels and the flows' cables onto themselves has the chips of

@@ -6,7 +6,7 @@
 #include "sim/base/arena.h"
 #include "sim/choose/channels.h"
 #include "sim/choose/choose.h"
-#include "sim/choose/rehearsal.h"
+#include "sim/choose/contention.h"
 #include "sim/measure/autotune.h"
 
 struct choice_made {
@@ -20,7 +20,7 @@ struct choices {
     struct arena *arena;
     const struct machine *machine;
     bool protocols;
-    struct rehearsals known;
+    struct contention_cache known;
     const struct choice_made *last;     /* Of algorithms. */
     const struct choice_made *conveyed; /* Of protocols. */
 };

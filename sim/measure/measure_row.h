@@ -29,7 +29,7 @@ struct measure_row_args {
     enum protocol protocol; /* ... or only this one; PROTOCOL_NONE: all. */
     const struct tuner *tuner;         /* For "auto"; or NULL. */
     const struct msccl_script *script; /* Played instead of an algorithm; or NULL. */
-    struct rehearsals *known;          /* What estimates keep from size to size; or NULL. */
+    struct contention_cache *known;    /* What estimates keep from size to size; or NULL. */
 };
 
 /* What is simulated for one size. */

@@ -12,8 +12,8 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/units.h"
+#include "sim/choose/contention.h"
 #include "sim/choose/estimate.h"
-#include "sim/choose/rehearsal.h"
 #include "sim/measure/measure.h"
 #include "sim/measure/measure_group.h"
 #include "sim/roofline/collective_bound.h"
@@ -74,7 +74,7 @@ struct outcome {
     double estimate_s;   /* the least estimate, */
     double chosen_s;     /* and what that one took. */
     uint32_t played;
-    struct rehearsals known; /* Of the fabric. */
+    struct contention_cache known; /* Of the fabric. */
 };
 
 static bool play(struct arena *arena, const struct machine *machine,
@@ -200,7 +200,7 @@ static void no_collective_is_faster_than_its_bound(void **state)
 
 /* One link at a tenth of its rate, or far longer than the others: rings and lines that pass it lose
  * to what goes around it, and the estimates know. Its rate and latency are in the closed forms of
- * neighbours and in the rehearsals of what is routed. */
+ * neighbours, and in the simulations of messages that are routed. */
 static void one_slow_link_is_estimated(void **state)
 {
     (void)state;

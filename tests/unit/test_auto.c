@@ -190,7 +190,7 @@ static void test_links_that_messages_share_count(void **state)
         double share;
     } rows[] = {
         /* Between many nodes a hash names cables more than once, and algorithms that go step by
-         * step wait for the fullest; estimates know, though there is too much to rehearse. */
+         * step wait for the fullest; estimates know, though the messages are too many. */
         {"h100-sxm:nodes=512,policy=hash", MEASURE_ALL_GATHER, 1 << 28, "bruck", 0.25},
         {"h100-sxm:nodes=512,policy=hash", MEASURE_ALL_GATHER, 1 << 28, "recursive", 0.25},
         /* What switches copy goes by one cable of a hashed bundle, not by a whole port. */

@@ -6,7 +6,7 @@
 #include "sim/base/arena.h"
 #include "sim/base/name.h"
 #include "sim/base/path.h"
-#include "sim/choose/rehearsal.h"
+#include "sim/choose/contention.h"
 #include "sim/collective/msccl.h"
 #include "sim/scenario/scenario.h"
 #include "tools/podsim/common/input.h"

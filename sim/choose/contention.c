@@ -1,0 +1,391 @@
+#include "sim/choose/contention.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/lock.h"
+#include "sim/base/units.h"
+#include "sim/choose/ecmp_collisions.h"
+#include "sim/choose/item_paths.h"
+
+enum { CHIPS_MAX = 1 << 13, MESSAGES_MAX = 1 << 15, HOPS_MAX = 1 << 20, SLOT_WORDS_MAX = 1 << 20 };
+
+/* Bytes of a unit with which latencies do not count. */
+static const double many_bytes = 1e9;
+
+/* A message on its way. */
+struct message {
+    uint32_t receiver;
+    uint32_t slot;
+    uint32_t hop; /* The next, */
+    uint32_t end; /* and the one behind its last. */
+    uint8_t lane;
+    double bytes;
+    double slowest_s; /* On the links so far: its tail comes so much after its head. */
+};
+
+/* A message is at its next link, or at its end; or a lane's last message has left. */
+struct happening {
+    double at_s;
+    uint32_t chip;    /* Where a lane is free; of a message, its sender. */
+    uint32_t message; /* UINT32_MAX: a lane is free. */
+    uint8_t lane;
+};
+
+struct contention_lane {
+    double free_s;
+    uint32_t sent;
+    uint32_t counted;
+    bool waiting; /* A happening will say when it is free. */
+};
+
+struct contention {
+    const struct item_paths *paths;
+    const struct plan *plan;
+    const struct plan_item *item;
+    const uint32_t *position; /* [chip], or seats: of who takes no part, one that sends nothing. */
+    uint32_t lane_count;
+    uint32_t piece_count;
+    bool abreast;  /* A lane's messages go to their first links at once (routed_tables.c). */
+    bool in_order; /* Arrivals are counted in the order of their slots. */
+    uint32_t words;
+    uint64_t *slots;              /* [chip · lanes + lane][word] */
+    struct contention_lane *lane; /* [chip · lanes + lane] */
+    double *free_s;               /* [link] */
+    double *busy_s;               /* [link] */
+    struct happening *heap;
+    uint32_t heap_count;
+    struct message *message;
+    uint32_t message_count;
+    struct item_path_link *hop;
+    uint32_t hop_count;
+    double unit_bytes;
+    double end_s;
+};
+
+static bool is_sooner(const struct happening *a, const struct happening *b)
+{
+    return a->at_s < b->at_s || (a->at_s <= b->at_s && a->chip < b->chip);
+}
+
+static void heap_put(struct contention *contention, struct happening what)
+{
+    uint32_t at = contention->heap_count++;
+    for (; at > 0 && is_sooner(&what, &contention->heap[(at - 1) / 2]); at = (at - 1) / 2)
+        contention->heap[at] = contention->heap[(at - 1) / 2];
+    contention->heap[at] = what;
+}
+
+static struct happening heap_take(struct contention *contention)
+{
+    struct happening const first = contention->heap[0];
+    struct happening const last = contention->heap[--contention->heap_count];
+    uint32_t at = 0;
+    for (;;) {
+        uint32_t below = 2 * at + 1;
+        if (below >= contention->heap_count) break;
+        if (below + 1 < contention->heap_count &&
+            is_sooner(&contention->heap[below + 1], &contention->heap[below]))
+            below++;
+        if (!is_sooner(&contention->heap[below], &last)) break;
+        contention->heap[at] = contention->heap[below];
+        at = below;
+    }
+    contention->heap[at] = last;
+    return first;
+}
+
+/* Puts a message on its next link, first come, first served. Returns when it has left it. */
+static double message_take(struct contention *contention, uint32_t index, uint32_t sender,
+                           double now_s)
+{
+    struct message *message = &contention->message[index];
+    struct item_path_link const *link = &contention->hop[message->hop++];
+    double const own_s = message->bytes / link->bytes_per_s;
+    double const start_s = fmax(now_s, contention->free_s[link->link]);
+    double const left_s = fmax(start_s + own_s, now_s + message->slowest_s);
+    message->slowest_s = fmax(message->slowest_s, own_s);
+    contention->free_s[link->link] = start_s + own_s;
+    contention->busy_s[link->link] += own_s;
+    bool const last = message->hop == message->end;
+    heap_put(contention,
+             (struct happening){(last ? left_s : start_s) + link->latency_s, sender, index, 0});
+    return left_s;
+}
+
+/* Without bytes nothing waits for a link. */
+static void message_fly(struct contention *contention, uint32_t index, uint32_t sender,
+                        double now_s)
+{
+    struct message *message = &contention->message[index];
+    for (; message->hop < message->end; message->hop++)
+        now_s += contention->hop[message->hop].latency_s;
+    heap_put(contention, (struct happening){now_s, sender, index, 0});
+}
+
+static bool step_waits(const struct contention *contention, uint32_t chip,
+                       const struct primitive_step *step, uint32_t piece)
+{
+    if (step->arrivals == 0) return false;
+    const struct plan_lane *awaited =
+        &contention->plan->lane[contention->item->lane_first + step->wait_lane];
+    uint32_t const each = awaited->arrival_count[contention->position[chip]];
+    return contention->lane[chip * contention->lane_count + step->wait_lane].counted <
+           step->arrivals + piece * each;
+}
+
+static uint32_t message_new(struct contention *contention, uint32_t from,
+                            const uint32_t to[MACHINE_AXES_MAX], uint8_t lane, uint32_t slot,
+                            double bytes)
+{
+    struct message *message = &contention->message[contention->message_count];
+    *message = (struct message){.receiver = item_paths_chip(contention->paths, to),
+                                .slot = slot,
+                                .hop = contention->hop_count,
+                                .lane = lane,
+                                .bytes = bytes};
+    contention->hop_count +=
+        item_paths_find(contention->paths, from, to, &contention->hop[contention->hop_count]);
+    message->end = contention->hop_count;
+    return contention->message_count++;
+}
+
+static void lane_try(struct contention *contention, uint32_t chip, uint32_t number, double now_s)
+{
+    struct contention_lane *lane = &contention->lane[chip * contention->lane_count + number];
+    const struct plan_lane *own = &contention->plan->lane[contention->item->lane_first + number];
+    uint32_t const position = contention->position[chip], each = own->send_count[position];
+    while (lane->sent < each * contention->piece_count && !lane->waiting) {
+        uint32_t const piece = lane->sent / each;
+        struct primitive_step const step = plan_step(contention->plan, contention->item, number,
+                                                     position, lane->sent - piece * each);
+        if (step_waits(contention, chip, &step, piece)) return;
+        if (lane->free_s > now_s) {
+            lane->waiting = true;
+            heap_put(contention,
+                     (struct happening){lane->free_s, chip, UINT32_MAX, (uint8_t)number});
+            return;
+        }
+        uint32_t to[MACHINE_AXES_MAX];
+        plan_item_peer(contention->plan, contention->item, contention->paths->at[chip].axis,
+                       step.peer, to);
+        uint32_t const receiver = plan_item_position(contention->plan, contention->item, to);
+        uint32_t const slot = piece * own->arrival_count[receiver] + step.slot;
+        double const bytes = step.units * contention->unit_bytes;
+        uint32_t const message = message_new(contention, chip, to, (uint8_t)number, slot, bytes);
+        double const left_s = bytes > 0 ? message_take(contention, message, chip, now_s) : now_s;
+        if (bytes <= 0) message_fly(contention, message, chip, now_s);
+        if (!contention->abreast) lane->free_s = left_s;
+        lane->sent++;
+    }
+}
+
+static void message_land(struct contention *contention, const struct message *message, double now_s)
+{
+    uint32_t const index = message->receiver * contention->lane_count + message->lane;
+    struct contention_lane *lane = &contention->lane[index];
+    contention->end_s = now_s;
+    if (contention->in_order) {
+        uint64_t *row = &contention->slots[(uint64_t)index * contention->words];
+        row[message->slot / 64] |= UINT64_C(1) << message->slot % 64;
+        while (lane->counted < contention->words * 64 &&
+               (row[lane->counted / 64] >> lane->counted % 64 & 1) != 0)
+            lane->counted++;
+    } else {
+        lane->counted++;
+    }
+    for (uint32_t l = 0; l < contention->lane_count; l++)
+        lane_try(contention, message->receiver, l, now_s);
+}
+
+static void happen(struct contention *contention, const struct happening *what)
+{
+    if (what->message == UINT32_MAX) {
+        contention->lane[what->chip * contention->lane_count + what->lane].waiting = false;
+        lane_try(contention, what->chip, what->lane, what->at_s);
+    } else if (contention->message[what->message].hop < contention->message[what->message].end) {
+        (void)message_take(contention, what->message, what->chip, what->at_s);
+    } else {
+        message_land(contention, &contention->message[what->message], what->at_s);
+    }
+}
+
+/* Until the last message has arrived. */
+static double pieces_simulate(struct contention *contention, uint32_t piece_count,
+                              double unit_bytes)
+{
+    const struct item_paths *paths = contention->paths;
+    uint32_t const lanes = paths->chip_count * contention->lane_count;
+    contention->piece_count = piece_count;
+    contention->unit_bytes = unit_bytes;
+    contention->in_order = contention->item->primitive->ordered || piece_count > 1;
+    contention->end_s = 0;
+    contention->message_count = contention->hop_count = 0;
+    memset(contention->slots, 0, (size_t)lanes * contention->words * sizeof *contention->slots);
+    memset(contention->lane, 0, lanes * sizeof *contention->lane);
+    for (uint32_t link = 0; link < paths->link_count; link++)
+        contention->free_s[link] = contention->busy_s[link] = 0;
+    for (uint32_t chip = 0; chip < paths->chip_count; chip++)
+        for (uint32_t l = 0; l < contention->lane_count; l++) lane_try(contention, chip, l, 0);
+    while (contention->heap_count > 0) {
+        struct happening const next = heap_take(contention);
+        happen(contention, &next);
+    }
+    return contention->end_s;
+}
+
+/* Messages of one piece; more than the limit where there are too many. */
+static uint64_t messages_of(const struct contention *contention, uint32_t *ret_slots)
+{
+    uint64_t messages = 0;
+    *ret_slots = 0;
+    for (uint32_t l = 0; l < contention->lane_count; l++) {
+        const struct plan_lane *lane = &contention->plan->lane[contention->item->lane_first + l];
+        for (uint32_t chip = 0; chip < contention->paths->chip_count; chip++) {
+            uint32_t const position = contention->position[chip];
+            messages += lane->send_count[position];
+            if (lane->arrival_count[position] > *ret_slots)
+                *ret_slots = lane->arrival_count[position];
+            if (messages > MESSAGES_MAX) return messages;
+        }
+    }
+    return messages;
+}
+
+static bool contention_build(struct arena *arena, struct contention *contention)
+{
+    const struct item_paths *paths = contention->paths;
+    uint32_t slots = 0;
+    uint32_t *position = arena_take(arena, paths->chip_count, sizeof *position);
+    if (position == NULL) return false;
+    for (uint32_t chip = 0; chip < paths->chip_count; chip++)
+        position[chip] =
+            (paths->machine_paths.overridden != NULL ? plan_item_seat : plan_item_position)(
+                contention->plan, contention->item, paths->at[chip].axis);
+    contention->position = position;
+    contention->lane_count = contention->item->primitive->lane_count;
+    uint64_t const messages = messages_of(contention, &slots);
+    uint32_t const lanes = paths->chip_count * contention->lane_count;
+    contention->words = (2 * slots + 63) / 64 + 1;
+    if (messages > MESSAGES_MAX || 2 * messages * paths->longest > HOPS_MAX ||
+        (uint64_t)lanes * contention->words > SLOT_WORDS_MAX)
+        return false;
+    contention->message = arena_take(arena, 2 * messages, sizeof *contention->message);
+    contention->hop = arena_take(arena, 2 * messages * paths->longest, sizeof *contention->hop);
+    contention->slots =
+        arena_take(arena, (uint64_t)lanes * contention->words, sizeof *contention->slots);
+    contention->lane = arena_take(arena, lanes, sizeof *contention->lane);
+    contention->free_s = arena_take(arena, paths->link_count, sizeof *contention->free_s);
+    contention->busy_s = arena_take(arena, paths->link_count, sizeof *contention->busy_s);
+    contention->heap =
+        arena_take(arena, 2 * messages + 2 * (uint64_t)lanes, sizeof *contention->heap);
+    return contention->message != NULL && contention->hop != NULL && contention->slots != NULL &&
+           contention->lane != NULL && contention->free_s != NULL && contention->busy_s != NULL &&
+           contention->heap != NULL;
+}
+
+static void times_find(struct contention *contention, struct contention_times *ret)
+{
+    double const idle_s = pieces_simulate(contention, 1, 0),
+                 idle_next_s = pieces_simulate(contention, 2, 0);
+    double const next_s = pieces_simulate(contention, 2, many_bytes);
+    double const once_s = pieces_simulate(contention, 1, many_bytes);
+    *ret = (struct contention_times){
+        .latency_s = idle_s,
+        .byte_s = fmax(once_s - idle_s, 0) / many_bytes,
+        .next_latency_s = idle_next_s - idle_s,
+        .next_byte_s = fmax(next_s - once_s - (idle_next_s - idle_s), 0) / many_bytes,
+    };
+    for (uint32_t link = 0; link < contention->paths->link_count; link++) {
+        double *wire = &ret->wire_byte_s[item_paths_wire(contention->paths, link)];
+        *wire = fmax(*wire, contention->busy_s[link] / many_bytes);
+    }
+}
+
+static bool is_simulated(const struct plan *plan, const struct plan_item *item)
+{
+    return item->primitive->routed && item->primitive->network == PRIMITIVE_NETWORK_NONE &&
+           plan->ragged_units == NULL && plan->script == NULL &&
+           item->primitive->kind != COLLECTIVE_PERMUTE;
+}
+
+static bool simulate_anew(const struct machine *machine, const struct plan *plan,
+                          const struct plan_item *item, struct contention_times *ret)
+{
+    struct arena *arena = arena_create(0);
+    if (arena == NULL) return false;
+    struct item_paths paths;
+    struct contention contention = {.paths = &paths, .plan = plan, .item = item};
+    for (uint32_t d = 0; d < plan->group.dimension_count; d++)
+        if ((item->flat || item->dimension == d) &&
+            machine_is_meshed(machine, plan->group.dimension[d].axis))
+            contention.abreast = true;
+    bool const done = item_paths_build(arena, machine, plan, item, CHIPS_MAX, &paths) &&
+                      contention_build(arena, &contention);
+    if (done) times_find(&contention, ret);
+    arena_destroy(arena);
+    return done;
+}
+
+static bool is_same(const struct contention_entry *entry, const struct contention_entry *key)
+{
+    return entry->primitive == key->primitive && entry->flat == key->flat &&
+           entry->dimension == key->dimension && entry->root == key->root &&
+           entry->at_root == key->at_root && entry->off_root == key->off_root &&
+           group_equal(&entry->group, &key->group) &&
+           memcmp(entry->message_ps, key->message_ps, sizeof key->message_ps) == 0;
+}
+
+/* The entry of this key, of those from `first` on. NULL: there is none. */
+static const struct contention_entry *find(const struct contention_cache *known, uint32_t first,
+                                           const struct contention_entry *key)
+{
+    uint32_t const count = atomic_load_explicit(&known->count, memory_order_acquire);
+    for (uint32_t i = first; i < count; i++)
+        if (is_same(&known->entry[i], key)) return &known->entry[i];
+    return NULL;
+}
+
+/* None of the first `asked` entries is the same. */
+static void keep(struct contention_cache *known, uint32_t asked,
+                 const struct contention_entry *entry)
+{
+    lock_take(&known->lock);
+    uint32_t const count = atomic_load_explicit(&known->count, memory_order_relaxed);
+    if (count < CONTENTION_ENTRIES_MAX && find(known, asked, entry) == NULL) {
+        known->entry[count] = *entry;
+        atomic_store_explicit(&known->count, count + 1, memory_order_release);
+    }
+    lock_give(&known->lock);
+}
+
+bool contention_find(const struct machine *machine, const struct plan *plan,
+                     const struct plan_item *item, struct contention_cache *known,
+                     struct contention_times *ret)
+{
+    struct contention_entry key = {.group = plan->group,
+                                   .primitive = item->primitive,
+                                   .root = plan->rooted.root,
+                                   .dimension = item->dimension,
+                                   .flat = item->flat};
+    if (machine->link_override_count > 0) { /* Then it matters where who takes part stands. */
+        key.at_root = item->at_root;
+        key.off_root = item->off_root;
+    }
+    memcpy(key.message_ps, plan->protocol.message_ps, sizeof key.message_ps);
+    *ret = (struct contention_times){.latency_s = 0};
+    if (!is_simulated(plan, item)) return false;
+    uint32_t const asked =
+        known == NULL ? 0 : atomic_load_explicit(&known->count, memory_order_acquire);
+    const struct contention_entry *entry = known == NULL ? NULL : find(known, 0, &key);
+    if (entry != NULL) {
+        *ret = entry->times;
+        return entry->simulated;
+    }
+    key.simulated = simulate_anew(machine, plan, item, &key.times);
+    if (!key.simulated) (void)ecmp_count(machine, plan, item, &key.times);
+    *ret = key.times;
+    if (known != NULL) keep(known, asked, &key);
+    return key.simulated;
+}

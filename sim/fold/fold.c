@@ -329,23 +329,23 @@ static enum status prefix_build(struct arena *arena, const struct machine *machi
                                 const struct fold_overrides *overrides, struct fold *fold,
                                 struct error *reterr)
 {
-    void *prefix = NULL, *late = NULL, *alone = NULL;
+    void *prefix = NULL, *refining = NULL, *alone = NULL;
     STATUS_TRY(arena_try(arena, 1, sizeof *fold, &prefix, reterr));
-    STATUS_TRY(arena_try(arena, program->plan_count, sizeof(bool), &late, reterr));
+    STATUS_TRY(arena_try(arena, program->plan_count, sizeof(bool), &refining, reterr));
     STATUS_TRY(arena_try(arena, program->plan_count, sizeof(bool), &alone, reterr));
-    bool *is_late = late, *left_out = alone;
+    bool *refines = refining, *left_out = alone;
     memset(left_out, true, program->plan_count * sizeof *left_out);
-    struct fold_input const one = {machine, program, left_out}, all = {machine, program, is_late};
+    struct fold_input const one = {machine, program, left_out}, all = {machine, program, refines};
     struct fold least = *fold, trial = *fold;
     part_fold(&one, overrides, &least);
     for (uint32_t i = 0; i < program->plan_count; i++) {
         left_out[i] = false;
         part_fold(&one, overrides, &trial);
-        is_late[i] = trial.chip_count > least.chip_count || fold_is_tree(&program->plans[i]);
+        refines[i] = trial.chip_count > least.chip_count || fold_is_tree(&program->plans[i]);
         left_out[i] = true;
     }
     part_fold(&all, overrides, &trial);
-    trial.late = is_late;
+    trial.refines = refines;
     for (uint32_t axis = 0; axis < fold->axis_count; axis++)
         if (!runs_hold(fold, &trial, axis)) return STATUS_OK;
     if (trial.chip_count == fold->chip_count) return STATUS_OK;

@@ -65,11 +65,10 @@ struct fold {
     const uint8_t
         *link_class; /* [replayed chip · MACHINE_PORTS_MAX + port]; NULL: all of class 0. */
 
-    /* How the machine folds before the first late plan: to fewer chips, of periods that divide
+    /* How the machine folds before the first refining plan: to fewer chips, of periods that divide
      * these. NULL: the run has no prefix fold. */
     const struct fold *prefix;
-    const bool
-        *late; /* [plan]: it distinguishes pipelines that are alike until then (fold_prefix.h). */
+    const bool *refines; /* [plan]: it distinguishes pipelines alike until then (fold_prefix.h). */
 };
 
 /* `full`: every axis keeps its length. More than FOLD_LINK_CLASSES_MAX kinds of links are refused.

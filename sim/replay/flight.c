@@ -35,26 +35,26 @@ static uint32_t passed_until(const struct flight_instant *at, uint32_t first, ui
     return low;
 }
 
-/* What landings cost a server, from `first` to before `end`. */
-static void landings_serve(const struct flight *flight, uint32_t end, enum server server,
+/* What arrivals cost a server, from `first` to before `end`. */
+static void arrivals_serve(const struct flight *flight, uint32_t end, enum server server,
                            struct server_state *state)
 {
     const struct flight_log *log = flight->log;
-    uint32_t const first = flight->landed;
+    uint32_t const first = flight->arrived;
     int64_t const edge_ps = state->edge_ps - flight->begin_ps;
-    int64_t sum_ps = first == 0 ? 0 : log->landed[first - 1].sum_ps[server];
-    state->dma_ps += log->landed[end - 1].sum_ps[server] - sum_ps;
+    int64_t sum_ps = first == 0 ? 0 : log->arrived[first - 1].sum_ps[server];
+    state->dma_ps += log->arrived[end - 1].sum_ps[server] - sum_ps;
     for (uint32_t i = first; i < end; i++) {
-        if (i < log->message_count && log->landed_at[i].at_ps - log->passage_ps >= edge_ps) {
+        if (i < log->message_count && log->arrived_at[i].at_ps - log->passage_ps >= edge_ps) {
             if (end <= log->message_count) break;
             i = log->message_count;
-            sum_ps = i == 0 ? 0 : log->landed[i - 1].sum_ps[server];
+            sum_ps = i == 0 ? 0 : log->arrived[i - 1].sum_ps[server];
         }
-        int64_t const work_ps = log->landed[i].sum_ps[server] - sum_ps;
-        sum_ps = log->landed[i].sum_ps[server];
-        if (work_ps > 0 && log->landed[i].from_ps < edge_ps)
-            server_passed(state, work_ps, flight->begin_ps + log->landed[i].from_ps,
-                          flight->begin_ps + log->landed_at[i].at_ps);
+        int64_t const work_ps = log->arrived[i].sum_ps[server] - sum_ps;
+        sum_ps = log->arrived[i].sum_ps[server];
+        if (work_ps > 0 && log->arrived[i].from_ps < edge_ps)
+            server_passed(state, work_ps, flight->begin_ps + log->arrived[i].from_ps,
+                          flight->begin_ps + log->arrived_at[i].at_ps);
     }
 }
 
@@ -78,14 +78,14 @@ static void leavings_serve(struct replay *replay, const struct flight *flight, u
     }
 }
 
-/* Brings servers up to the landings and leavings before these. */
-static void serve(struct replay *replay, struct flight *flight, uint32_t chip, uint32_t landed,
+/* Brings servers up to the arrivals and leavings before these. */
+static void serve(struct replay *replay, struct flight *flight, uint32_t chip, uint32_t arrived,
                   uint32_t left)
 {
-    if (landed > flight->landed) {
-        landings_serve(flight, landed, SERVER_HBM, &replay->servers.hbm[chip]);
-        landings_serve(flight, landed, SERVER_VPU, &replay->servers.vpu[chip]);
-        flight->landed = landed;
+    if (arrived > flight->arrived) {
+        arrivals_serve(flight, arrived, SERVER_HBM, &replay->servers.hbm[chip]);
+        arrivals_serve(flight, arrived, SERVER_VPU, &replay->servers.vpu[chip]);
+        flight->arrived = arrived;
     }
     if (left > flight->left) {
         leavings_serve(replay, flight, left, chip);
@@ -100,10 +100,10 @@ static void serve_until_now(struct replay *replay, uint32_t stream, uint32_t chi
     const struct flight_log *log = flight->log;
     int64_t const now_ps = order->at_ps - flight->begin_ps;
     uint32_t const epoch = stream_at(replay, stream, chip)->epoch;
-    serve(
-        replay, flight, chip,
-        passed_until(log->landed_at, flight->landed, log->landed_count, now_ps, order->key, epoch),
-        passed_until(log->left_at, flight->left, log->left_count, now_ps, order->key, epoch));
+    serve(replay, flight, chip,
+          passed_until(log->arrived_at, flight->arrived, log->arrived_count, now_ps, order->key,
+                       epoch),
+          passed_until(log->left_at, flight->left, log->left_count, now_ps, order->key, epoch));
 }
 
 void flights_serve_chip(struct replay *replay, uint32_t chip)
@@ -206,8 +206,8 @@ uint64_t flight_digest(const struct flight_log *log, int64_t begin_ps, uint32_t 
 {
     uint64_t digest = 0;
     for (uint32_t i = 0; i < log->message_count; i++)
-        digest += digest_record(begin_ps + log->landed_at[i].at_ps,
-                                key_in_epoch(log->landed_at[i].key, epoch), chip);
+        digest += digest_record(begin_ps + log->arrived_at[i].at_ps,
+                                key_in_epoch(log->arrived_at[i].key, epoch), chip);
     return digest;
 }
 
@@ -224,8 +224,8 @@ static void digest_close(struct replay *replay, const struct flight *flight, uin
         return;
     }
     for (uint32_t i = 0; i < log->message_count; i++)
-        prefix_digest_add(replay, flight->begin_ps + log->landed_at[i].at_ps,
-                          key_in_epoch(log->landed_at[i].key, epoch), chip);
+        prefix_digest_add(replay, flight->begin_ps + log->arrived_at[i].at_ps,
+                          key_in_epoch(log->arrived_at[i].key, epoch), chip);
 }
 
 static void links_close(struct replay *replay, const struct flight *flight)
@@ -255,7 +255,7 @@ static void flight_close(struct replay *replay, uint32_t stream, uint32_t chip)
     const struct flight_log *log = flight->log;
     const struct plan_table *plan = &replay->lanes.plans[*running_at(replay, stream, chip)];
     struct stream_state *state = stream_at(replay, stream, chip);
-    serve(replay, flight, chip, log->landed_count, log->left_count);
+    serve(replay, flight, chip, log->arrived_count, log->left_count);
     digest_close(replay, flight, stream, chip);
     links_close(replay, flight);
     for (uint32_t i = 0; i < plan->lane_count; i++) {

@@ -54,8 +54,8 @@ struct flight_instant {
     uint64_t key; /* Of the event at hand. */
 };
 
-/* What a message costs where it lands, or a shard as it is written. */
-struct flight_landing {
+/* What a message costs where it arrives, or a shard as it is written. */
+struct flight_arrival {
     int64_t from_ps;              /* Begin of its passage. */
     int64_t sum_ps[SERVER_COUNT]; /* Granted so far, this one included. */
 };
@@ -84,15 +84,15 @@ struct flight_log {
     int64_t length_ps;
     uint64_t event_count; /* Before the end. */
     uint64_t transfers;
-    const struct flight_instant *landed_at; /* [landing] */
-    const struct flight_landing *landed;
+    const struct flight_instant *arrived_at; /* [arrival] */
+    const struct flight_arrival *arrived;
     const struct flight_instant *left_at; /* [leaving] */
     const struct flight_leaving *left;
-    uint32_t landed_count;
-    uint32_t message_count; /* Landings of messages; shards follow them. */
+    uint32_t arrived_count;
+    uint32_t message_count; /* Arrivals of messages; shards follow them. */
     uint32_t left_count;
     uint32_t left_at_begin; /* Messages that leave while the collective begins. */
-    int64_t passage_ps;     /* The longest passage of a message that lands. */
+    int64_t passage_ps;     /* The longest passage of a message that arrives. */
     const struct flight_link *links;
     uint32_t link_count;
     uint32_t ways;                  /* Ways by which messages leave; bits. */
@@ -103,8 +103,8 @@ struct flight_log {
 struct flight {
     const struct flight_log *log; /* NULL: none. */
     int64_t begin_ps;
-    int64_t void_ps;       /* Instant of an end that is to be ignored; 0: none. */
-    uint32_t landed, left; /* Of the log: what has been served. */
+    int64_t void_ps;        /* Instant of an end that is to be ignored; 0: none. */
+    uint32_t arrived, left; /* Of the log: what has been served. */
 };
 
 struct flights {

@@ -23,10 +23,10 @@ struct flight_recorder {
     struct flight_instant now; /* Of the event at hand. */
     bool fails;
     struct flight_log log;
-    int64_t seen_ps[SERVER_COUNT];   /* Granted when something was last recorded. */
-    int64_t landed_ps[SERVER_COUNT]; /* Granted for landings so far. */
-    int64_t left_ps;                 /* Granted for leavings so far. */
-    struct vector landed_at, landed, left_at, left, links, saved;
+    int64_t seen_ps[SERVER_COUNT];    /* Granted when something was last recorded. */
+    int64_t arrived_ps[SERVER_COUNT]; /* Granted for arrivals so far. */
+    int64_t left_ps;                  /* Granted for leavings so far. */
+    struct vector arrived_at, arrived, left_at, left, links, saved;
 };
 
 static void *vector_add(struct flight_recorder *recorder, struct vector *vector,
@@ -97,26 +97,27 @@ void flight_record_leaving(struct replay *replay, uint32_t chip, uint32_t way)
     recorder->log.ways |= 1u << way;
 }
 
-static void landing_add(struct replay *replay, int64_t from_ps)
+static void arrival_add(struct replay *replay, int64_t from_ps)
 {
     struct flight_recorder *recorder = replay->lanes.flights->recorder;
-    struct flight_instant *at = vector_add(recorder, &recorder->landed_at, sizeof *at);
-    struct flight_landing *landed = vector_add(recorder, &recorder->landed, sizeof *landed);
+    struct flight_instant *at = vector_add(recorder, &recorder->arrived_at, sizeof *at);
+    struct flight_arrival *arrived = vector_add(recorder, &recorder->arrived, sizeof *arrived);
     for (enum server server = SERVER_HBM; server < SERVER_COUNT; server++)
-        recorder->landed_ps[server] += granted_ps(replay, server);
-    if (at == NULL || landed == NULL) return;
+        recorder->arrived_ps[server] += granted_ps(replay, server);
+    if (at == NULL || arrived == NULL) return;
     *at = recorder->now;
-    landed->from_ps = from_ps;
-    memcpy(landed->sum_ps, recorder->landed_ps, sizeof landed->sum_ps);
+    arrived->from_ps = from_ps;
+    memcpy(arrived->sum_ps, recorder->arrived_ps, sizeof arrived->sum_ps);
 }
 
-void flight_record_landing(struct replay *replay, uint32_t chip, int64_t now_ps, int64_t link_ps)
+void flight_record_arrival(struct replay *replay, uint32_t chip, int64_t now_ps, int64_t link_ps)
 {
     struct flight_recorder *recorder = replay->lanes.flights->recorder;
     struct flight_log *log = &recorder->log;
     SIM_ASSERT(chip == recorder->chip);
-    if (log->message_count < recorder->landed_at.count) recorder->fails = true; /* After a shard. */
-    landing_add(replay, now_ps - link_ps);
+    if (log->message_count < recorder->arrived_at.count)
+        recorder->fails = true; /* After a shard. */
+    arrival_add(replay, now_ps - link_ps);
     log->message_count++;
     if (link_ps > log->passage_ps) log->passage_ps = link_ps;
 }
@@ -124,7 +125,7 @@ void flight_record_landing(struct replay *replay, uint32_t chip, int64_t now_ps,
 void flight_record_shard(struct replay *replay, uint32_t chip)
 {
     SIM_ASSERT(chip == replay->lanes.flights->recorder->chip);
-    landing_add(replay, 0);
+    arrival_add(replay, 0);
 }
 
 bool flight_record_leads_away(struct replay *replay, uint32_t chip)
@@ -195,11 +196,11 @@ void flight_servers_restore(struct replay *replay, uint32_t chip,
 
 /* Whether messages of other chips have come before the collective: it is not closed, and handlers
  * that run by themselves would take them. */
-static bool has_early(const struct plan_table *plan, uint32_t chip)
+static bool has_ahead(const struct plan_table *plan, uint32_t chip)
 {
     for (uint32_t i = 0; i < plan->lane_count; i++)
         for (uint32_t row = 0; row < EPOCHS_AHEAD; row++)
-            if (plan->lane[i].routed->early[(uint64_t)chip * EPOCHS_AHEAD + row] > 0) return true;
+            if (plan->lane[i].routed->ahead[(uint64_t)chip * EPOCHS_AHEAD + row] > 0) return true;
     return false;
 }
 
@@ -218,7 +219,7 @@ static void collective_simulate(struct replay *replay, uint32_t stream, uint32_t
     engine_forget(replay->engine); /* What a message that leads away has left. */
     for (uint32_t i = 0; i < plan->lane_count; i++) {
         ret_lanes[i] = plan->lane[i].states[chip];
-        if (!ret_lanes[i].finished || ret_lanes[i].early > 0) recorder->fails = true;
+        if (!ret_lanes[i].finished || ret_lanes[i].ahead > 0) recorder->fails = true;
         routed_end(replay, &plan->lane[i], chip);
     }
 }
@@ -266,10 +267,11 @@ static const struct flight_log *same_of(const struct replay *replay, uint32_t pl
         uint64_t const index = (uint64_t)plan * replay->chip_count + chip;
         const struct flight_log *log = &replay->lanes.flights->logs[index];
         if (replay->lanes.flights->states[index] != FLIGHT_LOGGED ||
-            log->landed_count != recorder->landed.count || log->left_count != recorder->left.count)
+            log->arrived_count != recorder->arrived.count ||
+            log->left_count != recorder->left.count)
             continue;
-        if (same_items(&recorder->landed_at, log->landed_at, sizeof *log->landed_at) &&
-            same_items(&recorder->landed, log->landed, sizeof *log->landed) &&
+        if (same_items(&recorder->arrived_at, log->arrived_at, sizeof *log->arrived_at) &&
+            same_items(&recorder->arrived, log->arrived, sizeof *log->arrived) &&
             same_items(&recorder->left_at, log->left_at, sizeof *log->left_at) &&
             same_items(&recorder->left, log->left, sizeof *log->left))
             return log;
@@ -286,23 +288,23 @@ static bool log_keep(struct replay *replay, uint32_t plan, const struct lane_sta
     struct flight_log log = recorder->log;
     const struct flight_log *same = same_of(replay, plan);
     struct vector const all_lanes = {.items = (void *)lanes, .count = lane_count};
-    log.landed_count = recorder->landed.count;
+    log.arrived_count = recorder->arrived.count;
     log.left_count = recorder->left.count;
     log.link_count = recorder->links.count;
     log.links = kept(replay, &recorder->links, sizeof *log.links);
     log.lanes = kept(replay, &all_lanes, sizeof *log.lanes);
     if (same != NULL) {
-        log.landed_at = same->landed_at;
-        log.landed = same->landed;
+        log.arrived_at = same->arrived_at;
+        log.arrived = same->arrived;
         log.left_at = same->left_at;
         log.left = same->left;
     } else {
-        log.landed_at = kept(replay, &recorder->landed_at, sizeof *log.landed_at);
-        log.landed = kept(replay, &recorder->landed, sizeof *log.landed);
+        log.arrived_at = kept(replay, &recorder->arrived_at, sizeof *log.arrived_at);
+        log.arrived = kept(replay, &recorder->arrived, sizeof *log.arrived);
         log.left_at = kept(replay, &recorder->left_at, sizeof *log.left_at);
         log.left = kept(replay, &recorder->left, sizeof *log.left);
     }
-    if (log.links == NULL || log.lanes == NULL || log.landed_at == NULL || log.landed == NULL ||
+    if (log.links == NULL || log.lanes == NULL || log.arrived_at == NULL || log.arrived == NULL ||
         log.left_at == NULL || log.left == NULL)
         return false;
     *ret_log = log;
@@ -322,7 +324,7 @@ bool flight_record(struct replay *replay, uint32_t stream, uint32_t chip,
     struct flight_servers servers;
     struct lane_state before[REPLAY_LANES_MAX], after[REPLAY_LANES_MAX];
     struct flight_recorder recorder = {.chip = chip};
-    if (has_early(plan, chip)) return false;
+    if (has_ahead(plan, chip)) return false;
     for (uint32_t i = 0; i < plan->lane_count; i++) {
         before[i] = plan->lane[i].states[chip];
         plan->lane[i].states[chip] = (struct lane_state){.free_ps = 0};
@@ -345,8 +347,8 @@ bool flight_record(struct replay *replay, uint32_t stream, uint32_t chip,
     bool const flies =
         !recorder.fails && recorder.log.length_ps > 0 && log_keep(replay, index, after, ret_log);
     flights->recorder = NULL;
-    struct vector *const vectors[] = {&recorder.landed_at, &recorder.landed, &recorder.left_at,
-                                      &recorder.left,      &recorder.links,  &recorder.saved};
+    struct vector *const vectors[] = {&recorder.arrived_at, &recorder.arrived, &recorder.left_at,
+                                      &recorder.left,       &recorder.links,   &recorder.saved};
     for (uint32_t i = 0; i < sizeof vectors / sizeof *vectors; i++) free(vectors[i]->items);
     return flies;
 }

@@ -33,7 +33,7 @@ void flight_record_link(struct replay *replay, struct link_state *link, struct l
 /* A message has left by a way (reads_at()). */
 void flight_record_leaving(struct replay *replay, uint32_t chip, uint32_t way);
 /* A message has arrived, after `link_ps` on its way. */
-void flight_record_landing(struct replay *replay, uint32_t chip, int64_t now_ps, int64_t link_ps);
+void flight_record_arrival(struct replay *replay, uint32_t chip, int64_t now_ps, int64_t link_ps);
 /* A shard has been written along the whole collective. */
 void flight_record_shard(struct replay *replay, uint32_t chip);
 /* Whether it comes to another chip than the one that is logged; then it must not land there. */

@@ -15,24 +15,24 @@ struct prefix_images {
     uint32_t count;   /* Chips of the whole run for each of the prefix fold. */
     uint32_t *image;  /* [chip][count] */
     uint32_t *prefix; /* [chip of the whole run] */
-    bool too_late;    /* A late plan has begun. */
+    bool is_refined;  /* A refining plan has begun. */
 };
 
-static bool op_is_late(const struct replay *prefix, const struct program_op *op)
+static bool op_refines(const struct replay *prefix, const struct program_op *op)
 {
     bool const has_plan = op->kind == PROGRAM_OP_COLLECTIVE || op->kind == PROGRAM_OP_SEND;
-    return has_plan && prefix->fold->late[op->index];
+    return has_plan && prefix->fold->refines[op->index];
 }
 
-/* The first slot of the compute stream that late ops of a block's first slot wait for; INT64_MAX:
- * it has none. */
-static int64_t late_after(const struct replay *prefix, const struct program_block *block)
+/* The first slot of the compute stream that refining ops of a block's first slot wait for;
+ * INT64_MAX: it has none. */
+static int64_t refining_after(const struct replay *prefix, const struct program_block *block)
 {
     const struct program_template *template = &prefix->program->templates[block->template_index];
     int64_t after = INT64_MAX;
     for (uint32_t i = 0; i < template->op_count; i++) {
         const struct program_op *op = &template->op[i];
-        if (!op_is_late(prefix, op)) continue;
+        if (!op_refines(prefix, op)) continue;
         after = after < block->slot_first ? after : block->slot_first;
         for (uint32_t n = 0; n < op->need_count; n++) {
             int64_t const slot = program_need_slot(&op->need[n], block, block->slot_first);
@@ -42,15 +42,16 @@ static int64_t late_after(const struct replay *prefix, const struct program_bloc
     return after;
 }
 
-/* The slot before those in which a late op may begin: the prefix run stops as soon as some rank has
- * come there. */
-static void late_slots_find(struct replay *prefix)
+/* The slot before those in which a refining op may begin: the prefix run stops as soon as some rank
+ * has come there. */
+static void end_slots_find(struct replay *prefix)
 {
     for (uint32_t r = 0; r < prefix->program->role_count; r++) {
         struct role_table *table = &prefix->roles[r];
         for (uint32_t b = 0; b < table->role->block_count; b++) {
-            int64_t const before = late_after(prefix, &table->role->block[b]) - 1;
-            if (before < table->late_slot) table->late_slot = before < 0 ? 0 : (uint32_t)before;
+            int64_t const before = refining_after(prefix, &table->role->block[b]) - 1;
+            if (before < table->prefix_end_slot)
+                table->prefix_end_slot = before < 0 ? 0 : (uint32_t)before;
         }
     }
 }
@@ -76,23 +77,23 @@ enum status prefix_prepare(struct arena *arena, struct replay *prefix, struct re
         for (uint32_t other = 0; other < whole->chip_count; other++)
             if (prefix->images->prefix[other] == chip) prefix->images->image[filled++] = other;
     SIM_ASSERT(filled == whole->chip_count);
-    late_slots_find(prefix);
+    end_slots_find(prefix);
     *ret_worthwhile = true;
     for (uint32_t r = 0; r < prefix->program->role_count; r++)
-        *ret_worthwhile = *ret_worthwhile && prefix->roles[r].late_slot > 0;
+        *ret_worthwhile = *ret_worthwhile && prefix->roles[r].prefix_end_slot > 0;
     return STATUS_OK;
 }
 
 void prefix_op_begin(struct replay *prefix, const struct program_op *op)
 {
-    if (!op_is_late(prefix, op)) return;
-    prefix->images->too_late = true;
+    if (!op_refines(prefix, op)) return;
+    prefix->images->is_refined = true;
     engine_pause(prefix->engine);
 }
 
 bool prefix_holds(const struct replay *prefix)
 {
-    return engine_pending_count(prefix->engine) > 0 && !prefix->images->too_late &&
+    return engine_pending_count(prefix->engine) > 0 && !prefix->images->is_refined &&
            prefix->refusal.status == STATUS_OK;
 }
 
@@ -162,9 +163,9 @@ static void inboxes_copy(const struct replay *prefix, struct replay *whole)
             if (to == NULL || to->tree != NULL) continue;
             SIM_ASSERT(from->tie_bits == to->tie_bits && from->number_bits == to->number_bits &&
                        from->words == to->words);
-            rows_copy(images, 1, from->early, to->early, EPOCHS_AHEAD * sizeof *to->early);
-            rows_copy(images, 1, from->early_units, to->early_units,
-                      EPOCHS_AHEAD * sizeof *to->early_units);
+            rows_copy(images, 1, from->ahead, to->ahead, EPOCHS_AHEAD * sizeof *to->ahead);
+            rows_copy(images, 1, from->ahead_units, to->ahead_units,
+                      EPOCHS_AHEAD * sizeof *to->ahead_units);
             if (to->slots != NULL)
                 rows_copy(images, 1, from->slots, to->slots,
                           EPOCHS_AHEAD * to->words * sizeof *to->slots);

@@ -3,25 +3,25 @@
  * then.
  *
  * What is replayed. A fold keeps chips apart that any plan of the step distinguishes. A reduction
- * at the end of the step can thus distinguish pipelines that were alike until then. So fold_build()
- * folds the program once more, as it would be without such plans, the late ones: to fewer chips,
- * each of which stands for several of the whole run's, its images. Two replays are set up. The
- * prefix replays that fold until a rank comes near to a late plan. Then the whole replay takes
- * over its state, and goes on.
+ * at the end of the step can thus distinguish pipelines that were alike until then. Such a plan
+ * refines the fold. So fold_build() folds the program once more, as it would be without refining
+ * plans: to fewer chips, each of which stands for several of the whole run's, its images. Two
+ * replays are set up. The prefix replays that fold until a rank comes near to a refining plan. Then
+ * the whole replay takes over its state, and goes on.
  *
  * Why that is exact. A fold changes no instant of the program that it was made for (fold.h), and
- * until a late plan begins the step is the program without late plans. So when the prefix stops,
+ * until a refining plan begins the step is the program without them. So when the prefix stops,
  * each chip of the whole run would be in the state of the one that stands for it: counters, clocks,
  * links and inboxes (state_copy()). The events that wait for a chip would wait for each of its
  * images, under the same keys but for the discriminator, which says where a sender stands
  * (routed.h): the image's place is put for the chip's (event_key_of_image()). Counts hold for each
  * image: sums are multiplied, and the digest, whose records name the chip, takes a record for each
  * image during the prefix (prefix_digest_add()). Trees keep sums by replayed member, which
- * cannot be copied in this way; their plans are late.
+ * cannot be copied in this way; their plans count as refining.
  *
- * Where it stops. Before the slots in which a late op may begin by its needs (late_slots_find()).
- * An error there cannot change a result: if a late op begins in the prefix, the prefix is dropped,
- * and the whole replay starts anew (prefix_op_begin(), prefix_holds()).
+ * Where it stops. Before the slots in which an op with a refining plan may begin by its needs
+ * (end_slots_find()). An error there cannot change a result: if such an op begins in the prefix,
+ * the prefix is dropped, and the whole replay starts anew (prefix_op_begin(), prefix_holds()).
  */
 #ifndef SIM_REPLAY_FOLD_PREFIX_H
 #define SIM_REPLAY_FOLD_PREFIX_H
@@ -40,8 +40,8 @@ static inline void digest_add(struct replay *replay, int64_t now_ps, uint64_t ke
     if (replay->recurrence.keeps) recur_digest_add(replay, now_ps, key, chip);
 }
 
-/* Makes `prefix`, set up for whole->fold->prefix, the beginning of `whole`. False: a late plan
- * comes too soon for that. */
+/* Makes `prefix`, set up for whole->fold->prefix, the beginning of `whole`. False: a refining
+ * plan comes too soon for that. */
 enum status prefix_prepare(struct arena *arena, struct replay *prefix, struct replay *whole,
                            bool *ret_worthwhile, struct error *reterr);
 /* An op with a plan begins. */

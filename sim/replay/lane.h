@@ -33,7 +33,7 @@ enum { LANE_RANGES_MAX = PLAN_ITEMS_MAX, RUNNING_NONE = 0xffff };
 
 struct lane_state {    /* 32 bytes: two to a cache line. */
     int64_t free_ps;   /* Instant at which the last of its messages has left. */
-    uint32_t early;    /* Messages that arrived for ops still to come; routed: before others of
+    uint32_t ahead;    /* Messages that arrived for ops still to come; routed: before others of
                           this op that are counted first. */
     uint32_t sent;     /* Messages of the running op that were sent. */
     uint32_t counted;  /* Messages of the running op that arrived. */

@@ -65,9 +65,9 @@ void recur_build(struct arena *arena, struct replay *replay)
 static bool inbox_is_empty(const struct replay *replay, const struct lane_table *lane)
 {
     for (uint32_t k = 0; k < EPOCHS_AHEAD * replay->chip_count; k++)
-        if (lane->routed->early[k] != 0) return false;
+        if (lane->routed->ahead[k] != 0) return false;
     for (uint32_t chip = 0; lane->routed->slots != NULL && chip < replay->chip_count; chip++)
-        if (lane->states[chip].early != 0) return false;
+        if (lane->states[chip].ahead != 0) return false;
     return true;
 }
 

@@ -53,7 +53,7 @@ static const struct recur_field stream_fields[] = {
 HAS_BYTES(stream_state, 56);
 
 static const struct recur_field lane_fields[] = {FIELD(INSTANT, lane_state, free_ps),
-                                                 FIELD(SAME, lane_state, early),
+                                                 FIELD(SAME, lane_state, ahead),
                                                  FIELD(SAME, lane_state, sent),
                                                  FIELD(SAME, lane_state, counted),
                                                  FIELD(SAME, lane_state, sends),
@@ -149,8 +149,8 @@ static const struct recur_field wait_fields[] = {
 HAS_BYTES(p2p_wait, 8 * PROGRAM_PHASE_COUNT + 40);
 
 static const struct recur_field flight_fields[] = {
-    FIELD(SAME, flight, log),    FIELD(INSTANT, flight, begin_ps), FIELD(INSTANT, flight, void_ps),
-    FIELD(SAME, flight, landed), FIELD(SAME, flight, left),        {0}};
+    FIELD(SAME, flight, log),     FIELD(INSTANT, flight, begin_ps), FIELD(INSTANT, flight, void_ps),
+    FIELD(SAME, flight, arrived), FIELD(SAME, flight, left),        {0}};
 HAS_BYTES(flight, 32);
 
 /* recur.c holds messages that came against those of the role. */

@@ -115,8 +115,8 @@ struct routed_lane {
     uint32_t *tie[MACHINE_AXES_MAX]; /* [coordinate]: its term of the discriminator. */
     uint32_t words;                  /* Words of a row of slots. */
     uint64_t *slots;       /* [chip][epoch row][word]; NULL: arrivals count in any order. */
-    uint32_t *early;       /* [chip][epoch row]: messages that came for the epoch. */
-    uint32_t *early_units; /* [chip][epoch row]: units of these messages. */
+    uint32_t *ahead;       /* [chip][epoch row]: messages that came for the epoch. */
+    uint32_t *ahead_units; /* [chip][epoch row]: units of these messages. */
     int64_t overhead_ps[1 + LEVELS_MAX]; /* Of a message: [0] over the grid, [1 + n] by level n. */
     struct routed_cost costs[ROUTED_COSTS];
 };

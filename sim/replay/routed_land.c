@@ -31,11 +31,11 @@ static void slot_put(const struct lane_table *lane, uint32_t chip,
 static void slots_count(struct replay *replay, const struct lane_table *lane, uint32_t chip)
 {
     struct lane_state *state = &lane->states[chip];
-    if (state->early == 0) return;
+    if (state->ahead == 0) return;
     const uint64_t *slots =
         slots_of(lane->routed, chip, stream_at(replay, lane->stream, chip)->epoch);
-    while (state->early > 0 && slots[state->counted / 64] >> state->counted % 64 & 1) {
-        state->early--;
+    while (state->ahead > 0 && slots[state->counted / 64] >> state->counted % 64 & 1) {
+        state->ahead--;
         state->counted++;
     }
 }
@@ -64,7 +64,7 @@ static void absorb(struct replay *replay, const struct lane_table *lane, uint32_
     } else {
         SIM_ASSERT(message->slot > state->counted);
         slot_put(lane, chip, message);
-        state->early++;
+        state->ahead++;
     }
 }
 
@@ -105,8 +105,8 @@ static void message_land(struct replay *replay, struct lane_table *lane, uint32_
     if (ahead > 0) {
         if (routed->slots != NULL) slot_put(lane, chip, message);
         uint64_t const row = (uint64_t)chip * EPOCHS_AHEAD + message->epoch % EPOCHS_AHEAD;
-        routed->early[row]++;
-        routed->early_units[row] += message->cost->units;
+        routed->ahead[row]++;
+        routed->ahead_units[row] += message->cost->units;
         return;
     }
     SIM_ASSERT(*running_at(replay, lane->stream, chip) == lane->plan->index);
@@ -132,12 +132,12 @@ uint32_t routed_begin(struct replay *replay, const struct lane_table *lane, uint
     const struct routed_lane *routed = lane->routed;
     uint64_t const row =
         (uint64_t)chip * EPOCHS_AHEAD + stream_at(replay, lane->stream, chip)->epoch % EPOCHS_AHEAD;
-    uint32_t const count = routed->early[row], units = routed->early_units[row];
-    routed->early[row] = 0;
-    routed->early_units[row] = 0;
+    uint32_t const count = routed->ahead[row], units = routed->ahead_units[row];
+    routed->ahead[row] = 0;
+    routed->ahead_units[row] = 0;
     if (count == 0) return 0;
     if (routed->slots != NULL)
-        lane->states[chip].early = count;
+        lane->states[chip].ahead = count;
     else
         lane->states[chip].counted = count;
     slots_count(replay, lane, chip);
@@ -192,7 +192,7 @@ void routed_arrive(struct replay *replay, uint64_t key, const uint32_t *chips, u
         int64_t const link_ps =
             looks_back || is_recorded ? own_ps(replay, lane, chips[i], &message) : 0;
         int64_t const land_ps = arrival_cost_ps(&replay->servers, cost, link_ps, chip, now_ps);
-        if (is_recorded) flight_record_landing(replay, chip, now_ps, link_ps);
+        if (is_recorded) flight_record_arrival(replay, chip, now_ps, link_ps);
         if (land_ps > now_ps)
             engine_post(replay->engine, land_ps, key | (uint64_t)EVENT_LAND << KEY_KIND_SHIFT,
                         channel_of(replay, EVENT_LAND, lane->number), chips[i]);

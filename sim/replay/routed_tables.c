@@ -178,10 +178,10 @@ static enum status inbox_build(struct arena *arena, const struct replay *replay,
     bool const pieces = lane->piece_count > 1 &&
                         (lane->waits || lane->chain.behind_count > 0 || plan->part_count > 1);
     void *memory = NULL;
-    STATUS_TRY(arena_try(arena, rows, sizeof *routed->early, &memory, reterr));
-    routed->early = memory;
-    STATUS_TRY(arena_try(arena, rows, sizeof *routed->early_units, &memory, reterr));
-    routed->early_units = memory;
+    STATUS_TRY(arena_try(arena, rows, sizeof *routed->ahead, &memory, reterr));
+    routed->ahead = memory;
+    STATUS_TRY(arena_try(arena, rows, sizeof *routed->ahead_units, &memory, reterr));
+    routed->ahead_units = memory;
     if (!lane->primitive->ordered && !pieces && !lane->chain.led_by_message) return STATUS_OK;
     uint64_t const slots =
         (uint64_t)most(lane->steps.arrival_count, positions_of(lane)) * lane->piece_count;

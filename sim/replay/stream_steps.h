@@ -149,7 +149,7 @@ static inline bool stream_has_op(const struct replay *replay, uint32_t stream, u
         if (state->position < ops_at(replay, role, stream, state->slot)->op_count) return true;
         state->slot++;
         state->position = 0;
-        if (stream == PROGRAM_COMPUTE && state->slot >= role->late_slot)
+        if (stream == PROGRAM_COMPUTE && state->slot >= role->prefix_end_slot)
             engine_pause(replay->engine);
     }
     state->phase = STREAM_FINISHED;

@@ -42,7 +42,7 @@ static enum status role_build(struct arena *arena, const struct replay *replay, 
     struct role_table *table = &replay->roles[index];
     void *memory = NULL;
     table->role = role;
-    table->late_slot = UINT32_MAX;
+    table->prefix_end_slot = UINT32_MAX;
     table->pass_chip = UINT32_MAX;
     STATUS_TRY(arena_try(arena, role->slot_count, sizeof *table->slot_template, &memory, reterr));
     table->slot_template = memory;

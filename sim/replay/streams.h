@@ -112,7 +112,7 @@ struct role_table {
     uint32_t *slot_block;     /* [slot]; NULL: blocks are few, and searched. */
     uint64_t *block_launches; /* [block]: ops of the slots before; NULL: no host launches them. */
     uint64_t prefetch_bytes;  /* Weights of the whole step that may come early. */
-    uint32_t late_slot;       /* Slot at which a prefix fold ends; UINT32_MAX: no prefix fold. */
+    uint32_t prefix_end_slot; /* Slot at which a prefix fold ends; UINT32_MAX: no prefix fold. */
     struct need_cache (*needs)[NEED_CACHES]; /* [stream] */
     int64_t *pass_ps;         /* [pass, from 1]: time of pass_chip; [0]: of no pass. NULL: none. */
     int64_t *pass_begin_ps;   /* [pass]: begin on pass_chip. */

@@ -216,7 +216,7 @@ void transport_message_land(struct replay *replay, struct lane_table *lane, uint
         if (lane->posts)
             p2p_arrive(replay, lane->stream, chip, now_ps);
         else
-            state->early++; /* It belongs to an op still to come. */
+            state->ahead++; /* It belongs to an op still to come. */
         return;
     }
     uint32_t const parts = lane_absorb(replay, lane, chip, units);
@@ -319,7 +319,7 @@ void transport_open(struct replay *replay, uint32_t stream, uint32_t chip, int64
             state->done += routed_begin(replay, lane, chip);
             continue;
         }
-        for (; own->early > 0 && own->counted < own->arrivals; own->early--)
+        for (; own->ahead > 0 && own->counted < own->arrivals; own->ahead--)
             state->done += lane_absorb(replay, lane, chip, arrival_units(lane, chip, own->counted));
     }
     if (plan->plan->counts_buckets) state->done += plan->plan->chunk_parts; /* The own chunk. */

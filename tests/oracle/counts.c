@@ -29,11 +29,11 @@ static uint64_t shared_kept_elements(const struct ranks *ranks)
     return columns * (oracle_keys(ranks) - oracle_queries(ranks)) * ranks->heads.kv;
 }
 
-static struct letters letters_of(const struct ranks *ranks, const struct machine *machine)
+static struct variables variables_of(const struct ranks *ranks, const struct machine *machine)
 {
     const struct workload_plan *plan = ranks->plan;
     bool const llama = ranks_is_decoder(ranks);
-    struct letters x = {.ranks = ranks, .machine = machine};
+    struct variables x = {.ranks = ranks, .machine = machine};
     struct error error;
     enum status const status = workload_lists_read(plan, machine, ranks->mesh, &x.lists, &error);
     SIM_ASSERT(status == STATUS_OK);
@@ -76,14 +76,14 @@ static struct letters letters_of(const struct ranks *ranks, const struct machine
                (double)ranks->sequences.kv_heads * (head + value);
         x.useful_heads =
             (double)plan->model.heads / ((double)ranks->heads.queries * (double)ranks->tp);
-        oracle_scores_letters(&x);
+        oracle_scores_variables(&x);
         x.unfused = ranks_is_unfused(ranks);
         x.drops = plan->attention.kernel == WORKLOAD_KERNEL_DROPOUT;
         x.statistics = x.unfused > 0 ? 0 : 4 * x.rows * (double)ranks->heads.queries;
         x.ring_steps = ranks_has_ring(ranks) ? ranks->cp - 1.0 : 0;
         x.attention_in = x.attention_tmp / x.rows * (double)oracle_width(ranks);
         x.attention_out = x.attended / x.rows * (double)oracle_width(ranks);
-        oracle_latent_letters(&x);
+        oracle_latent_variables(&x);
         x.vocabulary = (double)oracle_vocabulary(ranks) * (double)oracle_width(ranks);
         x.logits = x.rows * (double)oracle_vocabulary(ranks);
         x.tied_apart = ranks->tie.apart ? 2 * x.vocabulary : 0;
@@ -94,7 +94,7 @@ static struct letters letters_of(const struct ranks *ranks, const struct machine
         x.layer_elements += both + (double)oracle_vector_share(ranks, plan->model.vectors.mlp);
         x.sparse_elements += both;
     }
-    oracle_experts_letters(&x);
+    oracle_experts_variables(&x);
     x.step_elements = x.dense * x.layer_elements + x.sparse * x.sparse_elements;
     if (llama) {
         x.step_elements += x.vocabulary * ((ranks->tie.here ? 1 : 2) + ranks->tie.lookup) +
@@ -110,7 +110,7 @@ static double padded(uint64_t amount, uint64_t multiple)
 }
 
 /* 2·rows·inner·columns with the shape padded to the chip's MXU. */
-double oracle_padded_matmul(const struct letters *x, uint64_t rows, uint64_t inner,
+double oracle_padded_matmul(const struct variables *x, uint64_t rows, uint64_t inner,
                             uint64_t columns)
 {
     const struct chip *chip = &x->machine->chip;
@@ -118,7 +118,7 @@ double oracle_padded_matmul(const struct letters *x, uint64_t rows, uint64_t inn
 }
 
 /* Each weight is multiplied forward, for dW, for dX, and once more where it is repeated. */
-static void count_matmuls(const struct letters *x, struct workload_counts *counts)
+static void count_matmuls(const struct variables *x, struct workload_counts *counts)
 {
     const struct ranks *ranks = x->ranks;
     const struct model *model = &ranks->plan->model;
@@ -153,7 +153,7 @@ static void count_matmuls(const struct letters *x, struct workload_counts *count
                                                3 * useful * (double)model->vocabulary);
 }
 
-static void count_padded(const struct letters *x, struct workload_counts *counts)
+static void count_padded(const struct variables *x, struct workload_counts *counts)
 {
     const struct ranks *ranks = x->ranks;
     double const passes = 3 + x->again;
@@ -191,7 +191,7 @@ void oracle_linear(struct workload_counts *counts, double flop, double padded_fl
     counts->linear.padded_flop += padded_flop;
 }
 
-static void count_vector(const struct letters *x, struct workload_counts *counts)
+static void count_vector(const struct variables *x, struct workload_counts *counts)
 {
     const struct ranks *ranks = x->ranks;
     double const gate = x->gated * x->rows * (double)oracle_mlp_columns(ranks);
@@ -224,7 +224,7 @@ static void count_vector(const struct letters *x, struct workload_counts *counts
  * its gradient, and the head's norm each way, logits, loss, dW and dIn. `layer` repeats all of it,
  * `block` all but the last matmul; big_matmuls repeats what lies between the matmuls: the norms and
  * flash attention; `norms` only these. */
-static void count_ops(const struct letters *x, struct workload_counts *counts)
+static void count_ops(const struct variables *x, struct workload_counts *counts)
 {
     bool const llama = ranks_is_decoder(x->ranks);
     double const more = 2 * x->unfused + x->drops, back = 4 * x->unfused + x->drops;
@@ -242,7 +242,7 @@ static void count_ops(const struct letters *x, struct workload_counts *counts)
 }
 
 /* Gradients that several ranks have of the same weights, and, with a ZeRO stage, those weights. */
-static void count_replicas(const struct letters *x, bool experts, uint64_t units,
+static void count_replicas(const struct variables *x, bool experts, uint64_t units,
                            struct workload_traffic *traffic)
 {
     const struct ranks *ranks = x->ranks;
@@ -261,7 +261,7 @@ static void count_replicas(const struct letters *x, bool experts, uint64_t units
 }
 
 /* Weights gathered and gradients reduced, as one op a unit. */
-static void count_weights(const struct letters *x, struct workload_counts *counts)
+static void count_weights(const struct variables *x, struct workload_counts *counts)
 {
     const struct ranks *ranks = x->ranks;
     const struct workload_plan *plan = ranks->plan;
@@ -310,7 +310,7 @@ static void count_weights(const struct letters *x, struct workload_counts *count
     if (ranks->experts.replicas.count > 1) count_replicas(x, true, of_experts, &counts->experts);
 }
 
-static void count_activations(const struct letters *x, struct workload_counts *counts)
+static void count_activations(const struct variables *x, struct workload_counts *counts)
 {
     const struct ranks *ranks = x->ranks;
     const struct workload_plan *plan = ranks->plan;
@@ -342,7 +342,7 @@ static void count_activations(const struct letters *x, struct workload_counts *c
 
 /* Keys and values gathered for attention, forward and again, and their gradients reduced; or passed
  * round a ring, in the backward pass too; or, with queries and output, turned to other heads. */
-static void count_sequences(const struct letters *x, struct workload_counts *counts)
+static void count_sequences(const struct variables *x, struct workload_counts *counts)
 {
     const struct ranks *ranks = x->ranks;
     const struct workload_plan *plan = ranks->plan;
@@ -370,7 +370,7 @@ static void count_sequences(const struct letters *x, struct workload_counts *cou
 }
 
 /* Bytes that the layers keep from their forward to their backward pass. */
-static double saved_bytes(const struct letters *x)
+static double saved_bytes(const struct variables *x)
 {
     const struct ranks *ranks = x->ranks;
     bool const llama = ranks_is_decoder(ranks);
@@ -441,7 +441,7 @@ void oracle_count(const struct workload_plan *plan, const struct machine *machin
     struct error error;
     enum status status = ranks_make(plan, machine, mesh, &ranks, &error);
     SIM_ASSERT(status == STATUS_OK);
-    struct letters x = letters_of(&ranks, machine);
+    struct variables x = variables_of(&ranks, machine);
     SIM_ASSERT(workload_lists_read(plan, machine, mesh, &x.lists, &error) == STATUS_OK);
     struct workload_counts counts = {0};
     for (uint32_t r = 0; r < MESH_ROLE_COUNT; r++) counts.role[r].group = mesh->axis[r].group;

@@ -4,7 +4,7 @@
 #include "tests/oracle/counts_parts.h"
 
 /* Letters of the experts, on one chip and in one microbatch. */
-struct expert_letters {
+struct expert_variables {
     double in, out;                 /* Matrices of a projection, as if each row met one expert's. */
     double weights_in, weights_out; /* All of the chip's experts. */
     double shared_in, shared_out;
@@ -27,7 +27,7 @@ static uint64_t columns_of(const struct ranks *ranks)
     return units_ceil_divide(ranks->plan->model.experts.width, ranks->tp);
 }
 
-static struct expert_letters letters_of(const struct letters *x)
+static struct expert_variables variables_of(const struct variables *x)
 {
     const struct ranks *ranks = x->ranks;
     const struct routing *experts = &ranks->experts;
@@ -36,7 +36,7 @@ static struct expert_letters letters_of(const struct letters *x)
     double const columns = (double)columns_of(ranks);
     double const count = (double)model->count / experts->ranks;
     bool const by_tokens = ranks->plan->activations == WORKLOAD_ACTIVATIONS_TOKENS;
-    struct expert_letters e = {.shared = model->shared != 0};
+    struct expert_variables e = {.shared = model->shared != 0};
     e.idle = 1 - (double)experts->asked / count;
     e.in = width * columns * (1 + x->gated);
     e.out = width * columns;
@@ -59,11 +59,11 @@ static struct expert_letters letters_of(const struct letters *x)
     return e;
 }
 
-void oracle_experts_letters(struct letters *x)
+void oracle_experts_variables(struct variables *x)
 {
     const struct model_experts *model = &x->ranks->plan->model.experts;
     if (x->sparse == 0) return;
-    struct expert_letters const e = letters_of(x);
+    struct expert_variables const e = variables_of(x);
     double const count = (double)model->count / x->ranks->experts.ranks;
     double const columns = (double)columns_of(x->ranks);
     double const bias = columns * (1 + x->gated) + (double)oracle_width(x->ranks);
@@ -72,7 +72,7 @@ void oracle_experts_letters(struct letters *x)
     x->expert_elements = e.weights_in + e.weights_out + (model->biased ? count * bias : 0);
 }
 
-uint64_t oracle_sparse_units(const struct letters *x)
+uint64_t oracle_sparse_units(const struct variables *x)
 {
     const struct workload_plan *plan = x->ranks->plan;
     if (x->sparse == 0) return 0;
@@ -82,14 +82,14 @@ uint64_t oracle_sparse_units(const struct letters *x)
            plan->model.matrices * (plan->model.experts.shared != 0 ? 2 : 1);
 }
 
-uint64_t oracle_expert_units(const struct letters *x)
+uint64_t oracle_expert_units(const struct variables *x)
 {
     const struct workload_plan *plan = x->ranks->plan;
     if (x->sparse == 0) return 0;
     return plan->gather == WORKLOAD_GATHER_TENSOR ? plan->model.matrices : 1;
 }
 
-static void count_matmuls(const struct letters *x, const struct expert_letters *e,
+static void count_matmuls(const struct variables *x, const struct expert_variables *e,
                           struct workload_counts *counts)
 {
     const struct ranks *ranks = x->ranks;
@@ -125,7 +125,7 @@ static void count_matmuls(const struct letters *x, const struct expert_letters *
                   times * pads);
 }
 
-static void count_vector(const struct letters *x, const struct expert_letters *e,
+static void count_vector(const struct variables *x, const struct expert_variables *e,
                          struct workload_counts *counts)
 {
     const struct model_experts *model = &x->ranks->plan->model.experts;
@@ -145,7 +145,7 @@ static void count_vector(const struct letters *x, const struct expert_letters *e
 
 /* Both projections: experts read rows that are sorted for them, and so gradients of what they give;
  * shared experts read the block's own. */
-static double projections_bytes(const struct letters *x, double adds, const double weights[2],
+static double projections_bytes(const struct variables *x, double adds, const double weights[2],
                                 double rows, double rows_bytes, double tmp)
 {
     struct oracle_side const in = {rows, rows_bytes, x->a}, between = {tmp, x->m, x->m};
@@ -155,7 +155,7 @@ static double projections_bytes(const struct letters *x, double adds, const doub
            x->gated * tmp * x->m;
 }
 
-static void count_hbm(const struct letters *x, const struct expert_letters *e,
+static void count_hbm(const struct variables *x, const struct expert_variables *e,
                       struct workload_counts *counts)
 {
     double const forwards = 1 + x->again, outs = 2 + x->whole;
@@ -176,7 +176,7 @@ static void count_hbm(const struct letters *x, const struct expert_letters *e,
     counts->hbm_bytes += x->microbatches * x->sparse * bytes;
 }
 
-static void count_traffic(const struct letters *x, const struct expert_letters *e,
+static void count_traffic(const struct variables *x, const struct expert_variables *e,
                           struct workload_counts *counts)
 {
     const struct ranks *ranks = x->ranks;
@@ -225,7 +225,7 @@ static void count_traffic(const struct letters *x, const struct expert_letters *
 }
 
 /* Tokens that are dropped are not what the step is for. */
-static void count_dropped(const struct letters *x, struct workload_counts *counts)
+static void count_dropped(const struct variables *x, struct workload_counts *counts)
 {
     const struct workload_plan *plan = x->ranks->plan;
     const struct routing *experts = &x->ranks->experts;
@@ -235,17 +235,17 @@ static void count_dropped(const struct letters *x, struct workload_counts *count
     counts->rows.dropped = counts->rows.assigned * (double)experts->dropped / all;
 }
 
-double oracle_experts_products(const struct letters *x)
+double oracle_experts_products(const struct variables *x)
 {
     if (x->sparse == 0) return 0;
-    struct expert_letters const e = letters_of(x);
+    struct expert_variables const e = variables_of(x);
     return x->sparse * (e.tmp + e.shared_tmp) / (1 + x->gated);
 }
 
-void oracle_experts(const struct letters *x, struct workload_counts *counts)
+void oracle_experts(const struct variables *x, struct workload_counts *counts)
 {
     if (x->sparse == 0) return;
-    struct expert_letters const e = letters_of(x);
+    struct expert_variables const e = variables_of(x);
     count_matmuls(x, &e, counts);
     count_vector(x, &e, counts);
     count_hbm(x, &e, counts);

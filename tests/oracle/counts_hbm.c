@@ -2,7 +2,7 @@
  * which predict further tokens have besides. */
 #include "tests/oracle/counts_parts.h"
 
-double oracle_projection_bytes(const struct letters *x, double weights, double adds, double again,
+double oracle_projection_bytes(const struct variables *x, double weights, double adds, double again,
                                struct oracle_side in, struct oracle_side out)
 {
     double const in_bytes = in.elements * in.bytes, out_bytes = out.elements * out.bytes;
@@ -14,7 +14,7 @@ double oracle_projection_bytes(const struct letters *x, double weights, double a
 }
 
 /* Of an MLP: between its matmuls lies what only these read. */
-static double mlp_bytes(const struct letters *x)
+static double mlp_bytes(const struct variables *x)
 {
     bool const norm = ranks_is_decoder(x->ranks);
     struct oracle_side const in = {x->full, norm ? x->normed : x->a, x->a};
@@ -26,7 +26,7 @@ static double mlp_bytes(const struct letters *x)
 }
 
 /* Of attention's: its own products stand between them. */
-static double projections_bytes(const struct letters *x)
+static double projections_bytes(const struct variables *x)
 {
     struct oracle_side const in = {x->full, x->normed, x->a};
     struct oracle_side const tmp = {x->attention_tmp, x->a, x->a};
@@ -35,7 +35,7 @@ static double projections_bytes(const struct letters *x)
            oracle_projection_bytes(x, x->attention_out, x->adds, x->again, attended, out);
 }
 
-void oracle_hbm(const struct letters *x, struct workload_counts *counts)
+void oracle_hbm(const struct variables *x, struct workload_counts *counts)
 {
     const struct ranks *ranks = x->ranks;
     bool const tied = ranks->tie.here;

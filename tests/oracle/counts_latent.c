@@ -3,7 +3,7 @@
 #include "sim/base/vector.h"
 #include "tests/oracle/counts_parts.h"
 
-void oracle_latent_letters(struct letters *x)
+void oracle_latent_variables(struct variables *x)
 {
     const struct ranks *ranks = x->ranks;
     const struct model_mla *mla = &ranks->plan->model.mla;
@@ -14,7 +14,7 @@ void oracle_latent_letters(struct letters *x)
         ((double)(mla->query_rank * oracle_head_width(ranks)) + (double)mla->kv_rank * keys);
 }
 
-void oracle_latent(const struct letters *x, struct workload_counts *counts)
+void oracle_latent(const struct variables *x, struct workload_counts *counts)
 {
     const struct ranks *ranks = x->ranks;
     const struct model_mla *mla = &ranks->plan->model.mla;

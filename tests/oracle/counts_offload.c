@@ -2,7 +2,7 @@
 #include "tests/oracle/counts_parts.h"
 
 /* What is kept in the host's memory goes there and comes back once a step, or a microbatch. */
-void oracle_offload(const struct letters *x, struct workload_counts *counts)
+void oracle_offload(const struct variables *x, struct workload_counts *counts)
 {
     const struct ranks *ranks = x->ranks;
     const struct workload_plan *plan = ranks->plan;

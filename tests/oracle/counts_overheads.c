@@ -23,7 +23,7 @@ static uint64_t mask_bytes(const struct ranks *ranks)
     return ranks->plan->attention.kernel == WORKLOAD_KERNEL_DROPOUT ? ranks_block_shard(ranks) : 0;
 }
 
-void oracle_overheads_saved(const struct letters *x, struct workload_counts *counts)
+void oracle_overheads_saved(const struct variables *x, struct workload_counts *counts)
 {
     const struct ranks *ranks = x->ranks;
     double const product = x->tmp / (1 + x->gated) * x->m;
@@ -34,7 +34,7 @@ void oracle_overheads_saved(const struct letters *x, struct workload_counts *cou
         counts->memory.activation_bytes += (x->layers + x->dense) * (double)mask_bytes(ranks);
 }
 
-void oracle_overheads(const struct letters *x, struct workload_counts *counts)
+void oracle_overheads(const struct variables *x, struct workload_counts *counts)
 {
     const struct ranks *ranks = x->ranks;
     uint64_t layers[LAYER_KINDS_MAX] = {0};

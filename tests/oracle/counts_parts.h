@@ -10,7 +10,7 @@
 #include "tests/oracle/oracle.h"
 
 /* One chip, one microbatch, elements unless the name says more. */
-struct letters {
+struct variables {
     const struct ranks *ranks;
     const struct machine *machine;
     struct workload_lists lists;
@@ -139,58 +139,59 @@ static inline uint64_t oracle_attention_heads(const struct ranks *ranks)
     return ranks->heads.queries / (ranks_has_ulysses(ranks) ? ranks->cp : 1);
 }
 
-double oracle_padded_matmul(const struct letters *x, uint64_t rows, uint64_t inner,
+double oracle_padded_matmul(const struct variables *x, uint64_t rows, uint64_t inner,
                             uint64_t columns);
 
-/* Scores (counts_scores.c): their letters; and their products in all layers, with shapes padded. */
-void oracle_scores_letters(struct letters *x);
-double oracle_padded_scores(const struct letters *x, uint64_t width, bool weighted);
+/* Scores (counts_scores.c): their variables; and their products in all layers, with shapes padded.
+ */
+void oracle_scores_variables(struct variables *x);
+double oracle_padded_scores(const struct variables *x, uint64_t width, bool weighted);
 
 /* Operand and result of a projection: elements, and bytes of one in the forward pass and of its
  * gradient. */
 struct oracle_side {
     double elements, bytes, gradient_bytes;
 };
-/* A projection's operands and results forward, for its dW and for its dX. `adds` as in letters;
- * `again`: 1 if it is repeated. */
-double oracle_projection_bytes(const struct letters *x, double weights, double adds, double again,
+/* A projection's operands and results forward, for its dW and for its dX. `adds` as in struct
+ * variables; `again`: 1 if it is repeated. */
+double oracle_projection_bytes(const struct variables *x, double weights, double adds, double again,
                                struct oracle_side in, struct oracle_side out);
 /* All of it, but for experts, latent attention's own, and modules that predict further tokens. */
-void oracle_hbm(const struct letters *x, struct workload_counts *counts);
+void oracle_hbm(const struct variables *x, struct workload_counts *counts);
 /* Matmuls of linear layers, padded or not, are in their own format. */
 void oracle_linear(struct workload_counts *counts, double flop, double padded_flop);
 
 /* What shares are padded by (counts_shares.c): FLOP of the matmuls, once for each pass and for both
  * gradients; of experts' columns a part. */
-double oracle_matmul_padding(const struct letters *x);
+double oracle_matmul_padding(const struct variables *x);
 
-/* Of experts (counts_experts.c): their letters, and what they add to everything. */
-void oracle_experts_letters(struct letters *x);
-void oracle_experts(const struct letters *x, struct workload_counts *counts);
+/* Of experts (counts_experts.c): their variables, and what they add to everything. */
+void oracle_experts_variables(struct variables *x);
+void oracle_experts(const struct variables *x, struct workload_counts *counts);
 /* Units of weights of a layer that has experts, and those of them that are the experts'. */
-uint64_t oracle_sparse_units(const struct letters *x);
-uint64_t oracle_expert_units(const struct letters *x);
+uint64_t oracle_sparse_units(const struct variables *x);
+uint64_t oracle_expert_units(const struct variables *x);
 
 /* Elements between the projections of all layers' experts, as the second reads them. */
-double oracle_experts_products(const struct letters *x);
+double oracle_experts_products(const struct variables *x);
 
 /* What frameworks hold (counts_overheads.c): of activations; and of the rest, after what is
  * offloaded. */
-void oracle_overheads_saved(const struct letters *x, struct workload_counts *counts);
-void oracle_overheads(const struct letters *x, struct workload_counts *counts);
+void oracle_overheads_saved(const struct variables *x, struct workload_counts *counts);
+void oracle_overheads(const struct variables *x, struct workload_counts *counts);
 
 /* Of what is kept in the host's memory (counts_offload.c), after all of the chip's memory. */
-void oracle_offload(const struct letters *x, struct workload_counts *counts);
+void oracle_offload(const struct variables *x, struct workload_counts *counts);
 
 /* Of latent attention (counts_latent.c): the same. Without it nothing. */
-void oracle_latent_letters(struct letters *x);
-void oracle_latent(const struct letters *x, struct workload_counts *counts);
+void oracle_latent_variables(struct variables *x);
+void oracle_latent(const struct variables *x, struct workload_counts *counts);
 
 /* Of modules that predict further tokens, besides their layers (counts_predictors.c). */
-void oracle_predictors(const struct letters *x, struct workload_counts *counts);
+void oracle_predictors(const struct variables *x, struct workload_counts *counts);
 
 /* Matrices of a layer's attention. */
-static inline uint64_t oracle_attention_units(const struct letters *x)
+static inline uint64_t oracle_attention_units(const struct variables *x)
 {
     return ranks_has_mla(x->ranks) ? 5 : 4;
 }
@@ -198,12 +199,12 @@ static inline uint64_t oracle_attention_units(const struct letters *x)
 /* Shares (counts_shares.c): elements of one of a number of ranks, of experts or of all others,
  * equal on every rank; those whose optimizer state lies on this chip, of each copy of the model;
  * and of both ends of a pipeline, what is added up. */
-double oracle_share(const struct letters *x, uint32_t rank_count, bool experts);
-double oracle_state_elements(const struct letters *x);
-double oracle_tied_share(const struct letters *x);
+double oracle_share(const struct variables *x, uint32_t rank_count, bool experts);
+double oracle_state_elements(const struct variables *x);
+double oracle_tied_share(const struct variables *x);
 
 /* Elements of them whose gradients are added to those of another copy. */
-static inline double oracle_summed_elements(const struct letters *x)
+static inline double oracle_summed_elements(const struct variables *x)
 {
     return x->ranks->copies > 1 ? oracle_state_elements(x) : 0;
 }

@@ -4,7 +4,7 @@
 #include "tests/oracle/counts_parts.h"
 
 /* Of all modules, in a microbatch: the projection with its norms, once more lookup and head. */
-static void count_compute(const struct letters *x, struct workload_counts *counts)
+static void count_compute(const struct variables *x, struct workload_counts *counts)
 {
     const struct ranks *ranks = x->ranks;
     double const times = x->microbatches * x->mtp_modules;
@@ -39,7 +39,7 @@ static void count_compute(const struct letters *x, struct workload_counts *count
     counts->ops.count += times * (8 + 7 + 2 * again) + ranks->tie.lookup;
 }
 
-static void count_traffic(const struct letters *x, struct workload_counts *counts)
+static void count_traffic(const struct variables *x, struct workload_counts *counts)
 {
     const struct ranks *ranks = x->ranks;
     const struct workload_plan *plan = ranks->plan;
@@ -73,7 +73,7 @@ static void count_traffic(const struct letters *x, struct workload_counts *count
     tp->critical_passes += modules * (6 + again) + turns;
 }
 
-void oracle_predictors(const struct letters *x, struct workload_counts *counts)
+void oracle_predictors(const struct variables *x, struct workload_counts *counts)
 {
     if (x->mtp_modules == 0) return;
     count_compute(x, counts);

@@ -4,7 +4,7 @@
 
 #include "tests/oracle/counts_parts.h"
 
-void oracle_scores_letters(struct letters *x)
+void oracle_scores_variables(struct variables *x)
 {
     const struct ranks *ranks = x->ranks;
     bool const causal = ranks->plan->attention.mask == WORKLOAD_ATTENTION_CAUSAL;
@@ -23,7 +23,7 @@ void oracle_scores_letters(struct letters *x)
 
 /* The scores of all heads and sequences, with and without the causal half; see
  * workloads/ops/attention.c for how the half is laid out. */
-static double padded_whole_scores(const struct letters *x, uint64_t width, bool weighted)
+static double padded_whole_scores(const struct variables *x, uint64_t width, bool weighted)
 {
     const struct ranks *ranks = x->ranks;
     uint64_t rows = ranks->sequences.of.queries;
@@ -39,7 +39,7 @@ static double padded_whole_scores(const struct letters *x, uint64_t width, bool 
 
 /* The same of a layer with a window: a block of queries, as many as a tile has rows of the MXU,
  * meets the tile on the diagonal and those before it that the window reaches into. */
-static double padded_window_scores(const struct letters *x, uint64_t width, bool weighted)
+static double padded_window_scores(const struct variables *x, uint64_t width, bool weighted)
 {
     const struct ranks *ranks = x->ranks;
     double const edge = x->machine->chip.mxu.columns;
@@ -61,7 +61,7 @@ static double padded_window_scores(const struct letters *x, uint64_t width, bool
 }
 
 /* Of all layers. */
-double oracle_padded_scores(const struct letters *x, uint64_t width, bool weighted)
+double oracle_padded_scores(const struct variables *x, uint64_t width, bool weighted)
 {
     double flop = (x->layers - x->windowed) * padded_whole_scores(x, width, weighted);
     if (x->windowed > 0) flop += x->windowed * padded_window_scores(x, width, weighted);

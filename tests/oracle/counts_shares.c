@@ -7,7 +7,7 @@
 #include "sim/step/padding.h"
 #include "tests/oracle/counts_parts.h"
 
-double oracle_share(const struct letters *x, uint32_t rank_count, bool experts)
+double oracle_share(const struct variables *x, uint32_t rank_count, bool experts)
 {
     double const all = experts ? x->sparse * x->expert_elements : x->step_elements;
     return all == 0
@@ -15,7 +15,7 @@ double oracle_share(const struct letters *x, uint32_t rank_count, bool experts)
                : (all + (double)padding_sums(x->ranks, rank_count, experts).padding) / rank_count;
 }
 
-double oracle_state_elements(const struct letters *x)
+double oracle_state_elements(const struct variables *x)
 {
     const struct ranks *ranks = x->ranks;
     double const experts =
@@ -25,7 +25,7 @@ double oracle_state_elements(const struct letters *x)
            (oracle_share(x, ranks->replicas.state_shards, /* experts= */ false) + experts);
 }
 
-double oracle_tied_share(const struct letters *x)
+double oracle_tied_share(const struct variables *x)
 {
     const struct ranks *ranks = x->ranks;
     if (x->tied_apart == 0) return 0;
@@ -34,7 +34,7 @@ double oracle_tied_share(const struct letters *x)
 }
 
 /* Heads: of a KV head that several ranks hold, what it is held once more for is no padding. */
-static double attention_padding(const struct letters *x)
+static double attention_padding(const struct variables *x)
 {
     const struct ranks *ranks = x->ranks;
     const struct model *model = &ranks->plan->model;
@@ -46,7 +46,7 @@ static double attention_padding(const struct letters *x)
     return width * ((heads + 2 * kv_heads) * (double)oracle_head_width(ranks) + values);
 }
 
-double oracle_matmul_padding(const struct letters *x)
+double oracle_matmul_padding(const struct variables *x)
 {
     const struct ranks *ranks = x->ranks;
     const struct model *model = &ranks->plan->model;

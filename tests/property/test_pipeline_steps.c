@@ -403,7 +403,7 @@ static void all_kinds_of_ranks_together_come_to_an_end(void **state)
     play_close(&folded);
 }
 
-static void what_cannot_be_staged_is_refused(void **state)
+static void what_cannot_be_divided_into_stages_is_refused(void **state)
 {
     (void)state;
     static const struct {
@@ -469,7 +469,7 @@ int main(void)
         cmocka_unit_test(all_ranks_together_do_what_the_formulas_count),
         cmocka_unit_test(empty_stages_wait_for_their_messages),
         cmocka_unit_test(all_kinds_of_ranks_together_come_to_an_end),
-        cmocka_unit_test(what_cannot_be_staged_is_refused),
+        cmocka_unit_test(what_cannot_be_divided_into_stages_is_refused),
     };
-    return cmocka_run_group_tests_name("staged steps", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("steps of pipelines", tests, NULL, NULL);
 }

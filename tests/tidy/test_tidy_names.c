@@ -53,6 +53,13 @@ static void names_are_looked_up_and_not_compared(void **state)
     refuses("sim/engine/ladder.c", "bool b = name_same(name, *mlp_names);\n",
             "sim/engine/ladder.c:1: name_same() has a name among its arguments: name_find() says "
             "which it is\n");
+    refuses("sim/engine/ladder.c",
+            "static const char fast[] = \"fast\";\nbool b = name_same(name, fast);\n",
+            "sim/engine/ladder.c:2: name_same() has a name among its arguments: name_find() says "
+            "which it is\n");
+    accepts(
+        "sim/engine/ladder.c",
+        "static const char fast[] = \"fast\";\nbool b = name_same(name, faster) || is(fast);\n");
     accepts("sim/engine/ladder.c", "bool b = name_same(names[i], *at) || is(names[0], *names);\n");
     accepts("sim/engine/engine.c", "/* strcmp(a, b) */\nint my_strcmp(int a);\n");
     refuses("sim/engine/engine.c", "bool b = name_same(a, name_of(c));\n",

@@ -85,6 +85,23 @@ static enum status read_gpt_bigcode(struct json *document, struct model *model,
     return STATUS_OK;
 }
 
+/* A GPT-2 with biases of scores by position in place of learned ones, and a norm behind the
+ * embedding. The class knows no other width of the MLP than four times the model's.
+ * BigScience, arXiv 2211.05100, 3.2.2. */
+static enum status read_bloom(struct json *document, struct model *model, struct error *reterr)
+{
+    (void)document;
+    (void)reterr;
+    model->matrices = 2;
+    model->mlp_width = 4 * model->width;
+    model->norms.biases = 1;
+    model->norms.embedding = true;
+    model->attends.biases_scores = true;
+    bias_attention(model);
+    bias_mlp(model);
+    return STATUS_OK;
+}
+
 /* --- Experts, and shared ones behind a gate of their own --- */
 
 /* One MLP as wide as some experts together. */
@@ -238,6 +255,11 @@ static const struct model_keys falcon_keys = {
 static const struct model_keys gpt2_keys = {"n_layer", "n_embd", "n_head", "n_inner",
                                             "activation_function"};
 
+static const struct model_keys bloom_keys = {"n_layer", "hidden_size", "n_head", "n_inner",
+                                             "activation_function"};
+static const struct model_keys bloom_first_keys = {
+    .layers = "num_hidden_layers", .width = "n_embed", .heads = "num_attention_heads"};
+
 #define NAMES(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 /* Of a head that classifies. */
@@ -369,6 +391,15 @@ const struct model_family model_families[] = {
                       SUMMARIES, "scale_attn_by_inverse_layer_idx", "reorder_and_upcast_attn"),
      .read = read_gpt2,
      .names = &gpt2_keys},
+    {.type = "bloom",
+     .architectures = NAMES("BloomForCausalLM", "BloomModel"),
+     .tied = true,
+     .ignored =
+         NAMES("seq_length", "offset_alibi", "pretraining_tp", "skip_bias_add", "skip_bias_add_qkv",
+               "bias_dropout_fusion", "masked_softmax_fusion", "attention_softmax_in_fp32"),
+     .read = read_bloom,
+     .names = &bloom_keys,
+     .first_names = &bloom_first_keys},
     {.type = "glm4",
      .architectures = NAMES("Glm4ForCausalLM", "Glm4Model"),
      .keys = NAMES("attention_bias"),

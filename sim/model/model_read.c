@@ -187,25 +187,44 @@ static enum status read_head_width(struct json *document, const struct model_key
     return STATUS_OK;
 }
 
-static enum status read_dimensions(struct json *document, const struct model_family *family,
-                                   struct model *model, struct error *reterr)
+/* The key by which a file says a dimension. The other name then says nothing. */
+static const char *key_in(struct json *document, const char *first, const char *otherwise)
+{
+    if (model_take_set(document, first) == NULL) return otherwise;
+    (void)json_take(document, otherwise);
+    return first;
+}
+
+/* The keys of a file, of those that its type has. */
+static struct model_keys keys_in(struct json *document, const struct model_family *family)
 {
     static const struct model_keys llama = {"num_hidden_layers", "hidden_size",
                                             "num_attention_heads", "intermediate_size", NULL};
-    const struct model_keys *names = family->names;
-    const struct model_keys *keys = names != NULL ? names : &llama;
-    STATUS_TRY(model_need_count(document, keys->layers, layers_max, &model->layers, reterr));
-    STATUS_TRY(model_need_count(document, keys->width, width_max, &model->width, reterr));
-    STATUS_TRY(model_need_count(document, keys->heads, heads_max, &model->heads, reterr));
-    if (names == NULL)
+    const struct model_keys *first = family->first_names;
+    struct model_keys keys = family->names != NULL ? *family->names : llama;
+    if (first == NULL) return keys;
+    keys.layers = key_in(document, first->layers, keys.layers);
+    keys.width = key_in(document, first->width, keys.width);
+    keys.heads = key_in(document, first->heads, keys.heads);
+    return keys;
+}
+
+static enum status read_dimensions(struct json *document, const struct model_family *family,
+                                   struct model *model, struct error *reterr)
+{
+    struct model_keys const keys = keys_in(document, family);
+    STATUS_TRY(model_need_count(document, keys.layers, layers_max, &model->layers, reterr));
+    STATUS_TRY(model_need_count(document, keys.width, width_max, &model->width, reterr));
+    STATUS_TRY(model_need_count(document, keys.heads, heads_max, &model->heads, reterr));
+    if (family->names == NULL)
         STATUS_TRY(
-            model_need_count(document, keys->mlp_width, width_max, &model->mlp_width, reterr));
+            model_need_count(document, keys.mlp_width, width_max, &model->mlp_width, reterr));
     else
-        STATUS_TRY(model_take_count(document, keys->mlp_width, width_max, 4 * model->width,
+        STATUS_TRY(model_take_count(document, keys.mlp_width, width_max, 4 * model->width,
                                     &model->mlp_width, reterr));
     STATUS_TRY(
         model_need_count(document, "vocab_size", vocabulary_max, &model->vocabulary, reterr));
-    return read_head_width(document, keys, family->head_width, model, reterr);
+    return read_head_width(document, &keys, family->head_width, model, reterr);
 }
 
 enum status model_read_config(struct arena *arena, struct json *document, const char *name,

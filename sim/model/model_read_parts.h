@@ -49,6 +49,8 @@ struct model_family {
     /* Sets facts, and flags in the arrays of `by_layer`, which has all of them, unset. */
     enum status (*read)(struct json *document, struct model *model, struct error *reterr);
     const struct model_keys *names; /* NULL: a llama's. */
+    /* Further names of layers, width and heads, which count where a file has them; NULL: none. */
+    const struct model_keys *first_names;
     enum model_windows windows;
     uint64_t window;     /* Where the config does not say; 0: none. */
     uint64_t head_width; /* Where the config does not say, in transformers; 0: width / heads. */

@@ -157,7 +157,8 @@ static void outer_need(struct emit *emit, uint32_t at, struct graph_value value)
     bool const backward = emit->steps->request.backward;
     if (emit->graph->tensor[value.of].role == GRAPH_WEIGHT) return; /* See weights_add(). */
     bool const weights_alone = emit->graph->op[step->op].in_count == 0;
-    if (value.gradient ? lower_has_input(lower) || weights_alone : !backward)
+    bool const has_input = emit->steps->request.half != GRAPH_WEIGHT_HALF;
+    if (value.gradient ? has_input || weights_alone : !backward)
         lower_need_output(lower, emit->op[at], value.gradient,
                           repeats_first(emit) ? NULL : emit_value_name(emit, value));
     else if (!value.gradient && at >= emit->steps->repeated && !step->is_compute &&

@@ -81,6 +81,7 @@ struct model_counts oracle_model_count(const struct model *model)
         counts.attention_layer = attention_weights(model);
         counts.norm_final = (1 + model->norms.biases) * model->width;
         counts.norm_layer = layer_norms(model) * counts.norm_final;
+        counts.norm_embedding = model->norms.embedding ? counts.norm_final : 0;
         counts.positions = model->positions.learned * model->width;
         counts.cache_columns = cache_columns(model);
         counts.attention_columns = model->heads * (model->head_width + model_value_width(model));
@@ -98,8 +99,9 @@ struct model_counts oracle_model_count(const struct model *model)
     uint64_t const idle = model_has_experts(model) ? counts.experts_layer / experts->count *
                                                          (experts->count - experts->top_k)
                                                    : 0;
-    counts.total = counts.embedding + counts.positions + counts.head + counts.norm_final +
-                   counts.mlp_layers * (both + counts.mlp_layer) + counts.expert_layers * layer;
+    counts.total = counts.embedding + counts.positions + counts.norm_embedding + counts.head +
+                   counts.norm_final + counts.mlp_layers * (both + counts.mlp_layer) +
+                   counts.expert_layers * layer;
     counts.active = counts.total - counts.expert_layers * idle;
     /* DeepSeek-V3 (arXiv 2412.19437), 2.2: both inputs are normed, and projected from 2D to D; a
      * layer like the last; a norm before the head. */

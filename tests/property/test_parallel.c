@@ -34,10 +34,11 @@ enum { PLACES = sizeof places / sizeof *places };
 
 static const char *const models[] = {
     "tests/property/parallel.json", "tests/property/parallel-norms.json",
-    "tests/property/norms-behind.json", "tests/property/norms-behind-alone.json"};
+    "tests/property/norms-behind.json", "tests/property/norms-behind-alone.json",
+    "tests/property/norms-embedding.json"};
 static const char *const schedules[] = {"1f1b", "zb-h1", "dualpipev", "interleaved:2"};
 static const char *const remats[] = {"none", "norms", "big_matmuls", "block", "layer"};
-enum { MODELS = 4, SCHEDULES = 4, REMATS = 5 };
+enum { MODELS = 5, SCHEDULES = 4, REMATS = 5 };
 
 static void text_write(char text[TEXT_BYTES], uint32_t place, const char *model,
                        const char *schedule, const char *remat, bool chunks)

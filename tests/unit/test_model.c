@@ -180,8 +180,8 @@ static void tied_embeddings_are_counted_once(void **state)
     assert_int_equal(model.head_width * model.heads, 4096); /* Not the width, 3,072. */
 }
 
-/* BLOOM (arXiv 2211.05100, 3.2.2) has a norm behind the lookup, which no model of ours has; and a
- * third table is like that of positions. */
+/* BLOOM (arXiv 2211.05100, 3.2.2) has a norm behind the lookup; and a third table, which no model
+ * of ours has, is like that of positions. */
 static void normed_lookup_write(struct graph *g, const struct model *model)
 {
     block_embedding.write(g, model);

@@ -53,7 +53,9 @@ void op_function(const struct graph *graph, enum work_function function, enum op
 {
     const struct fusion *fusion = graph->terms->policy.fusion;
     if (fusion == NULL) return;
-    struct function_pass const made = fusion_pass(fusion, function, !op_is_forward(pass));
+    struct function_pass const made = function == WORK_FUNCTION_LOSS
+                                          ? fusion_loss(fusion, graph->terms->policy.loss)
+                                          : fusion_pass(fusion, function, !op_is_forward(pass));
     work->hbm_read_bytes += made.read_bytes * elements;
     work->hbm_write_bytes += made.write_bytes * elements;
     work->kernel_count += made.kernels;

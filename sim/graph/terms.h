@@ -195,6 +195,7 @@ struct graph_policy {
                                 remat is. */
     bool names_kernels;      /* Works say which measured kernels they are made of. */
     const struct fusion *fusion; /* Kernels between matmuls; NULL: the fewest. */
+    enum loss_fusion loss;       /* Whose kernels of the loss stand in for the fusion's. */
     struct graph_casting casts;  /* Casts for linear layers in fp8. */
     bool adds;                   /* Gradients of weights are added to an accumulator. */
     bool adds_of_experts;        /* Gradients of experts' weights are added to an accumulator. */

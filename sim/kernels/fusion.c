@@ -101,6 +101,52 @@ static const struct fusion fusions[] = {
     },
 };
 
+/*
+ * Passes over the logits of a rank, forward and backward. Numbers of a row, such as its maximum,
+ * are not counted.
+ *
+ * native: to fp32 with the maximum (2, 4); less the maximum, exponential and sum (4, 4); over the
+ * sum (4, 4); times the gradient of the loss, and to bf16 (4, 4 and 2).
+ *
+ * te: maximum and sum at once (2); the gradient in place of the logits (2, 2); times the gradient
+ * of the loss (2, 2), which a step always has, as the loss is a mean of tokens. From 2.18 on the
+ * gradient is an array in fp32.
+ *
+ * flash_attn: maximum and sum at once (2); the gradient, times that of the loss (2, 2).
+ */
+static const struct loss_kernels losses[LOSS_FUSION_COUNT] = {
+    [LOSS_FUSION_NATIVE] =
+        {
+            .name = "native",
+            .help = "Megatron-Core's, in parts that torch compiles",
+            .source = "Megatron-LM megatron/core/fusions/fused_cross_entropy.py at 50b073cc",
+            .made = {4, 12, 16},
+            .kept_bytes = 4,
+        },
+    [LOSS_FUSION_TE] =
+        {
+            .name = "te",
+            .help = "Transformer Engine's, whose gradient replaces the logits",
+            .source = "TransformerEngine transformer_engine/common/triton/cross_entropy.py and "
+                      "transformer_engine/pytorch/triton/cross_entropy.py before 01bbe3ee (2.18)",
+            .made = {3, 4, 2},
+            .kept_bytes = 0,
+        },
+    [LOSS_FUSION_FLASH_ATTN] =
+        {
+            .name = "flash_attn",
+            .help = "FlashAttention's, in one kernel forward and one backward",
+            .source = "flash-attention flash_attn/ops/triton/cross_entropy.py at 2.5",
+            .made = {2, 2, 0},
+            .kept_bytes = 2,
+        },
+};
+
+const struct loss_kernels *loss_kernels_of(enum loss_fusion fusion)
+{
+    return fusion > LOSS_FUSION_NONE && fusion < LOSS_FUSION_COUNT ? &losses[fusion] : NULL;
+}
+
 const struct fusion *fusion_at(uint32_t index)
 {
     return index < sizeof fusions / sizeof *fusions ? &fusions[index] : NULL;
@@ -113,4 +159,16 @@ struct function_pass fusion_pass(const struct fusion *fusion, enum work_function
     if (fusion != NULL) pass = (backward ? fusion->backward : fusion->forward)[function];
     if (pass.kernels == 0) pass.kernels = 1;
     return pass;
+}
+
+bool fusion_splits_loss(const struct fusion *fusion)
+{
+    return fusion != NULL && fusion->forward[WORK_FUNCTION_LOSS].kernels > 1;
+}
+
+struct function_pass fusion_loss(const struct fusion *fusion, enum loss_fusion loss)
+{
+    const struct loss_kernels *kernels = loss_kernels_of(loss);
+    if (kernels != NULL && fusion_splits_loss(fusion)) return kernels->made;
+    return fusion_pass(fusion, WORK_FUNCTION_LOSS, /* backward= */ false);
 }

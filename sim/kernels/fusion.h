@@ -36,11 +36,38 @@ struct fusion {
     struct function_pass backward[WORK_FUNCTION_COUNT];
 };
 
+/* Whose kernels of the loss a training step runs. */
+enum loss_fusion {
+    LOSS_FUSION_NONE, /* The stack's own. */
+    LOSS_FUSION_NATIVE,
+    LOSS_FUSION_TE,
+    LOSS_FUSION_FLASH_ATTN,
+    LOSS_FUSION_COUNT,
+};
+
+/* A fused loss. Its first pass reads the logits, and its last writes their gradient. */
+struct loss_kernels {
+    const char *name; /* The word of `loss_fusion`. */
+    const char *help;
+    const char *source;
+    struct function_pass made;
+    uint8_t kept_bytes; /* For the backward pass, in addition to 16-bit logits. */
+};
+
+/* A fused loss; NULL for the stack's own and past the last. */
+const struct loss_kernels *loss_kernels_of(enum loss_fusion fusion);
+
 /* The place of a fusion in the list; NULL past its end. */
 const struct fusion *fusion_at(uint32_t index);
 
 /* How a fusion makes a function: in one kernel that adds nothing, where it is NULL. */
 struct function_pass fusion_pass(const struct fusion *fusion, enum work_function function,
                                  bool backward);
+
+/* Whether the loss of a fusion is several kernels, which a fused loss replaces. */
+bool fusion_splits_loss(const struct fusion *fusion);
+
+/* How a fusion makes the loss, which is forward and backward at once. */
+struct function_pass fusion_loss(const struct fusion *fusion, enum loss_fusion loss);
 
 #endif

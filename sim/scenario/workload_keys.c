@@ -22,6 +22,7 @@ static const char *const recipe_names[] = {"none",
 #include "workloads/recipes.def"
 #undef RECIPE
                                            NULL};
+static const char *const loss_names[] = {"none", "native", "te", "flash_attn", NULL};
 static const char *const tp_inputs_names[] = {"shards", "whole", NULL};
 static const char *const memory_names[] = {"book", "framework", NULL};
 const char *const scenario_attention_names[] = {"full", "causal", NULL};
@@ -203,6 +204,12 @@ bool scenario_has_experts(const struct key_source *source)
     return model_has_experts(&shown_of(source)->workload.model);
 }
 
+static bool shows_loss(const struct key_source *source)
+{
+    const struct scenario *scenario = shown_of(source);
+    return scenario->machine.stack != NULL || scenario->workload.software.loss != LOSS_FUSION_NONE;
+}
+
 static bool has_mtp(const struct key_source *source)
 {
     const struct workload_plan *plan = &shown_of(source)->workload;
@@ -277,6 +284,11 @@ const struct key workload_train_step_keys[] = {
         .preset_text = "what the library of the `stack` does where `matmuls` are fp8, else `none`",
         .help = "how operands of products are cast to fp8, and by which "
                 "[kernels](kernels.md#recipes-of-fp8); `none`: in the time of the products"),
+    ROW("loss_fusion", key_choice, software.loss, .choices = loss_names, .shown = shows_loss,
+        .when = "with a `stack`",
+        .help = "[kernels of the loss](kernels.md#the-loss) in place of the stack's: Megatron's "
+                "fused ones (`--cross-entropy-loss-fusion`), Transformer Engine's, or "
+                "FlashAttention's. `none`: the stack's own"),
     ROW("gather", key_choice, gather, .choices = gather_names,
         .help = "the weights that one gather brings; a layer of the bare MLP is one block"),
     ROW("backward_order", key_choice, backward_order, .choices = backward_names,

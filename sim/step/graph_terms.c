@@ -150,6 +150,7 @@ static struct graph_policy policy_of(const struct ranks *ranks)
     return (struct graph_policy){
         .names_kernels = ranks->machine->chip.kernels.stack != NULL,
         .fusion = ranks_fusion(ranks),
+        .loss = plan->software.loss,
         .casts = workload_casts(plan, &ranks->machine->chip),
         .remat = plan->remat,
         .by_tokens = plan->activations == WORKLOAD_ACTIVATIONS_TOKENS,

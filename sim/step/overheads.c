@@ -92,7 +92,9 @@ uint64_t overheads_autograd_bytes(const struct ranks *ranks, uint64_t elements)
 
 uint64_t overheads_loss_bytes(const struct ranks *ranks, uint64_t logits)
 {
-    return overheads_count(ranks) ? format_bytes(FORMAT_FP32, logits) : 0;
+    const struct loss_kernels *fused = loss_kernels_of(ranks->plan->software.loss);
+    if (!overheads_count(ranks)) return 0;
+    return fused == NULL ? format_bytes(FORMAT_FP32, logits) : fused->kept_bytes * logits;
 }
 
 uint64_t overheads_gathered_bytes(const struct ranks *ranks, uint64_t elements)

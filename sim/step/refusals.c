@@ -446,6 +446,19 @@ static enum status stages_check(const struct ranks *ranks, struct error *reterr)
     return STATUS_OK;
 }
 
+/* What replaces kernels that a stack does not have. */
+static enum status loss_check(const struct ranks *ranks, struct error *reterr)
+{
+    const struct fusion *fusion = ranks_fusion(ranks);
+    if (ranks->plan->software.loss == LOSS_FUSION_NONE) return STATUS_OK;
+    REFUSE(!ranks_is_decoder(ranks), INVALID, "/workload/loss_fusion",
+           "the bare MLP has no loss; leave it out");
+    REFUSE(fusion != NULL && !fusion_splits_loss(fusion), INVALID, "/workload/loss_fusion",
+           "the loss is one kernel with the stack \"%s\"; leave it out",
+           ranks->machine->chip.kernels.stack->name);
+    return STATUS_OK;
+}
+
 enum status refusals_check(const struct ranks *ranks, struct error *reterr)
 {
     STATUS_TRY(inference_check(ranks, reterr));
@@ -454,5 +467,6 @@ enum status refusals_check(const struct ranks *ranks, struct error *reterr)
     STATUS_TRY(shards_check(ranks, reterr));
     STATUS_TRY(attention_check(ranks, reterr));
     STATUS_TRY(refusals_casts(ranks, reterr));
+    STATUS_TRY(loss_check(ranks, reterr));
     return stages_check(ranks, reterr);
 }

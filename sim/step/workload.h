@@ -83,7 +83,8 @@ struct workload_software {
     enum workload_protocols protocols;
     enum workload_collective_cores collective_cores;
     uint32_t fp8_recipe; /* WORKLOAD_RECIPE_... */
-    bool dp_apart;       /* Collectives of gradients and updated weights run beside no compute. */
+    enum loss_fusion loss;
+    bool dp_apart; /* Collectives of gradients and updated weights run beside no compute. */
 };
 /* What is kept in the host's memory. */
 enum workload_offload {

@@ -42,6 +42,39 @@ static void a_fusion_says_what_it_is(void **state)
     assert_int_equal(none.read_bytes + none.write_bytes, 0);
 }
 
+/* Fused losses move less than several kernels of a stack, and stand in for these alone. */
+static void a_fused_loss_replaces_kernels(void **state)
+{
+    static const char *const one[] = {"xla", "served", "attending"};
+    static const char *const several[] = {"te", "eager"};
+    (void)state;
+    assert_null(loss_kernels_of(LOSS_FUSION_NONE));
+    assert_null(loss_kernels_of(LOSS_FUSION_COUNT));
+    for (enum loss_fusion loss = LOSS_FUSION_NATIVE; loss < LOSS_FUSION_COUNT; loss++) {
+        const struct loss_kernels *fused = loss_kernels_of(loss);
+        assert_true(fused->name[0] != '\0' && fused->help[0] != '\0' && fused->source[0] != '\0');
+        for (size_t i = 0; i < sizeof one / sizeof *one; i++) {
+            assert_false(fusion_splits_loss(fusion_named(one[i])));
+            assert_int_equal(fusion_loss(fusion_named(one[i]), loss).kernels, 1);
+        }
+        for (size_t i = 0; i < sizeof several / sizeof *several; i++) {
+            const struct fusion *fusion = fusion_named(several[i]);
+            struct function_pass const own = fusion_loss(fusion, LOSS_FUSION_NONE);
+            struct function_pass const made = fusion_loss(fusion, loss);
+            assert_true(fusion_splits_loss(fusion));
+            assert_int_equal(made.kernels, fused->made.kernels);
+            assert_true(made.kernels < own.kernels);
+            assert_true(made.read_bytes + made.write_bytes < own.read_bytes + own.write_bytes);
+        }
+    }
+    assert_false(fusion_splits_loss(NULL));
+    /* Transformer Engine reads logits twice and their gradient once, and writes this twice. */
+    struct function_pass const te = fusion_loss(fusion_named("te"), LOSS_FUSION_TE);
+    assert_int_equal(te.kernels, 3);
+    assert_int_equal(2 + te.read_bytes, 3 * 2);
+    assert_int_equal(2 + te.write_bytes, 2 * 2);
+}
+
 /* A layer of LLaMA-3-70B under a fusion, on one chip of 4 x 4: tp 4, so 16 heads, 2 of keys. */
 struct layer {
     struct workload_case made;
@@ -228,6 +261,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_fusion_says_what_it_is),
+        cmocka_unit_test(a_fused_loss_replaces_kernels),
         cmocka_unit_test(without_a_fusion_matmuls_do_it),
         cmocka_unit_test(megatron_has_kernels_for_sums_gates_and_turns),
         cmocka_unit_test(eager_operators_have_a_kernel_each),

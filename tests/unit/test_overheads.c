@@ -243,6 +243,24 @@ static void the_loss_reads_logits_in_fp32(void **state)
     play_close(&play);
 }
 
+/* Compiled kernels keep the softmax in fp32, Transformer Engine's the gradient where logits lay. */
+static void fused_losses_keep_what_they_write(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *fusion;
+        uint64_t bytes;
+    } rows[] = {{"none", 4}, {"native", 4}, {"te", 0}, {"flash_attn", 2}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char more[64];
+        (void)snprintf(more, sizeof more, ",\"loss_fusion\":\"%s\"", rows[i].fusion);
+        build(h100, dp, 8, more);
+        assert_int_equal(taken("head forward", PROGRAM_MEMORY_LOSS),
+                         rows[i].bytes * ROWS * VOCABULARY);
+        play_close(&play);
+    }
+}
+
 static void masks_are_kept_where_scores_are_dropped_out(void **state)
 {
     (void)state;
@@ -363,6 +381,7 @@ int main(void)
         cmocka_unit_test(what_swiglu_gives_is_kept_unless_remat_makes_it_again),
         cmocka_unit_test(what_experts_functions_give_is_kept_too),
         cmocka_unit_test(the_loss_reads_logits_in_fp32),
+        cmocka_unit_test(fused_losses_keep_what_they_write),
         cmocka_unit_test(masks_are_kept_where_scores_are_dropped_out),
         cmocka_unit_test(each_communicator_has_its_channels),
         cmocka_unit_test(workspaces_are_those_of_the_generation),

@@ -57,8 +57,10 @@ static const struct overhead overheads[] = {
     {PROGRAM_MEMORY_LOSS,
      "from the loss to the start of the backward pass, with the logits: 4 bytes a logit, which "
      "become the softmax in place (PyTorch's own cross entropy, neither fused nor compiled, "
-     "keeps a second array; Transformer Engine's has none)",
-     "Megatron-LM megatron/core/tensor_parallel/cross_entropy.py at 00611e6e", false},
+     "keeps a second array); with `loss_fusion` `te` none, with `flash_attn` 2 bytes, the gradient",
+     "Megatron-LM megatron/core/tensor_parallel/cross_entropy.py at 00611e6e; "
+     "[kernels of the loss](kernels.md#the-loss)",
+     false},
     {PROGRAM_MEMORY_AUTOGRAD,
      "Megatron-LM: one gradient for each shape of a layer's matrices, in the weights' format, "
      "which autograd allocates although matmuls add to the main gradients; also of embedding and "

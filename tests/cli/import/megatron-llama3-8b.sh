@@ -35,7 +35,7 @@ SIZES=(
 STEP="--micro-batch-size 1 \
     --global-batch-size 128 --train-samples 1953125000 \
     --lr 0.00015 --min-lr 0.00001 --lr-decay-style cosine --clip-grad 1.0 \
-    --bf16 --grad-reduce-in-bf16 --calculate-per-token-loss --manual-gc"
+    --bf16 --grad-reduce-in-bf16 --calculate-per-token-loss --manual-gc --cross-entropy-loss-fusion"
 if [[ "$FORMAT" == "fp8" ]]; then
     STEP+=" --fp8-format hybrid --fp8-amax-history-len 1024 --fp8-amax-compute-algo max"
 fi

@@ -47,6 +47,8 @@ struct import_policy {
     uint64_t gathers_ahead, reduces_ahead, overlaps_tp;
     uint64_t sequence_parallel;
     const char *context, *attention;
+    uint64_t fuses_loss;
+    const char *loss_fusion; /* Whose kernels the fused loss has. */
     uint64_t offloads_optimizer;
     const char *offload; /* Where the optimizer's state lies. */
     uint64_t compiles;   /* Kernels are compiled. */

@@ -363,6 +363,13 @@ static enum status attention_set(struct import *import, struct error *reterr)
                          "podsim has p2p, all_gather and a2a, each for all layers");
 }
 
+/* The implementation says nothing by itself. */
+static enum status loss_set(struct import *import, struct error *reterr)
+{
+    const char *const whose = import->facts.policy.loss_fusion;
+    return import_set(import, reterr, "/workload/loss_fusion=%s", whose == NULL ? "native" : whose);
+}
+
 /* What it means that the file leaves an argument out. */
 static enum status defaults_say(struct import *import, struct error *reterr)
 {
@@ -396,11 +403,13 @@ static enum status words_check(const struct import *import, struct error *reterr
     static const char *const norms[] = {"LayerNorm", "RMSNorm", NULL};
     static const char *const positions[] = {"learned_absolute", "rope", "yarn", "none", NULL};
     static const char *const formats[] = {"e4m3", "hybrid", NULL};
+    static const char *const losses[] = {"native", "te", NULL};
     static const char *const backends[] = {"auto", "flash", "fused", "unfused", "local", NULL};
     const struct import_facts *facts = &import->facts;
     STATUS_TRY(import_choice(import, &facts->sizes.norm, norms, reterr));
     STATUS_TRY(import_choice(import, &facts->sizes.positions, positions, reterr));
     STATUS_TRY(import_choice(import, &facts->formats.fp8_format, formats, reterr));
+    STATUS_TRY(import_choice(import, &facts->policy.loss_fusion, losses, reterr));
     return import_choice(import, &facts->policy.attention, backends, reterr);
 }
 
@@ -419,6 +428,7 @@ static enum status finish(struct import *import, struct error *reterr)
     STATUS_TRY(zero_set(import, stage, reterr));
     STATUS_TRY(formats_set(import, reterr));
     STATUS_TRY(attention_set(import, reterr));
+    if (facts->policy.fuses_loss) STATUS_TRY(loss_set(import, reterr));
     STATUS_TRY(defaults_say(import, reterr));
     if (facts->policy.offloads_optimizer)
         STATUS_TRY(import_set(import, reterr, "/workload/offload=optimizer"));

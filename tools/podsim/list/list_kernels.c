@@ -132,6 +132,13 @@ static enum status table_add(struct arena *arena, const struct kernel_table *tab
 }
 
 /* Kernels of a pass and what they move, where that is more than one kernel's. */
+static void pass_add(const struct function_pass *pass, struct strbuf *text)
+{
+    strbuf_add(text, "%2u kernel%s", pass->kernels, plural(pass->kernels));
+    if (pass->read_bytes + pass->write_bytes > 0)
+        strbuf_add(text, " (+%u B read, +%u written)", pass->read_bytes, pass->write_bytes);
+}
+
 static void function_add(const struct kernel_between *between, enum work_function function,
                          struct strbuf *text)
 {
@@ -142,12 +149,22 @@ static void function_add(const struct kernel_between *between, enum work_functio
         struct function_pass const pass = fusion_pass(between->fusion, function, backward != 0);
         bool const is_update = function == WORK_FUNCTION_UPDATE || function == WORK_FUNCTION_LOSS;
         if (backward != 0 && is_update) continue;
-        strbuf_add(text, "%s%2u kernel%s", backward != 0 ? ", backward " : "   ", pass.kernels,
-                   plural(pass.kernels));
-        if (pass.read_bytes + pass.write_bytes > 0)
-            strbuf_add(text, " (+%u B read, +%u written)", pass.read_bytes, pass.write_bytes);
+        strbuf_add(text, "%s", backward != 0 ? ", backward " : "   ");
+        pass_add(&pass, text);
     }
     strbuf_add(text, "\n");
+}
+
+/* What may stand in for the kernels of the loss, where these are several. */
+static void losses_add(const struct fusion *fusion, struct strbuf *text)
+{
+    if (!fusion_splits_loss(fusion)) return;
+    for (enum loss_fusion loss = LOSS_FUSION_NATIVE; loss < LOSS_FUSION_COUNT; loss++) {
+        const struct loss_kernels *fused = loss_kernels_of(loss);
+        strbuf_add(text, "  loss with \"loss_fusion\": \"%s\": ", fused->name);
+        pass_add(&fused->made, text);
+        strbuf_add(text, "\n    source: %s\n", fused->source);
+    }
 }
 
 static void between_add(const struct kernel_between *between, struct strbuf *text)
@@ -155,6 +172,7 @@ static void between_add(const struct kernel_between *between, struct strbuf *tex
     strbuf_add(text, "\nkernels between matmuls: %s\n", between->fusion->help);
     for (enum work_function function = 0; function < WORK_FUNCTION_COUNT; function++)
         function_add(between, function, text);
+    losses_add(between->fusion, text);
     strbuf_add(text, "  each takes %s in addition; bytes are those of an element of 16 bits\n",
                table_duration(between->launch_ps).text);
     strbuf_add(text, "  source: %s\n  source of the kernels: %s\n", between->source,

@@ -315,7 +315,8 @@ static void add_fits(struct strbuf *text)
 
 int main(int argc, char **argv)
 {
-    static const struct table b200 = {"\"chip\":\"b200\"", ",\"attention\":\"causal\""};
+    static const struct table b200 = {"\"chip\":\"b200\"",
+                                      ",\"attention\":\"causal\",\"loss_fusion\":\"te\""};
     static const struct table a100 = {"\"chip\":\"a100-sxm\"",
                                       ",\"attention_kernel\":\"unfused_dropout\""};
     struct strbuf text = {0};

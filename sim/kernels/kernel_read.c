@@ -206,12 +206,14 @@ static enum status base_find(struct kernel_reading *reading, struct json *of,
 static enum status factor_apply(struct arena *arena, struct json *object,
                                 struct kernel_table *table, struct error *reterr)
 {
-    struct kernel_table factor = {.family = table->family};
     uint64_t points = 1;
     void *memory = NULL;
     const char *keys[KERNEL_SIDES_MAX + 2] = {"ppm"};
     STATUS_TRY(json_as_object(object, reterr));
-    STATUS_TRY(kernel_grid_read(arena, object, "ppm", FACTOR_PPM_MOST, &factor, reterr));
+    STATUS_TRY(arena_try(arena, 1, sizeof(struct kernel_table), &memory, reterr));
+    struct kernel_table *factor = memory;
+    *factor = (struct kernel_table){.family = table->family, .factor = table->factor};
+    STATUS_TRY(kernel_grid_read(arena, object, "ppm", FACTOR_PPM_MOST, factor, reterr));
     for (uint32_t s = 0; s < kernel_side_count(table->family); s++) {
         keys[1 + s] = kernel_side_name(table->family, s);
         points *= table->edge_count[s];
@@ -224,10 +226,11 @@ static enum status factor_apply(struct arena *arena, struct json *object,
         for (uint32_t s = kernel_side_count(table->family); s-- > 0; rest /= table->edge_count[s])
             side[s] = table->edge[s][rest % table->edge_count[s]];
         uint64_t const ppm =
-            (uint64_t)table->share_ppm[i] * kernel_table_inside_ppm(&factor, side) / PPM_ONE;
+            (uint64_t)table->share_ppm[i] * kernel_table_inside_ppm(factor, side) / PPM_ONE;
         share_ppm[i] = ppm > PPM_ONE ? PPM_ONE : ppm == 0 ? 1 : (uint32_t)ppm;
     }
     table->share_ppm = share_ppm;
+    table->factor = factor;
     return STATUS_OK;
 }
 

@@ -97,6 +97,16 @@ uint32_t kernel_table_inside_ppm(const struct kernel_table *table,
     return inner_share_ppm(table, nearest);
 }
 
+/* A share outside, by the factors there in place of the nearest sides' own. */
+static units_wide factored_ppm(const struct kernel_table *table, units_wide ppm,
+                               const uint64_t *side, const uint64_t *nearest)
+{
+    for (const struct kernel_table *factor = table->factor; factor != NULL; factor = factor->factor)
+        ppm =
+            ppm * kernel_table_inside_ppm(factor, side) / kernel_table_inside_ppm(factor, nearest);
+    return ppm;
+}
+
 struct kernel_share kernel_table_share(const struct kernel_table *table,
                                        const uint64_t side[KERNEL_SIDES_MAX], uint32_t core_count)
 {
@@ -114,7 +124,9 @@ struct kernel_share kernel_table_share(const struct kernel_table *table,
         (units_wide)kernel_roofline_ps(table, nearest) * PPM_ONE / share.ppm;
     units_wide const ps = nearest_ps * kernel_tile_steps(table->family, side, core_count) /
                           kernel_tile_steps(table->family, nearest, core_count);
-    units_wide const ppm = (units_wide)kernel_roofline_ps(table, side) * PPM_ONE / (ps + (ps == 0));
+    units_wide const ppm = factored_ppm(
+        table, (units_wide)kernel_roofline_ps(table, side) * PPM_ONE / (ps + (ps == 0)), side,
+        nearest);
     share.ppm = ppm > PPM_ONE ? PPM_ONE : ppm == 0 ? 1 : (uint32_t)ppm;
     return share;
 }

@@ -71,6 +71,8 @@ struct kernel_table {
     uint32_t edge_count[KERNEL_SIDES_MAX];
     const uint32_t *edge[KERNEL_SIDES_MAX]; /* Sides with measurements, ascending. */
     const uint32_t *share_ppm;              /* [m][n][k], and so on */
+    const struct kernel_table *factor;      /* What the shares were multiplied by, with its own
+                                               sides, which may reach further; NULL: nothing. */
 };
 
 /* Kernels between matmuls: which there are, and how fast. */

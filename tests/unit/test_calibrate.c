@@ -266,7 +266,8 @@ static void a_written_stack_is_read_as_it_was(void **state)
     }
 }
 
-/* Look-ups inside the grid, between its edges and outside agree to what a share is rounded to. */
+/* Look-ups inside the grid, between its edges and outside agree to what a share is rounded to.
+ * Outside, the backward attention of the base has a factor of its own, which no rows give. */
 static void rows_of_a_stack_give_it_back(void **state)
 {
     (void)state;
@@ -288,7 +289,9 @@ static void rows_of_a_stack_give_it_back(void **state)
                 uint64_t const bits = case_random(&chance) % 17;
                 side[s] = 1 + (case_random(&chance) & ((UINT64_C(1) << bits) - 1));
             }
-            uint32_t const wanted = kernel_table_share(table, side, 132).ppm;
+            struct kernel_share const share = kernel_table_share(table, side, 132);
+            if (share.is_outside && table->family == KERNEL_ATTENTION_BACKWARD) continue;
+            uint32_t const wanted = share.ppm;
             uint32_t const got = kernel_table_share(made, side, 132).ppm;
             uint32_t const apart = got > wanted ? got - wanted : wanted - got;
             if (apart > 3 + wanted / 50) fail_msg("%u ppm and not %u ppm", got, wanted);

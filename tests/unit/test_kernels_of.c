@@ -194,6 +194,31 @@ static void a_gradient_is_looked_up_by_its_format(void **state)
                      KERNEL_TN);
 }
 
+/* Sequences beyond the grid of forward attention: SimuMax's times of backward over forward on a
+ * B200, of 8 and of 16 heads of queries, with 8 for each of keys. */
+static void backward_attention_beyond_the_grid_has_its_own_ratio(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t tokens, heads;
+        double ratio;
+    } rows[] = {{32768, 1, 3.147}, {32768, 2, 3.342}, {131072, 1, 3.034}, {131072, 2, 2.990}};
+    struct kernel_stack const te = shipped("b200", "te");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        uint64_t const side[KERNEL_SIDES_MAX] = {rows[i].tokens, rows[i].heads, 8, 128};
+        double time[2];
+        for (uint32_t backward = 0; backward < 2; backward++) {
+            const struct kernel_table *table =
+                kernel_attention_of(&te, backward ? KERNEL_ATTENTION_BACKWARD : KERNEL_ATTENTION,
+                                    FORMAT_BF16, FORMAT_BF16);
+            struct kernel_share const share = kernel_table_share(table, side, 148);
+            assert_true(share.is_outside);
+            time[backward] = (double)kernel_roofline_ps(table, side) / share.ppm;
+        }
+        case_near(time[1] / time[0], rows[i].ratio, 0.04);
+    }
+}
+
 /* Training kernels that SimuMax measured, as a share of the dense peak: matmuls m, n, k; attention
  * of 4,096 tokens, heads of keys, group, width, half of an efficiency that counts the full square.
  */
@@ -283,6 +308,7 @@ int main(void)
         cmocka_unit_test(a_clock_comes_with_the_tables_of_its_chip),
         cmocka_unit_test(a_clock_is_six_tenths_at_least_and_has_a_source),
         cmocka_unit_test(a_gradient_is_looked_up_by_its_format),
+        cmocka_unit_test(backward_attention_beyond_the_grid_has_its_own_ratio),
         cmocka_unit_test(shipped_training_tables_have_what_was_measured),
         cmocka_unit_test(references_to_nothing_are_refused),
     };

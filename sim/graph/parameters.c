@@ -143,7 +143,7 @@ static struct model_counts counts_of_layer(const struct graph_terms *terms,
     if (terms->layer.experts) {
         layer.router_layer += experts->router_biased * experts->count;
         layer.experts_layer += experts->biased * biases;
-        layer.shared_layer += experts->biased * experts->shared * (biases / experts->count);
+        layer.shared_layer += model_shared_biases(model);
         idle = layer.experts_layer / experts->count * (experts->count - experts->top_k);
     } else {
         layer.mlp_layer += model->vectors.mlp;

@@ -173,6 +173,14 @@ static inline bool model_rotates(const struct model *model)
     return model->positions.learned == 0 && !model->attends.biases_scores;
 }
 
+/* Biases of a layer's shared experts, which are one MLP as wide as all of them. */
+static inline uint64_t model_shared_biases(const struct model *model)
+{
+    const struct model_experts *experts = &model->experts;
+    uint64_t const columns = (model->matrices - 1) * experts->shared * experts->width;
+    return experts->biased && experts->shared != 0 ? columns + model->width : 0;
+}
+
 static inline uint64_t model_value_width(const struct model *model)
 {
     return model->value_width != 0 ? model->value_width : model->head_width;

@@ -107,7 +107,8 @@ static void vectors_add(struct matrices *matrices)
     const struct ranks *ranks = matrices->ranks;
     const struct graph *graph = matrices->graph;
     const struct model *model = &ranks->plan->model;
-    uint64_t const router = model->experts.router_biased ? model->experts.count : 0;
+    uint64_t const experts = (model->experts.router_biased ? model->experts.count : 0) +
+                             vector_share(ranks, model_shared_biases(model));
     for (uint8_t i = 0; i < graph->op_count; i++) {
         const struct graph_op *op = &graph->op[i];
         for (uint8_t w = 0; !op->kind->weights_apart && w < op->weight_count; w++)
@@ -117,7 +118,7 @@ static void vectors_add(struct matrices *matrices)
     elements_add(matrices, matrices->first[0],
                  vector_share(ranks, graph_attention_vectors(graph, model)));
     elements_add(matrices, matrices->first[graph->block_count - 1],
-                 graph->terms->layer.experts ? router : vector_share(ranks, model->vectors.mlp));
+                 graph->terms->layer.experts ? experts : vector_share(ranks, model->vectors.mlp));
 }
 
 /* Ops of matrices have their places in the order of the forward pass. */

@@ -69,6 +69,8 @@ void oracle_experts_variables(struct variables *x)
     double const bias = columns * (1 + x->gated) + (double)oracle_width(x->ranks);
     x->sparse_elements += e.router + (model->router_biased ? (double)model->count : 0);
     x->sparse_elements += e.shared_in + e.shared_out;
+    x->sparse_elements +=
+        (double)oracle_vector_share(x->ranks, oracle_shared_biases(&x->ranks->plan->model));
     x->expert_elements = e.weights_in + e.weights_out + (model->biased ? count * bias : 0);
 }
 

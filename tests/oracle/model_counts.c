@@ -47,6 +47,14 @@ static uint64_t expert_matrices(const struct model *model)
     return model->matrices * model->width * model->experts.width;
 }
 
+/* Shared experts are one MLP: DeepSeek-V2 (arXiv 2405.04434), 2.2, as its own code has it. */
+uint64_t oracle_shared_biases(const struct model *model)
+{
+    const struct model_experts *experts = &model->experts;
+    if (!experts->biased || experts->shared == 0) return 0;
+    return experts->shared * (model->matrices - 1) * experts->width + model->width;
+}
+
 static uint64_t expert_weights(const struct model *model)
 {
     const struct model_experts *experts = &model->experts;
@@ -92,7 +100,8 @@ struct model_counts oracle_model_count(const struct model *model)
     if (model_has_experts(model)) {
         counts.router_layer = experts->count * (model->width + experts->router_biased);
         counts.experts_layer = experts->count * expert_weights(model);
-        counts.shared_layer = experts->shared * expert_weights(model);
+        counts.shared_layer =
+            experts->shared * expert_matrices(model) + oracle_shared_biases(model);
     }
     uint64_t const both = counts.attention_layer + counts.norm_layer;
     uint64_t const layer = both + counts.router_layer + counts.experts_layer + counts.shared_layer;

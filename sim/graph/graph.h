@@ -90,7 +90,8 @@ struct graph_tensor {
     bool grouped;             /* A weight that has one matrix for each expert. */
     bool adds;                /* A weight: its gradient is added to what is there. */
     bool columns_of_previous; /* A weight that is stored as further columns of the weight before. */
-    bool biased;              /* A weight of attention: each of its columns has a bias. */
+    bool biased;              /* A weight of attention: each of its columns has a bias. A weight of
+                                 a norm: each of its elements has one. */
     bool shared;              /* Other parts read it too: its gradient is added to theirs. */
     const char *moved_as;     /* What collectives over tp call it; NULL: as it is here. */
     uint8_t made_by;          /* The op; GRAPH_NONE: it comes from before the layer. */

@@ -35,10 +35,9 @@ static bool is_counted(const struct graph_terms *terms, const struct sharding *w
     return false;
 }
 
-uint64_t graph_norm_elements(const struct graph *graph, const struct model *model, tensor weight)
+uint64_t graph_norm_elements(const struct graph *graph, tensor weight)
 {
-    bool const whole = is_counted(graph->terms, &graph->tensor[weight].at, GRAPH_COUNTED_STREAM);
-    return graph_weight_elements(graph, weight) * (whole ? 1 + model->norms.biases : 1);
+    return graph_weight_elements(graph, weight) * (graph->tensor[weight].biased ? 2 : 1);
 }
 
 uint64_t graph_attention_vectors(const struct graph *graph, const struct model *model)
@@ -84,7 +83,7 @@ static void layer_add(const struct graph_terms *terms, const struct model *model
             uint64_t *part = !matrix && of_stream ? &counts->norm_layer
                                                   : part_of(terms, weight, channels, counts);
             *part += matrix ? graph_weight_elements(&graph, op->weight[w])
-                            : graph_norm_elements(&graph, model, op->weight[w]);
+                            : graph_norm_elements(&graph, op->weight[w]);
         }
         for (uint8_t p = 0; p < op->product_count; p++)
             if (graph.tensor[op->as.matmul.product[p].weight].grouped)
@@ -189,7 +188,7 @@ struct part_sum {
     uint64_t norms;
 };
 
-static struct part_sum part_sum(const struct graph *graph, const struct model *model)
+static struct part_sum part_sum(const struct graph *graph)
 {
     struct part_sum sum = {.norms = 0};
     for (uint8_t i = 0; i < graph->op_count; i++) {
@@ -200,7 +199,7 @@ static struct part_sum part_sum(const struct graph *graph, const struct model *m
                            : sum.matrix == 0 ? &sum.matrix
                                              : &sum.matrices_behind;
             *of += matrix ? graph_weight_elements(graph, op->weight[w])
-                          : graph_norm_elements(graph, model, op->weight[w]);
+                          : graph_norm_elements(graph, op->weight[w]);
         }
     }
     return sum;
@@ -209,7 +208,7 @@ static struct part_sum part_sum(const struct graph *graph, const struct model *m
 void graph_ends_count(const struct graph *embedding, const struct graph *head,
                       const struct model *model, struct model_counts *counts)
 {
-    struct part_sum const rows = part_sum(embedding, model), last = part_sum(head, model);
+    struct part_sum const rows = part_sum(embedding), last = part_sum(head);
     counts->embedding = rows.matrix;
     counts->positions = rows.matrices_behind;
     counts->norm_embedding = rows.norms;
@@ -238,7 +237,7 @@ static void modules_count(const struct graph_terms *terms, const struct model *m
     struct graph_terms of = *terms;
     of.layer = model_layer_kind(model, model->layers - 1, 0);
     block_write_part(&of, model, BLOCK_MTP, &graph);
-    struct part_sum const own = part_sum(&graph, model);
+    struct part_sum const own = part_sum(&graph);
     struct model_counts const layer = counts_of_layer(&of, model);
     uint64_t const others = own.matrix + own.matrices_behind + own.norms + counts->norm_final;
     counts->mtp_modules = model->mtp_modules * (others + layer.total);

@@ -51,7 +51,7 @@ uint64_t graph_attention_vectors(const struct graph *graph, const struct model *
 /* Biases of a product on one chip: one for each of its columns, in each of its matrices. */
 uint64_t graph_bias_elements(const struct graph *graph, const struct graph_product *product);
 
-/* Weights of a norm on one chip. Norms of all D may have biases; norms of latents have none. */
-uint64_t graph_norm_elements(const struct graph *graph, const struct model *model, tensor weight);
+/* Weights of a norm on one chip, with its biases. */
+uint64_t graph_norm_elements(const struct graph *graph, tensor weight);
 
 #endif

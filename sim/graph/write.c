@@ -223,6 +223,13 @@ struct graph_op *graph_norm(struct graph *graph, const char *name)
                           graph_rotated(GRAPH_NONE, GRAPH_NONE));
 }
 
+/* Weights of a norm; of latents a norm has no biases. */
+static void norm_weight_add(struct graph *graph, const char *text, bool of_latent)
+{
+    tensor const weight = weight_add(graph, text);
+    graph->tensor[weight].biased = graph->terms->model->norms.biases != 0 && !of_latent;
+}
+
 tensor graph_normed(struct graph *graph, tensor in, const char *text)
 {
     char weight[TEXT_BYTES];
@@ -234,7 +241,9 @@ tensor graph_normed(struct graph *graph, tensor in, const char *text)
     char letters[SHARDING_TEXT_BYTES];
     (void)snprintf(weight, sizeof weight, "w_%s%s", at->name,
                    sharding_text(&graph->terms->mesh, &columns, letters));
-    (void)weight_add(graph, weight);
+    norm_weight_add(graph, weight,
+                    graph_dimension_of(graph->terms, columns.dimension[0].name)->counted !=
+                        GRAPH_COUNTED_STREAM);
     return out;
 }
 
@@ -242,7 +251,7 @@ tensor graph_normed_by(struct graph *graph, tensor in, const char *weight, const
 {
     input_add(graph, last_op(graph), in);
     tensor const out = graph_result(graph, text);
-    (void)weight_add(graph, weight);
+    norm_weight_add(graph, weight, /* of_latent= */ false);
     return out;
 }
 

@@ -72,7 +72,7 @@ struct model_positions {
 #define MODEL_VECTORS_TABLE(FACT, OTHER, at)                                                       \
     FACT(at, uint64_t, qk) /* Biases of each column of Q and of K: 0 or 1. */                      \
     FACT(at, uint64_t, v)  /* Biases of each column of V: 0 or 1. */                               \
-    /* All others of a layer's attention: biases of the result and of norms of Q and K, sinks. */  \
+    /* All others of a layer's attention: biases of the result, sinks. */                          \
     FACT(at, uint64_t, attention)                                                                  \
     FACT(at, uint64_t, mlp)  /* Biases of one MLP. */                                              \
     FACT(at, uint64_t, head) /* Biases of the head. */
@@ -95,7 +95,7 @@ enum model_qk_norms {
          behind) /* What a block of a layer gives is normed before the stream adds it. */          \
     FACT(at, bool, none_before)       /* A block of a layer reads the stream itself. */            \
     FACT(at, bool, embedding)         /* Rows of the embedding are normed before layers. */        \
-    FACT(at, uint64_t, biases)        /* Biases of a channel of a norm of D: 0 or 1. */            \
+    FACT(at, uint64_t, biases)        /* Of a weight of a norm, but for latents: 0 or 1. */        \
     FACT(at, enum model_qk_norms, qk) /* Of the columns of Q and of K. */
 struct model_norms {
     MODEL_NORMS_TABLE(MODEL_FACT, MODEL_OTHER, )

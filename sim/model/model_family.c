@@ -210,7 +210,7 @@ static enum status read_phi(struct json *document, struct model *model, struct e
     STATUS_TRY(model_take_flag(document, "qk_layernorm", false, &normed, reterr));
     STATUS_TRY(read_gptj(document, model, reterr));
     STATUS_TRY(read_qwen2(document, model, reterr));
-    model->vectors.attention = model->width + (normed ? 2 * model->head_width : 0);
+    model->vectors.attention = model->width;
     if (normed) model->norms.qk = MODEL_QK_NORMS_SHARED;
     return STATUS_OK;
 }

@@ -113,7 +113,7 @@ static void vectors_add(struct matrices *matrices)
         const struct graph_op *op = &graph->op[i];
         for (uint8_t w = 0; !op->kind->weights_apart && w < op->weight_count; w++)
             elements_add(matrices, normed_matrix(matrices, op, op->in[w]),
-                         graph_norm_elements(graph, &ranks->plan->model, op->weight[w]));
+                         graph_norm_elements(graph, op->weight[w]));
     }
     elements_add(matrices, matrices->first[0],
                  vector_share(ranks, graph_attention_vectors(graph, model)));
@@ -190,8 +190,7 @@ static struct ranks_end end_build(const struct ranks *ranks, const struct graph 
             bool const matrix = op->kind->weights_apart;
             if (matrix && w == 0) end.matrix = elements;
             if (matrix) end.read.format = graph->tensor[op->weight[w]].format;
-            end.read.elements +=
-                matrix ? elements : graph_norm_elements(graph, &ranks->plan->model, op->weight[w]);
+            end.read.elements += matrix ? elements : graph_norm_elements(graph, op->weight[w]);
         }
     }
     end.bucket = end.read;

@@ -35,11 +35,20 @@ static uint64_t cache_columns(const struct model *model)
                                 : model->kv_heads * (model->head_width + model_value_width(model));
 }
 
+/* Layernorms of Q and K have biases, as those of all D: PhiAttention of transformers. */
+static uint64_t qk_norms(const struct model *model)
+{
+    uint64_t const weights = model->norms.qk == MODEL_QK_NORMS_NONE     ? 0
+                             : model->norms.qk == MODEL_QK_NORMS_SHARED ? 2 * model->head_width
+                                                                        : qk_columns(model);
+    return weights * (1 + model->norms.biases);
+}
+
 static uint64_t attention_weights(const struct model *model)
 {
     uint64_t const matrices =
         model_has_mla(model) ? mla_matrices(model) : 2 * model->width * qk_columns(model);
-    return matrices + oracle_attention_vectors(model);
+    return matrices + qk_norms(model) + oracle_attention_vectors(model);
 }
 
 static uint64_t expert_matrices(const struct model *model)

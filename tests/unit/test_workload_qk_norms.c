@@ -139,11 +139,13 @@ static void weights_travel_as_they_are_counted(void **state)
 {
     static const uint64_t weights[BLOCKS] = {256, 72 * 128, 256, 256};
     (void)state;
-    for (uint32_t kind = 0; kind < BLOCKS; kind++) {
+    for (uint32_t variant = 0; variant < 2 * BLOCKS; variant++) {
+        uint32_t const kind = variant / 2, biases = variant % 2;
         struct workload_case made;
         struct blocks_layer layer;
         uint64_t elements = 0;
         blocks_build(&made, 0, qk_norms_set, kind);
+        made.plan.model.norms.biases = biases;
         blocks_derive(&made, &layer);
         bool const experts = model_has_experts(&made.plan.model);
         const struct ranks_layer *bucketed = &layer.ranks.layer[ranks_last_kind(&layer.ranks)];
@@ -154,8 +156,8 @@ static void weights_travel_as_they_are_counted(void **state)
             experts ? counts.router_layer + counts.experts_layer : counts.mlp_layer;
         assert_int_equal(elements, counts.attention_layer + channels + counts.norm_layer);
         made.plan.model.norms.qk = MODEL_QK_NORMS_NONE;
-        assert_int_equal(counts.attention_layer,
-                         model_count(&made.plan.model).attention_layer + weights[kind]);
+        assert_int_equal(counts.attention_layer, model_count(&made.plan.model).attention_layer +
+                                                     weights[kind] * (1 + biases));
         case_free(&made);
     }
 }

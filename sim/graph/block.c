@@ -99,6 +99,7 @@ void block_write_part(const struct graph_terms *terms, const struct model *model
     /* Tensors and ops are written whole as they come: to clear 40 KB took as long as to write. */
     ret_graph->terms = terms;
     ret_graph->tensor_count = ret_graph->op_count = ret_graph->block_count = 0;
+    ret_graph->vector_count = 0;
     ret_graph->stream = ret_graph->added = 0;
     ret_graph->begins_backward = false;
     for (uint32_t place = 0; place < BLOCK_PLACE_COUNT; place++) {

@@ -39,6 +39,7 @@ enum {
     GRAPH_ARRAYS_MAX = 6, /* Inputs of an op, its weights, its outputs. */
     GRAPH_BLOCKS_MAX = 2,
     GRAPH_VALUES_MAX = 12, /* Values that a step reads, or writes. */
+    GRAPH_VECTORS_MAX = 16,
 };
 
 /* The index of a tensor, or of an op. */
@@ -90,8 +91,7 @@ struct graph_tensor {
     bool grouped;             /* A weight that has one matrix for each expert. */
     bool adds;                /* A weight: its gradient is added to what is there. */
     bool columns_of_previous; /* A weight that is stored as further columns of the weight before. */
-    bool biased;              /* A weight of attention: each of its columns has a bias. A weight of
-                                 a norm: each of its elements has one. */
+    bool biased;              /* A weight of a norm: each of its elements has a bias. */
     bool shared;              /* Other parts read it too: its gradient is added to theirs. */
     const char *moved_as;     /* What collectives over tp call it; NULL: as it is here. */
     uint8_t made_by;          /* The op; GRAPH_NONE: it comes from before the layer. */
@@ -199,6 +199,15 @@ struct graph_op {
     struct graph_gradients gradients;
 };
 
+/* Weights in no matrix and no norm: biases of a product's columns, or others of a block. No op
+ * reads them: they are parameters that travel with the block's matrices. */
+struct graph_vector {
+    struct sharding at; /* "b_in[F_Y]": the columns of the matrix as that lies. */
+    tensor matrix;      /* The weight whose columns have these biases; GRAPH_NONE: no weight has. */
+    bool whole;         /* Each rank of tp has all of it. Else it lies as D does between blocks. */
+    uint8_t block;      /* Index of the block in the graph. */
+};
+
 /* A block's part of the graph. */
 struct graph_span {
     const struct block *block;
@@ -212,6 +221,8 @@ struct graph {
     uint8_t tensor_count;
     struct graph_op op[GRAPH_OPS_MAX];
     uint8_t op_count;
+    struct graph_vector vector[GRAPH_VECTORS_MAX];
+    uint8_t vector_count;
     struct graph_span block[GRAPH_BLOCKS_MAX];
     uint8_t block_count;
     tensor stream; /* What the last block has for input: the residual stream, if it has norms. */

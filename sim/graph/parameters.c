@@ -3,27 +3,12 @@
 #include "sim/graph/block.h"
 #include "sim/graph/op.h"
 
-/* Columns of a product in each of its matrices: on one chip, or of the whole model. */
-static uint64_t bias_elements(const struct graph *graph, const struct graph_product *product,
-                              bool whole)
+uint64_t graph_vector_elements(const struct graph *graph, const struct graph_vector *vector)
 {
-    const struct graph_terms *terms = graph->terms;
-    const struct sharding *left = &graph->tensor[product->left].at;
-    const struct sharding weight =
-        sharding_gathered(&graph->tensor[product->weight].at, terms->axis_x);
     uint64_t elements = 1;
-    for (uint32_t d = 0; d < weight.dimension_count; d++) {
-        const struct sharding_dimension *of = &weight.dimension[d];
-        if (!sharding_has(left, of->name))
-            elements *= whole ? graph_dimension_of(terms, of->name)->useful
-                              : sharding_local_size(&terms->mesh, of);
-    }
+    for (uint32_t d = 0; d < vector->at.dimension_count; d++)
+        elements *= graph_dimension_of(graph->terms, vector->at.dimension[d].name)->useful;
     return elements;
-}
-
-uint64_t graph_bias_elements(const struct graph *graph, const struct graph_product *product)
-{
-    return bias_elements(graph, product, /* whole= */ false);
 }
 
 /* Whether a weight has a dimension that counts as `counted`. */
@@ -40,56 +25,54 @@ uint64_t graph_norm_elements(const struct graph *graph, tensor weight)
     return graph_weight_elements(graph, weight) * (graph->tensor[weight].biased ? 2 : 1);
 }
 
-uint64_t graph_attention_vectors(const struct graph *graph, const struct model *model)
-{
-    uint64_t elements = model->vectors.attention;
-    for (uint8_t i = 0; i < graph->op_count; i++)
-        for (uint8_t p = 0; p < graph->op[i].product_count; p++) {
-            const struct graph_product *product = &graph->op[i].as.matmul.product[p];
-            if (graph->tensor[product->weight].biased)
-                elements += bias_elements(graph, product, /* whole= */ true);
-        }
-    return elements;
-}
-
 /* --- Layers --- */
 
 /* What a weight counts with. Where its dimensions say nothing it is attention's, or, in a block
  * that mixes channels, the router's. */
-static uint64_t *part_of(const struct graph_terms *terms, const struct graph_tensor *weight,
-                         bool mixes_channels, struct model_counts *counts)
+static uint64_t *part_of(const struct graph *graph, const struct sharding *at, bool grouped,
+                         uint8_t block, struct model_counts *counts)
 {
-    return weight->grouped                                        ? &counts->experts_layer
-           : is_counted(terms, &weight->at, GRAPH_COUNTED_SHARED) ? &counts->shared_layer
-           : is_counted(terms, &weight->at, GRAPH_COUNTED_MLP)    ? &counts->mlp_layer
-           : mixes_channels                                       ? &counts->router_layer
-                                                                  : &counts->attention_layer;
+    const struct graph_terms *terms = graph->terms;
+    bool const channels = graph->block[block].block->place == BLOCK_MIXES_CHANNELS;
+    return grouped                                       ? &counts->experts_layer
+           : is_counted(terms, at, GRAPH_COUNTED_SHARED) ? &counts->shared_layer
+           : is_counted(terms, at, GRAPH_COUNTED_MLP)    ? &counts->mlp_layer
+           : channels                                    ? &counts->router_layer
+                                                         : &counts->attention_layer;
 }
 
-/* Adds matrices, norms, and vectors of attention of a layer. `*ret_biases` grows by the biases of
- * experts, one for each column. */
+/* Biases count as their matrix does. */
+static void vectors_add(const struct graph *graph, struct model_counts *counts)
+{
+    for (uint8_t v = 0; v < graph->vector_count; v++) {
+        const struct graph_vector *vector = &graph->vector[v];
+        bool const biases = vector->matrix != GRAPH_NONE;
+        const struct graph_tensor *matrix = biases ? &graph->tensor[vector->matrix] : NULL;
+        *part_of(graph, biases ? &matrix->at : &vector->at, biases && matrix->grouped,
+                 vector->block, counts) += graph_vector_elements(graph, vector);
+    }
+}
+
+/* Adds all weights of a layer. */
 static void layer_add(const struct graph_terms *terms, const struct model *model,
-                      struct model_counts *counts, uint64_t *ret_biases)
+                      struct model_counts *counts)
 {
     struct graph graph;
     block_write_layer(terms, model, &graph);
     for (uint8_t i = 0; i < graph.op_count; i++) {
         const struct graph_op *op = &graph.op[i];
-        bool const channels = graph.block[op->block].block->place == BLOCK_MIXES_CHANNELS;
         for (uint8_t w = 0; w < op->weight_count; w++) {
             const struct graph_tensor *weight = &graph.tensor[op->weight[w]];
             bool const matrix = op->kind->weights_apart;
             bool const of_stream = is_counted(terms, &weight->at, GRAPH_COUNTED_STREAM);
-            uint64_t *part = !matrix && of_stream ? &counts->norm_layer
-                                                  : part_of(terms, weight, channels, counts);
+            uint64_t *part = !matrix && of_stream
+                                 ? &counts->norm_layer
+                                 : part_of(&graph, &weight->at, weight->grouped, op->block, counts);
             *part += matrix ? graph_weight_elements(&graph, op->weight[w])
                             : graph_norm_elements(&graph, op->weight[w]);
         }
-        for (uint8_t p = 0; p < op->product_count; p++)
-            if (graph.tensor[op->as.matmul.product[p].weight].grouped)
-                *ret_biases += graph_bias_elements(&graph, &op->as.matmul.product[p]);
     }
-    counts->attention_layer += graph_attention_vectors(&graph, model);
+    vectors_add(&graph, counts);
 }
 
 /* Multiplications of attention for a query and a key. */
@@ -131,22 +114,16 @@ static void cache_count(const struct graph_terms *terms, const struct model *mod
     counts->decode_columns = attention_columns(&graph);
 }
 
-/* A layer of the terms' kind, with what lies in no matrix. */
+/* A layer of the terms' kind. */
 static struct model_counts counts_of_layer(const struct graph_terms *terms,
                                            const struct model *model)
 {
     const struct model_experts *experts = &model->experts;
     struct model_counts layer = {.total = 0};
-    uint64_t biases = 0, idle = 0;
-    layer_add(terms, model, &layer, &biases);
-    if (terms->layer.experts) {
-        layer.router_layer += experts->router_biased * experts->count;
-        layer.experts_layer += experts->biased * biases;
-        layer.shared_layer += model_shared_biases(model);
-        idle = layer.experts_layer / experts->count * (experts->count - experts->top_k);
-    } else {
-        layer.mlp_layer += model->vectors.mlp;
-    }
+    layer_add(terms, model, &layer);
+    uint64_t const idle = terms->layer.experts ? layer.experts_layer / experts->count *
+                                                     (experts->count - experts->top_k)
+                                               : 0;
     layer.total = layer.attention_layer + layer.norm_layer + layer.mlp_layer + layer.router_layer +
                   layer.experts_layer + layer.shared_layer;
     layer.active = layer.total - idle;
@@ -182,15 +159,24 @@ static void layers_count(const struct graph_terms *terms, const struct model *mo
 
 /* --- Ends --- */
 
-/* Weights of a part's last block: its first matrix, all others, and norms. */
+uint64_t graph_last_vectors(const struct graph *graph)
+{
+    uint64_t elements = 0;
+    for (uint8_t v = 0; v < graph->vector_count; v++)
+        if (graph->vector[v].block + 1 == graph->block_count)
+            elements += graph_vector_elements(graph, &graph->vector[v]);
+    return elements;
+}
+
+/* Weights of a part's last block: its first matrix, all others, norms, and what lies in neither. */
 struct part_sum {
     uint64_t matrix, matrices_behind;
-    uint64_t norms;
+    uint64_t norms, vectors;
 };
 
 static struct part_sum part_sum(const struct graph *graph)
 {
-    struct part_sum sum = {.norms = 0};
+    struct part_sum sum = {.vectors = graph_last_vectors(graph)};
     for (uint8_t i = 0; i < graph->op_count; i++) {
         const struct graph_op *op = &graph->op[i];
         for (uint8_t w = 0; op->block + 1 == graph->block_count && w < op->weight_count; w++) {
@@ -213,7 +199,7 @@ void graph_ends_count(const struct graph *embedding, const struct graph *head,
     counts->positions = rows.matrices_behind;
     counts->norm_embedding = rows.norms;
     counts->head_matrix = model->tied ? 0 : last.matrix;
-    counts->head = counts->head_matrix + last.matrices_behind + model->vectors.head;
+    counts->head = counts->head_matrix + last.matrices_behind + last.vectors;
     counts->norm_final = last.norms;
     counts->total += counts->embedding + counts->positions + counts->norm_embedding + counts->head +
                      counts->norm_final;

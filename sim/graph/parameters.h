@@ -1,6 +1,5 @@
 /*
  * parameters.h: how many parameters a model has, summed over the weights of its graphs on one chip.
- * What lies in no matrix, as biases do, has no tensor: a model says how many there are.
  */
 #ifndef SIM_GRAPH_PARAMETERS_H
 #define SIM_GRAPH_PARAMETERS_H
@@ -44,12 +43,9 @@ struct model_counts model_count(const struct model *model);
 void graph_ends_count(const struct graph *embedding, const struct graph *head,
                       const struct model *model, struct model_counts *counts);
 
-/* Weights of a layer's attention that are in no matrix, on all chips together and without padding.
- */
-uint64_t graph_attention_vectors(const struct graph *graph, const struct model *model);
-
-/* Biases of a product on one chip: one for each of its columns, in each of its matrices. */
-uint64_t graph_bias_elements(const struct graph *graph, const struct graph_product *product);
+/* Weights of a vector on all chips together, without padding; of all vectors of the last block. */
+uint64_t graph_vector_elements(const struct graph *graph, const struct graph_vector *vector);
+uint64_t graph_last_vectors(const struct graph *graph);
 
 /* Weights of a norm on one chip, with its biases. */
 uint64_t graph_norm_elements(const struct graph *graph, tensor weight);

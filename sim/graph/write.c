@@ -134,10 +134,34 @@ void graph_set_used(struct graph *graph, tensor weight)
     graph->tensor[weight].adds |= graph->terms->policy.used_before;
 }
 
-void graph_set_biased(struct graph *graph)
+static struct graph_vector *vector_add(struct graph *graph, struct sharding at)
+{
+    SIM_ASSERT(graph->vector_count < GRAPH_VECTORS_MAX);
+    struct graph_vector *added = &graph->vector[graph->vector_count++];
+    *added = (struct graph_vector){.at = at, .matrix = GRAPH_NONE, .block = graph->block_count};
+    return added;
+}
+
+void graph_vector(struct graph *graph, const char *text, bool whole)
+{
+    vector_add(graph, graph_sharding(graph, text, GRAPH_WEIGHT))->whole = whole;
+}
+
+void graph_set_biased(struct graph *graph, bool biased)
 {
     const struct graph_op *op = last_op(graph);
-    graph->tensor[op->weight[op->weight_count - 1]].biased = true;
+    const struct graph_product *product = &op->as.matmul.product[op->product_count - 1];
+    const struct sharding *left = &graph->tensor[product->left].at;
+    struct sharding const weight =
+        sharding_gathered(&graph->tensor[product->weight].at, graph->terms->axis_x);
+    struct sharding columns = {.dimension_count = 0};
+    if (!biased) return;
+    memcpy(columns.name, weight.name, sizeof columns.name);
+    columns.name[0] = 'b';
+    for (uint32_t d = 0; d < weight.dimension_count; d++)
+        if (!sharding_has(left, weight.dimension[d].name))
+            columns.dimension[columns.dimension_count++] = weight.dimension[d];
+    vector_add(graph, columns)->matrix = product->weight;
 }
 
 void graph_set_columns_of_previous(struct graph *graph, tensor weight)

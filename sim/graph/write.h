@@ -57,6 +57,10 @@ tensor graph_product_again(struct graph *graph, tensor left, tensor weight, cons
 /* One more product, which is added to the result of the last one. */
 void graph_product_added(struct graph *graph, tensor left, const char *weight);
 
+/* Weights of the block in no matrix and no norm: "Sinks[N_Y]"; and whether each rank of tp has all
+ * of them. */
+void graph_vector(struct graph *graph, const char *text, bool whole);
+
 /* An op of any kind, with its inputs; a result of the op; a result that is one fp32 a row. */
 struct graph_op *graph_op(struct graph *graph, const struct op_kind *kind, const char *name,
                           uint8_t count, const tensor *in);
@@ -98,8 +102,8 @@ void graph_set_used(struct graph *graph, tensor weight);
 /* A framework keeps this array of the tensor too. It counts where the policy counts frameworks. */
 void graph_set_framework(struct graph *graph, tensor of, enum graph_framework framework,
                          enum format format, enum graph_remat kept);
-/* The result of the last product has a bias for each of its columns. */
-void graph_set_biased(struct graph *graph);
+/* Whether the matrix of the last product has a bias for each of its columns. */
+void graph_set_biased(struct graph *graph, bool biased);
 /* A weight is stored as further columns of the one before. */
 void graph_set_columns_of_previous(struct graph *graph, tensor weight);
 /* How the tensor's gradient lies. */

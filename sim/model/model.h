@@ -42,7 +42,7 @@ enum model_kind {
     FACT(at, uint64_t, groups) /* Of experts; a token goes to the best alone. 0: no groups. */     \
     FACT(at, uint64_t, top_groups)                                                                 \
     FACT(at, bool, router_biased) /* A router has E more weights. */                               \
-    FACT(at, bool, biased)        /* An expert has 2F + D more weights. */                         \
+    FACT(at, bool, biased)        /* Each column of an expert has a bias. */                       \
     FACT(at, bool, shared_gated)  /* Shared experts have a gate: D more weights. */
 struct model_experts {
     MODEL_EXPERTS_TABLE(MODEL_FACT, MODEL_OTHER, )
@@ -68,16 +68,14 @@ struct model_positions {
     MODEL_POSITIONS_TABLE(MODEL_FACT, MODEL_OTHER, )
 };
 
-/* Weights that are in no matrix, but for those of norms. */
-#define MODEL_VECTORS_TABLE(FACT, OTHER, at)                                                       \
-    FACT(at, uint64_t, qk) /* Biases of each column of Q and of K: 0 or 1. */                      \
-    FACT(at, uint64_t, v)  /* Biases of each column of V: 0 or 1. */                               \
-    /* All others of a layer's attention: biases of the result, sinks. */                          \
-    FACT(at, uint64_t, attention)                                                                  \
-    FACT(at, uint64_t, mlp)  /* Biases of one MLP. */                                              \
-    FACT(at, uint64_t, head) /* Biases of the head. */
-struct model_vectors {
-    MODEL_VECTORS_TABLE(MODEL_FACT, MODEL_OTHER, )
+/* Products of which each column has a bias. Experts: struct model_experts. */
+#define MODEL_BIASES_TABLE(FACT, OTHER, at)                                                        \
+    FACT(at, bool, qkv) /* Of Q, K and V. */                                                       \
+    FACT(at, bool, o)                                                                              \
+    FACT(at, bool, mlp) /* Of each of an MLP's. */                                                 \
+    FACT(at, bool, head)
+struct model_biases {
+    MODEL_BIASES_TABLE(MODEL_FACT, MODEL_OTHER, )
 };
 
 /* What the norms of Q and K have for weights. All but the last are over the columns of a head. */
@@ -105,6 +103,7 @@ struct model_norms {
 #define MODEL_ATTENDS_TABLE(FACT, OTHER, at)                                                       \
     FACT(at, bool, caps_scores)   /* c·tanh(s/c) of each score comes before their softmax. */     \
     FACT(at, bool, biases_scores) /* Each score has a bias by position (ALiBi). */                 \
+    FACT(at, bool, sinks)         /* Each head has one more score, which is a weight. */           \
     /* Keys that a query of a windowed layer has at most, its own among them. */                   \
     FACT(at, uint64_t, window)
 struct model_attends {
@@ -125,7 +124,7 @@ struct model_attends {
     FACT(, uint64_t, vocabulary)  /* V */                                                          \
     FACT(, bool, tied)            /* Embedding and head are one matrix. */                         \
     FACT(, bool, caps_logits)     /* c·tanh(l/c) of each logit comes before loss or sampling. */  \
-    PART(struct model_vectors, vectors, MODEL_VECTORS_TABLE)                                       \
+    PART(struct model_biases, biases, MODEL_BIASES_TABLE)                                          \
     PART(struct model_norms, norms, MODEL_NORMS_TABLE)                                             \
     FACT(, bool, parallel) /* Attention and MLP of a layer lie side by side. */                    \
     PART(struct model_positions, positions, MODEL_POSITIONS_TABLE)                                 \
@@ -171,14 +170,6 @@ static inline uint64_t model_dense_layers(const struct model *model)
 static inline bool model_rotates(const struct model *model)
 {
     return model->positions.learned == 0 && !model->attends.biases_scores;
-}
-
-/* Biases of a layer's shared experts, which are one MLP as wide as all of them. */
-static inline uint64_t model_shared_biases(const struct model *model)
-{
-    const struct model_experts *experts = &model->experts;
-    uint64_t const columns = (model->matrices - 1) * experts->shared * experts->width;
-    return experts->biased && experts->shared != 0 ? columns + model->width : 0;
 }
 
 static inline uint64_t model_value_width(const struct model *model)

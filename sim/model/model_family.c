@@ -19,17 +19,10 @@ static enum status read_qwen3(struct json *document, struct model *model, struct
     return STATUS_OK;
 }
 
-/* Each product of an MLP without a gate has biases. */
-static void bias_mlp(struct model *model)
+/* Q, K, V and O have biases, and each product of an MLP. */
+static void bias_layer(struct model *model)
 {
-    model->vectors.mlp = model->mlp_width + model->width;
-}
-
-/* So have Q, K, V and O. */
-static void bias_attention(struct model *model)
-{
-    model->vectors.qk = model->vectors.v = 1;
-    model->vectors.attention = model->width;
+    model->biases.qkv = model->biases.o = model->biases.mlp = true;
 }
 
 /* Q, K and V have biases, O has none. */
@@ -37,7 +30,7 @@ static enum status read_qwen2(struct json *document, struct model *model, struct
 {
     (void)document;
     (void)reterr;
-    model->vectors.qk = model->vectors.v = 1;
+    model->biases.qkv = true;
     return STATUS_OK;
 }
 
@@ -56,8 +49,7 @@ static enum status read_starcoder2(struct json *document, struct model *model, s
     model->matrices = 2;
     model->norms.biases = 1;
     if (!biased) return STATUS_OK;
-    bias_attention(model);
-    bias_mlp(model);
+    bias_layer(model);
     return STATUS_OK;
 }
 
@@ -69,8 +61,7 @@ static enum status read_gpt2(struct json *document, struct model *model, struct 
         model_need_count(document, "n_positions", UINT32_MAX, &model->positions.learned, reterr));
     model->matrices = 2;
     model->norms.biases = 1;
-    bias_attention(model);
-    bias_mlp(model);
+    bias_layer(model);
     return STATUS_OK;
 }
 
@@ -97,8 +88,7 @@ static enum status read_bloom(struct json *document, struct model *model, struct
     model->norms.biases = 1;
     model->norms.embedding = true;
     model->attends.biases_scores = true;
-    bias_attention(model);
-    bias_mlp(model);
+    bias_layer(model);
     return STATUS_OK;
 }
 
@@ -184,8 +174,8 @@ static enum status read_gpt_neox(struct json *document, struct model *model, str
     model->parallel = parallel;
     model->matrices = 2;
     model->norms.biases = 1;
-    bias_mlp(model);
-    if (biased) bias_attention(model);
+    model->biases.mlp = true;
+    model->biases.qkv = model->biases.o = biased;
     return STATUS_OK;
 }
 
@@ -198,8 +188,7 @@ static enum status read_gptj(struct json *document, struct model *model, struct 
     model->norms.one_for_both = true;
     model->matrices = 2;
     model->norms.biases = 1;
-    bias_mlp(model);
-    model->vectors.head = model->vocabulary;
+    model->biases.mlp = model->biases.head = true;
     return STATUS_OK;
 }
 
@@ -209,8 +198,7 @@ static enum status read_phi(struct json *document, struct model *model, struct e
     bool normed = false;
     STATUS_TRY(model_take_flag(document, "qk_layernorm", false, &normed, reterr));
     STATUS_TRY(read_gptj(document, model, reterr));
-    STATUS_TRY(read_qwen2(document, model, reterr));
-    model->vectors.attention = model->width;
+    model->biases.qkv = model->biases.o = true;
     if (normed) model->norms.qk = MODEL_QK_NORMS_SHARED;
     return STATUS_OK;
 }
@@ -233,10 +221,7 @@ static enum status read_falcon(struct json *document, struct model *model, struc
         model_take_count(document, "num_ln_in_parallel_attn", 2, grouped ? 2 : 1, &norms, reterr));
     model->matrices = 2;
     model->norms.biases = 1;
-    if (biased) {
-        bias_attention(model);
-        bias_mlp(model);
-    }
+    if (biased) bias_layer(model);
     model->kv_heads = grouped || !shared ? kv_heads : 1;
     if (model->heads % model->kv_heads != 0)
         return error_set(reterr, STATUS_INVALID, json_where(json_take(document, "num_kv_heads")),

@@ -183,8 +183,8 @@ enum status model_read_gpt_oss(struct json *document, struct model *model, struc
     STATUS_TRY(model_take_flag(document, "attention_bias", true, &biased, reterr));
     experts->width = model->mlp_width;
     experts->biased = experts->router_biased = true;
-    model->vectors.qk = model->vectors.v = biased;
-    model->vectors.attention = model->heads + (biased ? model->width : 0);
+    model->biases.qkv = model->biases.o = biased;
+    model->attends.sinks = true;
     return check_experts(document, model, reterr);
 }
 

@@ -49,6 +49,7 @@ struct ranks_end {
     struct bucket bucket; /* Weights that are updated together: of a tied head the embedding's. */
     struct bucket read;   /* Weights that a use reads, and gathers where they are sharded. */
     uint64_t matrix;      /* Elements of the matrix of the vocabulary alone. */
+    uint64_t biases;      /* Of the vocabulary's columns: elements on one rank. */
 };
 
 /* Weights of a layer. */

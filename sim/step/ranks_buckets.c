@@ -66,7 +66,6 @@ static void matrix_add(struct matrices *matrices, const struct graph_product *pr
 {
     const struct graph *graph = matrices->graph;
     const struct graph_tensor *weight = &graph->tensor[product->weight];
-    bool const biased = weight->grouped && matrices->ranks->plan->model.experts.biased;
     struct ranks_layer *layer = matrices->layer;
     bool const again = matrices->bucket[product->weight] != GRAPH_NONE;
     uint8_t const bucket =
@@ -78,9 +77,7 @@ static void matrix_add(struct matrices *matrices, const struct graph_product *pr
     if (again) return; /* It lies there once. */
     matrices->bucket[product->weight] = bucket;
     matrices->place[product->weight] = place;
-    elements_add(matrices, product->weight,
-                 graph_weight_elements(graph, product->weight) +
-                     (biased ? graph_bias_elements(graph, product) : 0));
+    elements_add(matrices, product->weight, graph_weight_elements(graph, product->weight));
 }
 
 /* --- Weights in no matrix --- */
@@ -101,24 +98,35 @@ static tensor normed_matrix(const struct matrices *matrices, const struct graph_
     return matrices->first[norm->block];
 }
 
-/* Norms; biases, and what else a model has for each head or channel. */
-static void vectors_add(struct matrices *matrices)
+static void norms_add(struct matrices *matrices)
 {
-    const struct ranks *ranks = matrices->ranks;
     const struct graph *graph = matrices->graph;
-    const struct model *model = &ranks->plan->model;
-    uint64_t const experts = (model->experts.router_biased ? model->experts.count : 0) +
-                             vector_share(ranks, model_shared_biases(model));
     for (uint8_t i = 0; i < graph->op_count; i++) {
         const struct graph_op *op = &graph->op[i];
         for (uint8_t w = 0; !op->kind->weights_apart && w < op->weight_count; w++)
             elements_add(matrices, normed_matrix(matrices, op, op->in[w]),
                          graph_norm_elements(graph, op->weight[w]));
     }
-    elements_add(matrices, matrices->first[0],
-                 vector_share(ranks, graph_attention_vectors(graph, model)));
-    elements_add(matrices, matrices->first[graph->block_count - 1],
-                 graph->terms->layer.experts ? experts : vector_share(ranks, model->vectors.mlp));
+}
+
+/* Experts' biases lie with their matrix, all others with the first one of the block. */
+static void vectors_add(struct matrices *matrices)
+{
+    const struct graph *graph = matrices->graph;
+    uint64_t parts[GRAPH_BLOCKS_MAX] = {0};
+    for (uint8_t v = 0; v < graph->vector_count; v++) {
+        const struct graph_vector *vector = &graph->vector[v];
+        if (vector->matrix != GRAPH_NONE && graph->tensor[vector->matrix].grouped)
+            elements_add(matrices, vector->matrix, graph_elements(graph, &vector->at, 0));
+        else if (vector->whole)
+            elements_add(matrices, matrices->first[vector->block],
+                         graph_vector_elements(graph, vector));
+        else
+            parts[vector->block] += graph_vector_elements(graph, vector);
+    }
+    for (uint8_t b = 0; b < graph->block_count; b++)
+        if (parts[b] != 0)
+            elements_add(matrices, matrices->first[b], vector_share(matrices->ranks, parts[b]));
 }
 
 /* Ops of matrices have their places in the order of the forward pass. */
@@ -140,6 +148,7 @@ static struct ranks_layer layer_build(const struct ranks *ranks,
             matrix_add(&matrices, &op->as.matmul.product[p], op->block, place);
         place++;
     }
+    norms_add(&matrices);
     vectors_add(&matrices);
     for (uint8_t b = 0; b < graph->block_count; b++)
         layer.sums_parts |= graph_partial_of(&derived->sharded, &derived->backward, b).ranks > 1;
@@ -183,6 +192,7 @@ static struct ranks_end end_build(const struct ranks *ranks, const struct graph 
     const struct block *last = graph->block[graph->block_count - 1].block;
     struct ranks_end end = {.read = bucket_of(last->bucket, ranks->plan->formats.weights)};
     end.read.end = (uint8_t)(1 + of);
+    end.biases = units_ceil_divide(graph_last_vectors(graph), ranks->tp);
     for (uint8_t i = 0; i < graph->op_count; i++) {
         const struct graph_op *op = &graph->op[i];
         for (uint8_t w = 0; op->block + 1 == graph->block_count && w < op->weight_count; w++) {
@@ -197,15 +207,15 @@ static struct ranks_end end_build(const struct ranks *ranks, const struct graph 
     return end;
 }
 
-/* What the graphs do not have: biases of the head; and a module's last norm, as the head behind it
- * is the model's. Tied, all that the head has in addition to the matrix lies with the embedding. */
+/* What a part shares with another. A module has a norm as the head has, behind which the head is
+ * the model's. Tied, all that the head has in addition to the matrix lies with the embedding. */
 static void ends_complete(struct ranks *ranks)
 {
     struct ranks_end *embedding = &ranks->end[BLOCK_EMBEDDING], *head = &ranks->end[BLOCK_HEAD];
     struct bucket *module = &ranks->end[BLOCK_MTP].bucket;
     if (module->elements > 0) module->elements += head->read.elements - head->matrix;
     ranks->end[BLOCK_MTP].read = *module;
-    head->read.elements += units_ceil_divide(ranks->plan->model.vectors.head, ranks->tp);
+    head->read.elements += head->biases;
     if (ranks->tie.here) {
         memcpy(head->read.name, embedding->read.name, sizeof head->read.name);
         embedding->bucket.elements += head->read.elements - head->matrix;

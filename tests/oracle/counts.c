@@ -91,7 +91,8 @@ static struct variables variables_of(const struct ranks *ranks, const struct mac
             x.attention_in + x.attention_out + 2 * (double)oracle_norm_elements(ranks) +
             (double)oracle_vector_share(ranks, oracle_attention_vectors(&plan->model)) + x.mla_up +
             (double)oracle_latent_normed(ranks);
-        x.layer_elements += both + (double)oracle_vector_share(ranks, plan->model.vectors.mlp);
+        x.layer_elements +=
+            both + (double)oracle_vector_share(ranks, oracle_mlp_biases(&plan->model));
         x.sparse_elements += both;
     }
     oracle_experts_variables(&x);

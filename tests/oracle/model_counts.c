@@ -6,11 +6,18 @@ static uint64_t qk_columns(const struct model *model)
     return (model->heads + model->kv_heads) * model->head_width;
 }
 
+/* Biases of Q, K, V and O, and a sink for each head. */
 uint64_t oracle_attention_vectors(const struct model *model)
 {
     uint64_t const values = model->kv_heads * model_value_width(model);
-    return model->vectors.attention + model->vectors.qk * qk_columns(model) +
-           model->vectors.v * values;
+    if (model_has_mla(model)) return 0;
+    return model->biases.qkv * (qk_columns(model) + values) + model->biases.o * model->width +
+           model->attends.sinks * model->heads;
+}
+
+uint64_t oracle_mlp_biases(const struct model *model)
+{
+    return model->biases.mlp * ((model->matrices - 1) * model->mlp_width + model->width);
 }
 
 /* MLA: DeepSeek-V2 (arXiv 2405.04434), 2.1: down and up for Q, and for K and V; both latents are
@@ -89,12 +96,12 @@ struct model_counts oracle_model_count(const struct model *model)
     const struct model_experts *experts = &model->experts;
     struct model_counts counts = {.mlp_layers = model_dense_layers(model)};
     counts.expert_layers = model->layers - counts.mlp_layers;
-    counts.mlp_layer = model->matrices * model->width * model->mlp_width + model->vectors.mlp;
+    counts.mlp_layer = model->matrices * model->width * model->mlp_width + oracle_mlp_biases(model);
     if (model->kind == MODEL_DECODER) {
         uint64_t const matrix = model->vocabulary * model->width;
         counts.embedding = matrix;
         counts.head_matrix = model->tied ? 0 : matrix;
-        counts.head = counts.head_matrix + model->vectors.head;
+        counts.head = counts.head_matrix + model->biases.head * model->vocabulary;
         counts.attention_layer = attention_weights(model);
         counts.norm_final = (1 + model->norms.biases) * model->width;
         counts.norm_layer = layer_norms(model) * counts.norm_final;

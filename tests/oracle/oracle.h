@@ -16,6 +16,7 @@ void oracle_count(const struct workload_plan *plan, const struct machine *machin
 /* Parameters, as model_count() had them before they came from graphs. */
 struct model_counts oracle_model_count(const struct model *model);
 uint64_t oracle_attention_vectors(const struct model *model);
+uint64_t oracle_mlp_biases(const struct model *model);
 uint64_t oracle_shared_biases(const struct model *model);
 
 /* The first field in which counts differ from the oracle's, by more than rounding; NULL: none. */

@@ -152,11 +152,7 @@ static inline void drawn_vary(struct workload_case *made, uint32_t variant)
     if (plan->model.kind != MODEL_DECODER) return;
     plan->model.positions.learned = 4096; /* As a GPT has it, with biases. */
     plan->model.norms.biases = 1;
-    if (!model_has_mla(&plan->model)) {
-        plan->model.vectors.qk = plan->model.vectors.v = 1;
-        plan->model.vectors.attention = plan->model.width;
-    }
-    plan->model.vectors.mlp = plan->model.mlp_width + plan->model.width;
+    plan->model.biases = (struct model_biases){.qkv = true, .o = true, .mlp = true};
 }
 
 static inline void drawn_vary_experts(struct workload_case *made, const struct drawn_nodes *place,
@@ -170,7 +166,6 @@ static inline void drawn_vary_experts(struct workload_case *made, const struct d
 static inline void drawn_set_mla(struct model *model)
 {
     model->mla = (struct model_mla){768, 256, 128, 64};
-    model->vectors.qk = model->vectors.v = model->vectors.attention = 0;
     model->head_width = 192;
     model->value_width = 128;
     model->kv_heads = model->heads;

@@ -36,7 +36,8 @@ static void parallel_write(struct graph *g, const struct model *model)
     graph_matmul(g, "O");
     tensor const attended = graph_product(g, a, "W_O[N_Y, H, D_X]", "Attended");
 
-    tensor const mapped = mlp_write(g, &texts, model->matrices == 3, in);
+    struct mlp_shape const shape = {.gated = model->matrices == 3};
+    tensor const mapped = mlp_write(g, &texts, shape, in);
     graph_op(g, &op_kind_merge, "Merge", 2, (const tensor[]){attended, mapped});
     graph_block_output(g, graph_result(g, "Out"));
 }

@@ -113,7 +113,7 @@ static void borrowed_keys_have_no_biases(void **state)
     (void)state;
     struct model shared = model_of(LARGE ", \"use_cla\": true, \"cla_share_factor\": 2");
     struct model_counts const plain = model_count(&shared);
-    shared.vectors.qk = shared.vectors.v = 1;
+    shared.biases.qkv = true;
     struct model_counts const biased = model_count(&shared);
     assert_int_equal(biased.attention_layer - plain.attention_layer, (80 + 2 * 8) * 80);
     assert_int_equal(biased.attention_borrower - plain.attention_borrower, 80 * 80);

@@ -62,7 +62,8 @@ static void formulas_and_programs_agree_on_experts(void **state)
             drawn_vary_experts(&made, &drawn_experts[p], variant);
             made.plan.model.experts.shared = variant % 3;
             made.plan.model.experts.biased = made.plan.model.experts.router_biased = variant % 5;
-            made.plan.model.vectors.attention = made.plan.model.heads;
+            made.plan.model.biases.o = false;
+            made.plan.model.attends.sinks = true;
             made.plan.routing.capacity_ppm = variant % 7 == 0    ? 1100000
                                              : variant % 11 == 0 ? 700000
                                                                  : 0;

@@ -69,7 +69,16 @@ static void two_norms_are_all_that_a_layer_has_more(void **state)
     }
 }
 
-/* Buckets of a layer hold what the model counts, biases of norms included. */
+/* Biases of everything that may have them, and sinks. */
+static void biases_set(struct model *model)
+{
+    model->norms.biases = 1;
+    model->biases = (struct model_biases){.qkv = true, .o = true, .mlp = true, .head = true};
+    model->attends.sinks = true;
+    model->experts.biased = model->experts.router_biased = model_has_experts(model);
+}
+
+/* Buckets of a layer hold what the model counts, biases included. */
 static void weights_travel_as_they_are_counted(void **state)
 {
     (void)state;
@@ -78,7 +87,7 @@ static void weights_travel_as_they_are_counted(void **state)
         struct blocks_layer layer;
         uint64_t elements = 0;
         blocks_build(&made, 0, norms_behind_set, variant / 2);
-        made.plan.model.norms.biases = variant % 2;
+        if (variant % 2 == 1) biases_set(&made.plan.model);
         blocks_derive(&made, &layer);
         bool const experts = model_has_experts(&made.plan.model);
         const struct ranks_layer *weights = &layer.ranks.layer[ranks_last_kind(&layer.ranks)];

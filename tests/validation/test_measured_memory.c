@@ -129,8 +129,6 @@ static void gpt_set(const struct memory_row *row, struct model *model)
     }
     model->mlp_width = 4 * model->width;
     model->vocabulary = 50304;
-    model->vectors.attention = 4 * model->width;
-    model->vectors.mlp = 5 * model->width;
 }
 
 static void model_set(const struct memory_row *row, struct model *model)

@@ -212,6 +212,7 @@ tensor attention_between(struct graph *graph, const struct model *model,
                          struct attention_heads heads)
 {
     bool const to_heads = graph->terms->axis_c != 0;
+    if (model->attends.sinks) graph_vector(graph, "Sinks[N_Y]", /* whole= */ false);
     norm_write(graph, model, &heads);
     rotate_write(graph, &heads);
     if (graph->terms->layer.borrows && !graph->terms->cache.is_there) {
@@ -229,14 +230,14 @@ struct attention_heads attention_products(struct graph *graph, const struct mode
 {
     bool const rotates = model_rotates(model);
     tensor const q = graph_product(graph, in, "W_Q[D_WX, N_Y, H]", "Q[B_ZXW, N_YW, H]");
-    if (model->vectors.qk != 0) graph_set_biased(graph);
+    graph_set_biased(graph, model->biases.qkv);
     if (graph->terms->layer.borrows)
         return (struct attention_heads){q, GRAPH_NONE, GRAPH_NONE,
                                         graph_rotated(rotates ? q : GRAPH_NONE, GRAPH_NONE)};
     tensor const k = graph_product(graph, in, "W_K[D_WX, K_Y, H]", "K[B_ZXW, K_YW, H]");
-    if (model->vectors.qk != 0) graph_set_biased(graph);
+    graph_set_biased(graph, model->biases.qkv);
     tensor const v = graph_product(graph, in, "W_V[D_WX, K_Y, H]", "V[B_ZXW, K_YW, H]");
-    if (model->vectors.v != 0) graph_set_biased(graph);
+    graph_set_biased(graph, model->biases.qkv);
     /* What passes round is not kept. */
     enum graph_remat const whole =
         graph->terms->sequence.rings ? GRAPH_REMAT_NEVER : GRAPH_REMAT_NORMS;
@@ -260,6 +261,7 @@ static void write(struct graph *g, const struct model *model)
     graph_matmul(g, "O");
     graph_set_names(g, "dA", "dW_O");
     tensor const out = graph_product(g, a, "W_O[N_Y, H, D_WX]", "Out");
+    graph_set_biased(g, model->biases.o);
     if (g->terms->policy.drops)
         graph_set_framework(g, out, GRAPH_FRAMEWORK_MASK, FORMAT_INT8, GRAPH_REMAT_NORMS);
     graph_block_output(g, out);

@@ -23,6 +23,7 @@ static tensor logits_write(struct graph *g, const struct model *model, tensor in
     product->as.matmul.math = g->terms->formats.activations;
     tensor const logits = graph_product(
         g, in, model->tied ? "W_embedding[Vocab_Y, D_WX]" : "W_head[Vocab_Y, D_WX]", text);
+    graph_set_biased(g, model->biases.head);
     graph_set_used(g, product->weight[0]);
     graph_set_names(g, "dIn", "dW");
     g->tensor[product->weight[0]].format = g->terms->formats.head;

@@ -11,21 +11,26 @@
 #include "sim/model/model.h"
 
 /* What lies between an MLP's matmuls only these read. */
-static tensor in_product(struct graph *g, tensor in, const char *weight, const char *text)
+static tensor in_product(struct graph *g, tensor in, const char *weight, bool biased,
+                         const char *text)
 {
     enum format const between = g->terms->formats.matmuls;
     tensor const out = graph_product(g, in, weight, text);
+    graph_set_biased(g, biased);
     graph_set_formats(g, out, between, between);
     return out;
 }
 
-struct mlp_hidden mlp_products(struct graph *graph, const struct mlp_texts *texts, bool gated,
-                               tensor in)
+struct mlp_hidden mlp_products(struct graph *graph, const struct mlp_texts *texts,
+                               struct mlp_shape shape, tensor in)
 {
-    if (!gated)
-        return (struct mlp_hidden){{in_product(graph, in, texts->weight_in, texts->tmp)}, 1};
-    tensor const gate = in_product(graph, in, texts->weight_gate, texts->gate);
-    return (struct mlp_hidden){{gate, in_product(graph, in, texts->weight_up, texts->up)}, 2};
+    bool const biased = shape.biased;
+    if (!shape.gated)
+        return (struct mlp_hidden){{in_product(graph, in, texts->weight_in, biased, texts->tmp)},
+                                   1};
+    tensor const gate = in_product(graph, in, texts->weight_gate, biased, texts->gate);
+    return (struct mlp_hidden){{gate, in_product(graph, in, texts->weight_up, biased, texts->up)},
+                               2};
 }
 
 /* g: what the router gives a row. */
@@ -73,16 +78,19 @@ tensor mlp_activated(struct graph *graph, const struct mlp_texts *texts,
     return tmp;
 }
 
-tensor mlp_write(struct graph *graph, const struct mlp_texts *texts, bool gated, tensor in)
+tensor mlp_write(struct graph *graph, const struct mlp_texts *texts, struct mlp_shape shape,
+                 tensor in)
 {
     tensor const cast = graph_cast(graph, in, texts->cast_in);
-    graph_matmul(graph, gated ? texts->name_gated : texts->name_bare);
-    graph_set_names(graph, "dIn", gated ? "dW_gate,up" : texts->d_weight_bare);
-    struct mlp_hidden const hidden = mlp_products(graph, texts, gated, cast);
+    graph_matmul(graph, shape.gated ? texts->name_gated : texts->name_bare);
+    graph_set_names(graph, "dIn", shape.gated ? "dW_gate,up" : texts->d_weight_bare);
+    struct mlp_hidden const hidden = mlp_products(graph, texts, shape, cast);
     tensor const tmp = graph_cast(graph, mlp_activated(graph, texts, &hidden), texts->cast_tmp);
     graph_matmul(graph, texts->name_out);
-    graph_set_names(graph, gated ? "dGate,dUp" : texts->d_tmp_bare, "dW_out");
-    return graph_product(graph, tmp, texts->weight_out, texts->out);
+    graph_set_names(graph, shape.gated ? "dGate,dUp" : texts->d_tmp_bare, "dW_out");
+    tensor const out = graph_product(graph, tmp, texts->weight_out, texts->out);
+    graph_set_biased(graph, shape.biased);
+    return out;
 }
 
 const struct mlp_texts mlp_texts_dense = {
@@ -109,7 +117,8 @@ static void write(struct graph *g, const struct model *model)
     bool const normed = model->kind == MODEL_DECODER;
     tensor const in = normed ? graph_layer_input(g) : graph_block_input(g);
     if (normed) graph_set_linear(g, in);
-    tensor const out = mlp_write(g, &mlp_texts_dense, model->matrices == 3, in);
+    struct mlp_shape const shape = {.gated = model->matrices == 3, .biased = model->biases.mlp};
+    tensor const out = mlp_write(g, &mlp_texts_dense, shape, in);
     if (g->terms->policy.drops)
         graph_set_framework(g, out, GRAPH_FRAMEWORK_MASK, FORMAT_INT8, GRAPH_REMAT_NORMS);
     graph_block_output(g, out);

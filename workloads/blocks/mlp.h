@@ -20,6 +20,12 @@ struct mlp_texts {
 /* Of the MLP that all tokens of a layer meet. */
 extern const struct mlp_texts mlp_texts_dense;
 
+/* What a model says of an MLP. */
+struct mlp_shape {
+    bool gated;  /* Three matrices. Else two. */
+    bool biased; /* Each column of its matrices has a bias. */
+};
+
 /* What the in-projection of an MLP gives: Gate and Up, or one array. */
 struct mlp_hidden {
     tensor of[2];
@@ -28,12 +34,13 @@ struct mlp_hidden {
 
 /* The in-projection, as products of the last op. mlp_activated(): what is multiplied with W_out,
  * computed from the in-projection. */
-struct mlp_hidden mlp_products(struct graph *graph, const struct mlp_texts *texts, bool gated,
-                               tensor in);
+struct mlp_hidden mlp_products(struct graph *graph, const struct mlp_texts *texts,
+                               struct mlp_shape shape, tensor in);
 tensor mlp_activated(struct graph *graph, const struct mlp_texts *texts,
                      const struct mlp_hidden *hidden);
 
 /* From its input to its result. */
-tensor mlp_write(struct graph *graph, const struct mlp_texts *texts, bool gated, tensor in);
+tensor mlp_write(struct graph *graph, const struct mlp_texts *texts, struct mlp_shape shape,
+                 tensor in);
 
 #endif

@@ -42,6 +42,7 @@ static struct gates router_write(struct graph *g, const struct model *model, ten
     tensor const logits =
         graph_product(g, in, weight, tokens ? "Logits[B_ZXY, E]" : "Logits[B_ZX, E]");
     graph_set_formats(g, logits, FORMAT_FP32, FORMAT_FP32);
+    if (model->experts.router_biased) graph_vector(g, "b_router[E]", /* whole= */ true);
     tensor shared = GRAPH_NONE;
     if (model->experts.shared_gated) {
         router->joined = true;
@@ -118,7 +119,7 @@ static tensor dispatch_write(struct graph *g, tensor sent, tensor gates)
     return rows;
 }
 
-static tensor experts_write(struct graph *g, bool gated, tensor rows)
+static tensor experts_write(struct graph *g, struct mlp_shape shape, tensor rows)
 {
     static const struct mlp_texts texts = {
         .weight_in = "W_in[L, D_WX, Fe_Y]",
@@ -140,7 +141,7 @@ static tensor experts_write(struct graph *g, bool gated, tensor rows)
         .weighted = true,
     };
     const struct graph_formats *formats = &g->terms->formats;
-    tensor const outputs = mlp_write(g, &texts, gated, rows);
+    tensor const outputs = mlp_write(g, &texts, shape, rows);
     graph_set_due(g, outputs);
     graph_set_formats(g, outputs, formats->activations, formats->matmuls);
     return outputs;
@@ -179,7 +180,7 @@ static tensor weighted_write(struct graph *g, tensor weight, tensor shared)
     return weighted;
 }
 
-static tensor shared_write(struct graph *g, bool gated, tensor in, tensor weight)
+static tensor shared_write(struct graph *g, struct mlp_shape shape, tensor in, tensor weight)
 {
     static const struct mlp_texts texts = {
         .weight_in = "W_shared_in[D_WX, Fs_Y]",
@@ -199,7 +200,7 @@ static tensor shared_write(struct graph *g, bool gated, tensor in, tensor weight
         .cast_in = "shared.Cast In",
         .cast_tmp = "shared.Cast Tmp",
     };
-    tensor const shared = mlp_write(g, &texts, gated, in);
+    tensor const shared = mlp_write(g, &texts, shape, in);
     set_due_until_end(g, shared);
     graph_set_moved_as(g, shared, "Out");
     return weight == GRAPH_NONE ? shared : weighted_write(g, weight, shared);
@@ -207,17 +208,18 @@ static tensor shared_write(struct graph *g, bool gated, tensor in, tensor weight
 
 static void write(struct graph *g, const struct model *model)
 {
-    bool const gated = model->matrices == 3, shares = model->experts.shared != 0;
+    struct mlp_shape const shape = {.gated = model->matrices == 3, .biased = model->experts.biased};
+    bool const shares = model->experts.shared != 0;
     tensor const in = graph_layer_input(g);
     struct gates const gates = router_write(g, model, in);
     tensor const sent = cast_write(g, in);
 
     uint8_t const first = g->op_count;
-    tensor const shared = shares ? shared_write(g, gated, in, gates.shared) : GRAPH_NONE;
+    tensor const shared = shares ? shared_write(g, shape, in, gates.shared) : GRAPH_NONE;
     uint8_t const end = g->op_count;
 
     tensor const rows = dispatch_write(g, sent, gates.experts);
-    tensor const outputs = experts_write(g, gated, rows);
+    tensor const outputs = experts_write(g, shape, rows);
     tensor const came = combine_write(g, outputs);
     graph_set_behind(g, first, end, (uint8_t)(g->op_count - 2)); /* The sum before the exchange. */
 

@@ -23,7 +23,8 @@ static bool applies(const struct graph_terms *terms, const struct model *model)
 static void write(struct graph *g, const struct model *model)
 {
     const struct mlp_texts *mlp = &mlp_texts_dense;
-    bool const gated = model->matrices == 3;
+    struct mlp_shape const shape = {.gated = model->matrices == 3, .biased = model->biases.mlp};
+    bool const gated = shape.gated;
     bool const shares = model->norms.one_for_both || model->norms.none_before;
     tensor const input = graph_layer_input(g);
     graph_set_linear(g, input);
@@ -33,7 +34,7 @@ static void write(struct graph *g, const struct model *model)
     graph_matmul(g, !shares ? "QKV" : gated ? "QKV,Gate,Up" : "QKV,Tmp")->joined = true;
     graph_set_names(g, "dIn", shares ? "dW_in" : "dW_QKV");
     struct attention_heads const heads = attention_products(g, model, in);
-    if (shares) hidden = mlp_products(g, mlp, gated, in);
+    if (shares) hidden = mlp_products(g, mlp, shape, in);
     tensor const a = graph_cast(g, attention_between(g, model, heads), "Cast A");
 
     if (!shares) {
@@ -43,14 +44,16 @@ static void write(struct graph *g, const struct model *model)
         tensor const mlp_in = graph_cast(g, normed, "Cast MlpIn");
         graph_matmul(g, gated ? mlp->name_gated : mlp->name_bare);
         graph_set_names(g, "dMlpIn", "dW_mlp");
-        hidden = mlp_products(g, mlp, gated, mlp_in);
+        hidden = mlp_products(g, mlp, shape, mlp_in);
     }
     tensor const tmp = graph_cast(g, mlp_activated(g, mlp, &hidden), "Cast Tmp");
 
     graph_matmul(g, "Out");
     graph_set_names(g, gated ? "dA,dGate,dUp" : "dA,dTmp", "dW_out");
     tensor const out = graph_product(g, a, "W_O[N_Y, H, D_WX]", "Out");
+    graph_set_biased(g, model->biases.o);
     graph_product_added(g, tmp, mlp->weight_out);
+    graph_set_biased(g, model->biases.mlp);
     if (g->terms->policy.drops)
         graph_set_framework(g, out, GRAPH_FRAMEWORK_MASK, FORMAT_INT8, GRAPH_REMAT_NORMS);
     graph_block_output(g, out);

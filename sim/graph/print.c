@@ -97,6 +97,14 @@ static void lies_add(const struct graph *graph, tensor of, uint32_t gathered, st
     bytes_add(text, graph_tensor_bytes(at, graph_elements(graph, &at->at, gathered)));
 }
 
+static bool has_biases(const struct graph *graph, tensor of)
+{
+    bool biased = graph->tensor[of].biased;
+    for (uint8_t v = 0; v < graph->vector_count; v++)
+        biased = biased || graph->vector[v].matrix == of;
+    return biased;
+}
+
 static void tensor_add(const struct graph_sharded *sharded, tensor of, struct strbuf *text)
 {
     const struct graph *graph = sharded->graph;
@@ -106,6 +114,7 @@ static void tensor_add(const struct graph_sharded *sharded, tensor of, struct st
     strbuf_pad(text, LAST_COLUMN);
     strbuf_add(text, "%s", format_name(at->format));
     if (at->role != GRAPH_WEIGHT) strbuf_add(text, " %s", graph_remat_name(at->kept));
+    if (has_biases(graph, of)) strbuf_add(text, " biased");
     strbuf_add(text, "\n");
     uint32_t const axes = at->role == GRAPH_WEIGHT ? sharding_axes(&at->at) & graph->terms->axis_x
                                                    : sharded->gathered[of];
@@ -123,7 +132,15 @@ static void tensor_add(const struct graph_sharded *sharded, tensor of, struct st
 
 void graph_print_tensors(const struct graph_sharded *sharded, struct strbuf *text)
 {
-    for (uint8_t t = 0; t < sharded->graph->tensor_count; t++) tensor_add(sharded, t, text);
+    const struct graph *graph = sharded->graph;
+    for (uint8_t t = 0; t < graph->tensor_count; t++) tensor_add(sharded, t, text);
+    for (uint8_t v = 0; v < graph->vector_count; v++) {
+        char buffer[SHARDING_TEXT_BYTES];
+        if (graph->vector[v].matrix != GRAPH_NONE) continue;
+        strbuf_add(text, "%s", sharding_text(&graph->terms->mesh, &graph->vector[v].at, buffer));
+        strbuf_pad(text, SHAPE_COLUMN);
+        strbuf_add(text, "in no matrix\n");
+    }
 }
 
 void graph_print_backward(const struct graph_sharded *sharded,

@@ -10,7 +10,8 @@
 #include "sim/graph/count.h"
 #include "sim/graph/live.h"
 
-/* Tensors, with their shape and bytes on a chip, and the strongest remat policy that keeps them. */
+/* Tensors, with their shape and bytes on a chip, and the strongest remat policy that keeps them or
+ * which weights have biases; weights in no matrix. */
 void graph_print_tensors(const struct graph_sharded *sharded, struct strbuf *text);
 /* Ops as they are written, and their collectives over tp. */
 void graph_print(const struct graph_sharded *sharded, struct strbuf *text);

@@ -131,6 +131,9 @@ static void biases_and_norms_of_heads_are_counted(void **state)
                         "\"use_bias\": false,",
                         &model, &case_error));
     assert_int_equal(attention_biases(&model) + mlp_biases(&model), 0);
+    case_ok(read_config("\"model_type\": \"starcoder2\", \"num_attention_heads\": 8,", &model,
+                        &case_error));
+    assert_true(attention_biases(&model) > 0 && mlp_biases(&model) > 0);
     struct model normed = {0};
     case_ok(
         read_config("\"model_type\": \"phi\", \"num_attention_heads\": 8,", &model, &case_error));

@@ -1,6 +1,7 @@
 /* The table of `podsim collective`, column by column that of nccl-tests. */
 #include <stdio.h>
 
+#include "sim/base/counted.h"
 #include "sim/base/quantity.h"
 #include "sim/base/strbuf.h"
 #include "sim/base/units.h"
@@ -58,9 +59,9 @@ static void write_left_out(const struct collective_study *study, struct strbuf *
     if (most == 0) return;
     strbuf_add(
         text,
-        "# auto passed over up to %u ways of more than 16 million messages, which would take "
+        "# auto passed over up to %s of more than 16 million messages, which would take "
         "minutes to simulate;\n# --algorithm NAME simulates one all the same\n",
-        most);
+        counted(most, "way").text);
 }
 
 /* Names that mean what another name was simulated for. */

@@ -57,11 +57,10 @@ static void write_left_out(const struct collective_study *study, struct strbuf *
     for (uint32_t i = 0; i < study->row_count; i++)
         if (study->rows[i].left_out > most) most = study->rows[i].left_out;
     if (most == 0) return;
-    strbuf_add(
-        text,
-        "# auto passed over up to %s of more than 16 million messages, which would take "
-        "minutes to simulate;\n# --algorithm NAME simulates one all the same\n",
-        counted(most, "way").text);
+    strbuf_add(text,
+               "# auto passed over up to %s of more than 16 million messages, which would take "
+               "minutes to simulate;\n# --algorithm NAME simulates one all the same\n",
+               counted(most, "way").text);
 }
 
 /* Names that mean what another name was simulated for. */

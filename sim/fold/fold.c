@@ -190,7 +190,6 @@ static void axis_period(const struct fold_input *part, const struct fold_overrid
     const struct machine *machine = part->machine;
     const struct program *program = part->program;
     uint32_t const length = machine->shape[axis];
-    fold->period[axis] = length;
     if (length == 1) {
         fold->reason[axis] = "an axis of one chip";
         return;

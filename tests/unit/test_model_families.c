@@ -86,6 +86,8 @@ static void what_a_block_cannot_be_is_refused_at_the_key_that_says_it(void **sta
         {"granite", "\"attention_bias\": true,", "/attention_bias", "a bias"},
         {"starcoder2", "\"mlp_type\": \"gated\",", "/mlp_type", "\"default\""},
         {"starcoder2", "\"norm_type\": \"rms_norm\",", "/norm_type", "\"layer_norm\""},
+        {"llama", "\"q_lora_rank\": 1,", "/q_lora_rank", "latent attention"},
+        {"llama", "\"kv_lora_rank\": 1,", "/kv_lora_rank", "latent attention"},
         /* Experts are gated. */
         {"starcoder2", "\"num_experts\": 8,", "/num_experts", "mixture"},
         {"starcoder2", "\"num_local_experts\": 8,", "/num_local_experts", "mixture"},

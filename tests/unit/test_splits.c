@@ -56,6 +56,19 @@ static void no_units_take_longer_than_in_flash_attention(void **state)
     }
 }
 
+/* Prompts without decodes go in parts as decodes without prompts do. */
+static void either_kind_alone_is_split(void **state)
+{
+    (void)state;
+    struct splits_request const first = units_of(1, 131072, 131072);
+    struct splits_request second = first;
+    second.kind[1] = first.kind[0];
+    second.kind[0].count = 0;
+    uint64_t const busiest = (uint64_t)splits_best(&first).busiest;
+    assert_true(busiest < 131072 / 100);
+    assert_int_equal((uint64_t)splits_best(&second).busiest, busiest);
+}
+
 /* Units go in rounds; the longest one is one core's. */
 static void whole_units_are_what_the_busiest_core_has(void **state)
 {
@@ -262,6 +275,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_units_take_longer_than_in_flash_attention),
+        cmocka_unit_test(either_kind_alone_is_split),
         cmocka_unit_test(whole_units_are_what_the_busiest_core_has),
         cmocka_unit_test(unlike_sequences_are_cut_into_equal_shares),
         cmocka_unit_test(parts_are_whole_blocks),

@@ -33,9 +33,10 @@ uint32_t pipeline_tied_rank(const struct schedule *schedule, const struct stages
     return schedule_rank_of(schedule, stage, 0);
 }
 
+/* A stage without layers begins behind the last. */
 static bool borrows(const struct model *model, uint32_t layer)
 {
-    return model_layer_kind(model, layer, 0).borrows;
+    return layer < model->layers && model_layer_kind(model, layer, 0).borrows;
 }
 
 /* A stage has the rows that its layers attend to. */
@@ -47,7 +48,7 @@ static enum status borrowing_check(const struct model *model, const struct stage
         uint32_t before = first, behind = first;
         if (!borrows(model, first)) continue;
         while (borrows(model, before)) before--;
-        while (behind < model->layers && borrows(model, behind)) behind++;
+        while (borrows(model, behind)) behind++;
         uint32_t const nearest = before > 0 ? before : behind;
         const char *const name = model->name;
         if (nearest == model->layers)

@@ -60,13 +60,16 @@ static void no_units_take_longer_than_in_flash_attention(void **state)
 static void either_kind_alone_is_split(void **state)
 {
     (void)state;
-    struct splits_request const first = units_of(1, 131072, 131072);
-    struct splits_request second = first;
-    second.kind[1] = first.kind[0];
-    second.kind[0].count = 0;
-    uint64_t const busiest = (uint64_t)splits_best(&first).busiest;
-    assert_true(busiest < 131072 / 100);
-    assert_int_equal((uint64_t)splits_best(&second).busiest, busiest);
+    for (uint64_t units = 1; units <= 400; units++)
+        for (uint64_t keys = 256; keys <= 131072; keys *= 2) {
+            struct splits_request const first = units_of(units, keys, keys);
+            struct splits_request second = first;
+            second.kind[1] = first.kind[0];
+            second.kind[0].count = 0;
+            struct splits_shares const one = splits_best(&first), other = splits_best(&second);
+            assert_int_equal((uint64_t)other.busiest, (uint64_t)one.busiest);
+            assert_int_equal(other.merged[1], one.merged[0]);
+        }
 }
 
 /* Units go in rounds; the longest one is one core's. */

@@ -100,4 +100,36 @@ static inline struct blocks_sums blocks_sums_of(const struct blocks_layer *layer
     return sums;
 }
 
+/* A decode of 64 sequences of 1,024 tokens. */
+static inline void blocks_decode(struct workload_case *made)
+{
+    static const uint64_t context[] = {1024};
+    made->plan.kind = WORKLOAD_DECODE;
+    made->plan.attention.mask = WORKLOAD_ATTENTION_CAUSAL;
+    made->plan.attention.context = WORKLOAD_CONTEXT_ALL_GATHER;
+    made->plan.inference = (struct inference_plan){.decodes = {64, lengths_given(context, 1), 1}};
+}
+
+/* FLOP of the vector unit that a chip has in one part of a decode, of serial layers: each of 16
+ * data ranks has 4 of them, each rank of tp 16 of the heads, and a quarter of the vocabulary. */
+static inline uint64_t blocks_decode_vector_flop(blocks_set *set, enum block_part part)
+{
+    static struct ranks ranks;
+    static struct graph_cases cases;
+    struct workload_case made;
+    uint64_t flop = 0;
+    blocks_build(&made, 1, set, BLOCKS_SERIAL);
+    blocks_decode(&made);
+    graph_ranks(&made.plan, &made.machine, &made.mesh, &ranks);
+    graph_cases_build(&ranks, &cases);
+    for (uint32_t i = 0; i < cases.count; i++) {
+        const struct graph_case *of = &cases.part[i];
+        if (of->which.part != part) continue;
+        for (uint8_t k = 0; k < of->graph.op_count; k++)
+            flop += op_work(&of->sharded, &of->graph.op[k], OP_FORWARD).vector_flop;
+    }
+    case_free(&made);
+    return flop;
+}
+
 #endif

@@ -92,36 +92,20 @@ static void queries_and_keys_are_not_rotated(void **state)
     assert_int_equal(biased.hbm_bytes, rotated.hbm_bytes);
 }
 
-/* A decode of 64 sequences of 1,024 tokens: each of 16 data ranks has 4 of them, each rank of tp 16
- * of the heads. */
+static void unbiased_set(struct model *model, uint32_t kind)
+{
+    biased_set(model, kind);
+    model->attends.biases_scores = false;
+    model->positions.learned = 8192;
+}
+
+/* A rank has 4 sequences, and 16 heads of each. */
 static void scores_of_new_tokens_have_biases_too(void **state)
 {
-    static const uint64_t context[] = {1024};
     (void)state;
-    uint64_t flop[2] = {0, 0};
-    for (uint32_t biased = 0; biased < 2; biased++) {
-        struct workload_case made;
-        static struct ranks ranks;
-        static struct graph_cases cases;
-        blocks_build(&made, 1, biased_set, BLOCKS_SERIAL);
-        made.plan.model.attends.biases_scores = biased == 1;
-        made.plan.model.positions.learned = biased == 1 ? 0 : 8192;
-        made.plan.kind = WORKLOAD_DECODE;
-        made.plan.attention.mask = WORKLOAD_ATTENTION_CAUSAL;
-        made.plan.attention.context = WORKLOAD_CONTEXT_ALL_GATHER;
-        made.plan.inference =
-            (struct inference_plan){.decodes = {64, lengths_given(context, 1), 1}};
-        graph_ranks(&made.plan, &made.machine, &made.mesh, &ranks);
-        graph_cases_build(&ranks, &cases);
-        for (uint32_t i = 0; i < cases.count; i++) {
-            const struct graph_case *of = &cases.part[i];
-            if (of->which.part != BLOCK_LAYER) continue;
-            for (uint8_t k = 0; k < of->graph.op_count; k++)
-                flop[biased] += op_work(&of->sharded, &of->graph.op[k], OP_FORWARD).vector_flop;
-        }
-        case_free(&made);
-    }
-    assert_int_equal(flop[1] - flop[0], BIAS * 4 * 1024 * 16);
+    uint64_t const biased = blocks_decode_vector_flop(biased_set, BLOCK_LAYER);
+    uint64_t const plain = blocks_decode_vector_flop(unbiased_set, BLOCK_LAYER);
+    assert_int_equal(biased - plain, BIAS * 4 * 1024 * 16);
 }
 
 int main(void)

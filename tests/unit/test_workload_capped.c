@@ -97,38 +97,24 @@ static void each_logit_is_capped(void **state)
     case_free(&made);
 }
 
-/* A decode of 64 sequences of 1,024 tokens: each of 16 data ranks has 4 of them, each rank of tp 16
- * of the heads, and a quarter of the vocabulary. */
+static void uncapped_set(struct model *model, uint32_t kind)
+{
+    capped_set(model, kind);
+    model->attends.caps_scores = model->caps_logits = false;
+}
+
+/* A rank has 4 sequences, 16 heads of each, and a quarter of the vocabulary. */
 static void new_tokens_are_capped_too(void **state)
 {
-    static const uint64_t context[] = {1024};
+    static const struct {
+        enum block_part part;
+        uint64_t values;
+    } rows[] = {{BLOCK_LAYER, 4 * 1024 * 16}, {BLOCK_HEAD, 4 * 128256 / 4}};
     (void)state;
-    for (uint32_t part = 0; part < 2; part++) {
-        bool const head = part == 1;
-        uint64_t flop[2] = {0, 0};
-        for (uint32_t capped = 0; capped < 2; capped++) {
-            struct workload_case made;
-            static struct ranks ranks;
-            static struct graph_cases cases;
-            blocks_build(&made, 1, capped_set, BLOCKS_SERIAL);
-            made.plan.model.attends.caps_scores = made.plan.model.caps_logits = capped == 1;
-            made.plan.kind = WORKLOAD_DECODE;
-            made.plan.attention.mask = WORKLOAD_ATTENTION_CAUSAL;
-            made.plan.attention.context = WORKLOAD_CONTEXT_ALL_GATHER;
-            made.plan.inference =
-                (struct inference_plan){.decodes = {64, lengths_given(context, 1), 1}};
-            graph_ranks(&made.plan, &made.machine, &made.mesh, &ranks);
-            graph_cases_build(&ranks, &cases);
-            for (uint32_t i = 0; i < cases.count; i++) {
-                const struct graph_case *of = &cases.part[i];
-                if (of->which.part != (head ? BLOCK_HEAD : BLOCK_LAYER)) continue;
-                for (uint8_t k = 0; k < of->graph.op_count; k++)
-                    flop[capped] += op_work(&of->sharded, &of->graph.op[k], OP_FORWARD).vector_flop;
-            }
-            case_free(&made);
-        }
-        uint64_t const values = head ? 4 * 128256 / 4 : 4 * 1024 * 16;
-        assert_int_equal(flop[1] - flop[0], VECTOR_CAP * values);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        uint64_t const capped = blocks_decode_vector_flop(capped_set, rows[i].part);
+        uint64_t const plain = blocks_decode_vector_flop(uncapped_set, rows[i].part);
+        assert_int_equal(capped - plain, VECTOR_CAP * rows[i].values);
     }
 }
 

@@ -95,7 +95,6 @@ static void one_norm_is_all_that_an_embedding_has_more(void **state)
  * row. Nothing is kept. */
 static void rows_of_new_tokens_are_normed_too(void **state)
 {
-    static const uint64_t context[] = {1024};
     uint64_t const few = 4 * 8192 / 4;
     struct passed passed[2];
     (void)state;
@@ -103,11 +102,7 @@ static void rows_of_new_tokens_are_normed_too(void **state)
         struct workload_case made;
         blocks_build(&made, 1, normed_set, BLOCKS_SERIAL);
         made.plan.model.norms.embedding = normed == 1;
-        made.plan.kind = WORKLOAD_DECODE;
-        made.plan.attention.mask = WORKLOAD_ATTENTION_CAUSAL;
-        made.plan.attention.context = WORKLOAD_CONTEXT_ALL_GATHER;
-        made.plan.inference =
-            (struct inference_plan){.decodes = {64, lengths_given(context, 1), 1}};
+        blocks_decode(&made);
         passed[normed] = pass_of(&made, false);
         case_free(&made);
     }

@@ -101,20 +101,13 @@ static void the_norm_is_repeated_as_norms_are(void **state)
  * keys of its own norms its queries alone, and turns them as attention does. */
 static void attention_reads_what_the_norm_gives(void **state)
 {
-    static const uint64_t context[] = {1024};
     (void)state;
     for (uint32_t pass = 0; pass < 3; pass++) {
         struct workload_case made;
         struct blocks_layer layer;
         static struct graph graph;
         blocks_build(&made, pass == 0 ? 5 : 1, qk_norms_set, SERIAL);
-        if (pass == 2) {
-            made.plan.kind = WORKLOAD_DECODE;
-            made.plan.attention.mask = WORKLOAD_ATTENTION_CAUSAL;
-            made.plan.attention.context = WORKLOAD_CONTEXT_ALL_GATHER;
-            made.plan.inference =
-                (struct inference_plan){.decodes = {64, lengths_given(context, 1), 1}};
-        }
+        if (pass == 2) blocks_decode(&made);
         graph_ranks(&made.plan, &made.machine, &made.mesh, &layer.ranks);
         graph_layer_terms(&layer.ranks, 0, &layer.terms);
         struct graph_terms terms = layer.terms;

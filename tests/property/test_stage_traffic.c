@@ -331,6 +331,34 @@ static void a_pass_without_ops_gives_up_weights(void **state)
     }
 }
 
+/* An embedding has no gradient of its input: the input gradients of a stage that has nothing else
+ * are passes without ops. However often the stage is unsharded for them, it gives up once. */
+static void an_embedding_alone_gives_up_its_weights_once(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "{\"podsim\": 1, \"title\": \"traffic\", "
+        "\"machine\": {\"chip\": \"tpu-v5e\", \"shape\": \"4x4\", \"profile\": \"ideal\"}, "
+        "\"mesh\": {\"pp\": [\"x\"], \"fsdp\": [\"y\"]}, "
+        "\"workload\": {\"kind\": \"train_step\", \"model\": \"llama-3-8b\", "
+        "\"batch_tokens\": 16384, \"sequence_length\": 2048, \"accumulate\": 2, "
+        "\"layout\": \"E|t*8|t*8|t*8|t*8L\", \"allow_oversubscription\": true}}";
+    static const char csv[] =
+        "0UNSHARD,1UNSHARD,0F0,1F0,0F1,1F1,1I0,1I1,0RESHARD,0UNSHARD,0I0,0RESHARD,0UNSHARD,0I1,"
+        "0RESHARD,0UNSHARD,0W0,0W1,0RESHARD,1W0,1W1,1RESHARD\n"
+        "2UNSHARD,2F0,2F1,2I0,2I1,2W0,2W1\n"
+        "3UNSHARD,3F0,3F1,3I0,3I1,3W0,3W1\n"
+        "4UNSHARD,4F0,4F1,4I0,4I1,4W0,4W1\n";
+    struct play play;
+    struct arena *arena = arena_create(0);
+    struct schedule const given = schedule_read(arena, csv);
+    struct play_options const options = {.schedule = &given};
+    play_run(&play, text, &options);
+    (void)moved_of(&play, 0);
+    play_close(&play);
+    arena_destroy(arena);
+}
+
 static void files_that_gather_wrongly_are_refused(void **state)
 {
     (void)state;
@@ -404,6 +432,7 @@ int main(void)
         cmocka_unit_test(what_a_file_gathers_travels),
         cmocka_unit_test(reductions_alone_leave_gathers_to_the_scenario),
         cmocka_unit_test(a_pass_without_ops_gives_up_weights),
+        cmocka_unit_test(an_embedding_alone_gives_up_its_weights_once),
         cmocka_unit_test(files_that_gather_wrongly_are_refused),
         cmocka_unit_test(a_gather_behind_an_idle_slot_begins),
         cmocka_unit_test(policies_are_the_same_however_they_are_played),

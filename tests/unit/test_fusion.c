@@ -246,6 +246,9 @@ static void a_kernel_takes_its_bytes_and_its_launch(void **state)
     assert_true(time.rest_ps == 6 * TIME_PS_PER_US);
     assert_true(compute_time(&chip, &work, PPM_ONE, PPM_ONE / 2).duration_ps ==
                 4006 * TIME_PS_PER_US);
+    /* What SMEM holds already is not read again: 1 GB less. */
+    assert_true(compute_time_of_rest(&chip, &work, 1000000000, PPM_ONE, PPM_ONE).hbm_ps ==
+                1500 * TIME_PS_PER_US);
     /* 201 Gflop at 67 Tflop/s take 3 ms, which the launches follow just as they follow bytes. */
     work.vector_flop = UINT64_C(201000000000);
     struct compute_time const math = compute_time(&chip, &work, PPM_ONE, PPM_ONE);

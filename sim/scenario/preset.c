@@ -54,21 +54,24 @@ static enum status value_text(struct arena *arena, struct json *value, const cha
     return STATUS_OK;
 }
 
-static enum status axes_read(struct json *list, struct preset_key *key, struct error *reterr)
+static enum status texts_read(struct json *list, uint32_t most, const char **ret_text,
+                              uint32_t *ret_count, struct error *reterr)
 {
+    *ret_count = 0;
     if (list == NULL) return STATUS_OK;
-    if (json_kind(list) != JSON_ARRAY || json_count(list) > PRESET_AXES_MAX)
+    if (json_kind(list) != JSON_ARRAY || json_count(list) > most)
         return error_set(reterr, STATUS_INVALID, json_where(list),
-                         "must be an array of at most %d axes", PRESET_AXES_MAX);
+                         "must be an array of at most %u texts", most);
     for (uint32_t i = 0; i < json_count(list); i++)
-        STATUS_TRY(json_as_string(json_at(list, i), &key->with[i], reterr));
+        STATUS_TRY(json_as_string(json_at(list, i), &ret_text[i], reterr));
+    *ret_count = json_count(list);
     return STATUS_OK;
 }
 
 static enum status keys_of(struct arena *arena, struct json *list, uint32_t most,
                            struct preset_key *ret_key, uint32_t *ret_count, struct error *reterr)
 {
-    static const char *const known[] = {"key", "value", "source", "with", NULL};
+    static const char *const known[] = {"key", "value", "source", "with", "unless", NULL};
     uint32_t const count = json_count(list);
     if (json_kind(list) != JSON_ARRAY || count > most)
         return error_set(reterr, STATUS_INVALID, json_where(list),
@@ -81,7 +84,10 @@ static enum status keys_of(struct arena *arena, struct json *list, uint32_t most
         STATUS_TRY(json_need(object, "value", &value, reterr));
         STATUS_TRY(value_text(arena, value, &key->value, reterr));
         STATUS_TRY(text_read(object, "source", true, &key->source, reterr));
-        STATUS_TRY(axes_read(json_take(object, "with"), key, reterr));
+        STATUS_TRY(texts_read(json_take(object, "with"), PRESET_AXES_MAX, key->with,
+                              &key->with_count, reterr));
+        STATUS_TRY(texts_read(json_take(object, "unless"), PRESET_UNLESS_MAX, key->unless,
+                              &key->unless_count, reterr));
         STATUS_TRY(json_end(object, known, reterr));
     }
     *ret_count = count;
@@ -165,21 +171,44 @@ static struct json *at_pointer(struct json *document, const char *pointer)
     return at;
 }
 
-/* Whether a mesh has one of these axes. */
-static bool has_axis(struct json *mesh, const char *const *axes)
+/* Whether a mesh has one of the key's axes, or the key none. */
+static bool has_axis(struct json *mesh, const struct preset_key *key)
 {
+    if (key->with_count == 0) return true;
     if (mesh == NULL || json_kind(mesh) != JSON_OBJECT) return false;
-    for (uint32_t i = 0; axes[i] != NULL; i++)
-        if (json_take(mesh, axes[i]) != NULL) return true;
+    for (uint32_t i = 0; i < key->with_count; i++)
+        if (json_take(mesh, key->with[i]) != NULL) return true;
     return false;
 }
 
-static enum status key_fill(struct json *document, const struct preset_key *key,
-                            struct error *reterr)
+/* Whether a scenario has a key, "/mesh/fsdp", or a value, "/workload/zero=2". */
+static enum status is_met(struct arena *arena, struct json *document, const char *condition,
+                          bool *ret_met, struct error *reterr)
+{
+    size_t const bytes = strcspn(condition, "=");
+    const char *const pointer = arena_format(arena, "%.*s", (int)bytes, condition);
+    const char *text = NULL;
+    if (pointer == NULL)
+        return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory for a preset");
+    struct json *const at = at_pointer(document, pointer);
+    *ret_met = at != NULL;
+    if (at == NULL || condition[bytes] == '\0') return STATUS_OK;
+    STATUS_TRY(value_text(arena, at, &text, reterr));
+    *ret_met = name_same(text, condition + bytes + 1);
+    return STATUS_OK;
+}
+
+static enum status key_fill(struct arena *arena, struct json *document,
+                            const struct preset_key *key, struct error *reterr)
 {
     struct strbuf setting = {0};
     if (at_pointer(document, key->pointer) != NULL) return STATUS_OK;
-    if (key->with[0] != NULL && !has_axis(json_take(document, "mesh"), key->with)) return STATUS_OK;
+    if (!has_axis(json_take(document, "mesh"), key)) return STATUS_OK;
+    for (uint32_t i = 0; i < key->unless_count; i++) {
+        bool met = false;
+        STATUS_TRY(is_met(arena, document, key->unless[i], &met, reterr));
+        if (met) return STATUS_OK;
+    }
     strbuf_add(&setting, "%s=%s", key->pointer, key->value);
     enum status const status =
         setting.failed ? error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory for a preset")
@@ -233,7 +262,7 @@ static enum status stack_fill(struct arena *arena, struct json *document, const 
     char value[STACK_BYTES];
     (void)snprintf(value, sizeof value, "\"%s\"", stack);
     struct preset_key const key = {.pointer = "/machine/stack", .value = value};
-    return key_fill(document, &key, reterr);
+    return key_fill(arena, document, &key, reterr);
 }
 
 enum status preset_apply(struct arena *arena, struct json *document, struct error *reterr)
@@ -247,6 +276,6 @@ enum status preset_apply(struct arena *arena, struct json *document, struct erro
     STATUS_TRY(kind_check(document, &preset, reterr));
     STATUS_TRY(stack_fill(arena, document, preset.stack, reterr));
     for (uint32_t i = 0; i < preset.key_count; i++)
-        STATUS_TRY(key_fill(document, &preset.key[i], reterr));
+        STATUS_TRY(key_fill(arena, document, &preset.key[i], reterr));
     return STATUS_OK;
 }

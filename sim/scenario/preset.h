@@ -14,15 +14,19 @@
 struct arena;
 struct json;
 
-enum { PRESET_KEYS_MAX = 32, PRESET_WORDS_MAX = 8, PRESET_AXES_MAX = 4 };
+enum { PRESET_KEYS_MAX = 32, PRESET_WORDS_MAX = 8, PRESET_AXES_MAX = 4, PRESET_UNLESS_MAX = 8 };
 
 /* One key that is set where the scenario leaves it out. */
 struct preset_key {
-    const char *pointer; /* "/workload/zero" */
-    const char *value;   /* The value as JSON. */
-    const char *source;  /* What of the framework says so. */
-    const char
-        *with[PRESET_AXES_MAX + 1]; /* Only on meshes with one of these axes; none: always. */
+    const char *pointer;               /* "/workload/zero" */
+    const char *value;                 /* The value as JSON. */
+    const char *source;                /* What of the framework says so. */
+    const char *with[PRESET_AXES_MAX]; /* Only on meshes with one of these axes; none: always. */
+    uint32_t with_count;
+    /* Not for scenarios with one of these keys, "/mesh/fsdp", or with such a value,
+     * "/workload/zero=2", where the key would mean nothing and be refused. */
+    const char *unless[PRESET_UNLESS_MAX];
+    uint32_t unless_count;
 };
 
 /* What the framework's own word for recomputation means. */

@@ -77,7 +77,7 @@ static enum status parameters_settle(const struct key_reader *reader, struct jso
         return STATUS_OK;
     return error_set(reterr, STATUS_INVALID, json_where(member),
                      "with \"zero\": %u no updated weights are gathered; \"next_step\" is for 1 "
-                     "and 2",
+                     "and 2, \"end\" for any",
                      plan->zero);
 }
 
@@ -101,7 +101,7 @@ static enum status overlap_settle(const struct key_reader *reader, struct json *
     if (plan->zero <= 1) return STATUS_OK;
     return error_set(reterr, STATUS_INVALID, json_where(member),
                      "with \"zero\": %u gradients are reduced in each microbatch; false is for 0 "
-                     "and 1",
+                     "and 1, true for any",
                      plan->zero);
 }
 
@@ -159,7 +159,9 @@ const struct key run_keys[] = {
             "before its first use in the next step, `prefetch_layers` ahead (Megatron's "
             "`overlap_param_gather`)"),
     ROW("dp_overlap", key_flag, workload.software.dp_apart, .negated = true, .preset = 1,
-        .shown = replicas_wait, .settle = overlap_settle, .when = "of training, with `zero` 0 or 1",
+        .shown = replicas_wait, .settle = overlap_settle,
+        .when = "of training, `false` with `dp` and `zero` 0 or 1, without `fsdp`, an offloaded "
+                "optimizer, MTP or two copies of a model",
         .help = "gradients of replicas are reduced while the backward pass runs. `false`: they are "
                 "reduced once all passes have ended, and updated weights gathered once all are "
                 "updated, as Megatron does without `--overlap-grad-reduce`"),

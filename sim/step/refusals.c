@@ -452,9 +452,9 @@ static enum status loss_check(const struct ranks *ranks, struct error *reterr)
     const struct fusion *fusion = ranks_fusion(ranks);
     if (ranks->plan->software.loss == LOSS_FUSION_NONE) return STATUS_OK;
     REFUSE(!ranks_is_decoder(ranks), INVALID, "/workload/loss_fusion",
-           "the bare MLP has no loss; leave it out");
+           "the bare MLP has no loss; it has to be \"none\"");
     REFUSE(fusion != NULL && !fusion_splits_loss(fusion), INVALID, "/workload/loss_fusion",
-           "the loss is one kernel with the stack \"%s\"; leave it out",
+           "the loss is one kernel with the stack \"%s\"; it has to be \"none\"",
            ranks->machine->chip.kernels.stack->name);
     return STATUS_OK;
 }

@@ -127,7 +127,7 @@ static enum status wait_check(const struct pipeline *pipeline, struct error *ret
         if (rows[i].refused)
             return error_set(reterr, STATUS_UNSUPPORTED, "/run/dp_overlap",
                              "no reductions of gradients can wait for the end of the backward "
-                             "pass: %s; leave it out",
+                             "pass: %s; it has to be true",
                              rows[i].what);
     return STATUS_OK;
 }

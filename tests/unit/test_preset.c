@@ -7,7 +7,9 @@
 #include "sim/scenario/preset.h"
 #include "sim/scenario/scenario.h"
 #include "tests/support/case.h"
+#include "tests/support/play.h"
 #include "tests/support/refusals.h"
+#include "tests/support/sampling.h"
 
 /* A step on all axes that training has, so that every key of a preset applies. */
 static const char staged[] =
@@ -100,6 +102,50 @@ static void keys_of_axes_need_these_axes(void **state)
     assert_false(scenario.workload.collective_matmul);
 }
 
+/* A step is only refused for what its scenario says: no preset's key is for a step that it would
+ * mean nothing in, whatever the kernels, shards and offload. */
+static void no_preset_stands_in_the_way(void **state)
+{
+    static const char *const meshes[] = {
+        "{\"dp\": [\"node\", \"gpu\"]}", "{\"dp\": [\"node\"], \"fsdp\": [\"gpu\"]}",
+        "{\"fsdp\": [\"node\", \"gpu\"]}", "{\"pp\": [\"node\"], \"dp\": [\"gpu\"]}",
+        "{\"dp\": [\"node\"], \"tp\": [\"gpu\"]}"};
+    static const char *const own[] = {"", ", \"zero\": 0", ", \"zero\": 2",
+                                      ", \"offload\": \"optimizer\"", ", \"offload\": \"both\""};
+    static const char *const stacks[] = {"te",     "torch-eager", "torch-compile",
+                                         "trtllm", "vllm",        "sglang"};
+    static const struct play_options lowered = {.lower_only = true};
+    uint32_t walked = 0, lowered_count = 0;
+    (void)state;
+    for (uint32_t k = 0; k < 5 * 5 * 6; k++)
+        for (uint32_t p = 0; preset_name_at(p) != NULL; p++) {
+            struct preset preset;
+            struct play play;
+            const char *more = own[k / 5 % 5];
+            case_ok(preset_find(case_arena, preset_name_at(p), "", &preset, &case_error));
+            if (!preset.trains || sampling_skips(&walked)) continue;
+            const char *text = arena_format(case_arena,
+                                            "{\"podsim\": 1, \"preset\": \"%s\", \"machine\": "
+                                            "{\"chip\": \"h100-sxm\", \"nodes\": 2, "
+                                            "\"profile\": \"measured\", \"stack\": \"%s\"}, "
+                                            "\"mesh\": %s, \"workload\": {\"kind\": "
+                                            "\"train_step\", \"model\": \"llama-3-8b\", "
+                                            "\"batch_tokens\": 65536, \"sequence_length\": "
+                                            "4096, \"allow_oversubscription\": true%s}}",
+                                            preset.name, stacks[k / 25], meshes[k % 5], more);
+            enum status const status = play_try(&play, text, &lowered, &case_error);
+            play_close(&play);
+            lowered_count += status == STATUS_OK;
+            for (uint32_t i = 0; status != STATUS_OK && i < preset.key_count; i++) {
+                const char *name = strrchr(preset.key[i].pointer, '/') + 1;
+                if (strcmp(case_error.where, preset.key[i].pointer) == 0 &&
+                    strstr(more, name) == NULL)
+                    fail_msg("%s: %s: %s", text, case_error.where, case_error.message);
+            }
+        }
+    assert_true(lowered_count > 0);
+}
+
 static void what_presets_are_not_for_is_refused(void **state)
 {
     (void)state;
@@ -153,6 +199,7 @@ int main(void)
         cmocka_unit_test(every_word_is_of_known_keys),
         cmocka_unit_test(a_preset_fills_in_what_the_scenario_leaves_out),
         cmocka_unit_test(keys_of_axes_need_these_axes),
+        cmocka_unit_test(no_preset_stands_in_the_way),
         cmocka_unit_test(what_presets_are_not_for_is_refused),
         cmocka_unit_test(a_stack_is_taken_where_the_chip_has_it),
     };

@@ -21,14 +21,26 @@ enum status list_presets(struct arena *arena, struct strbuf *text, struct error 
     return STATUS_OK;
 }
 
-/* "/workload/zero=1, with dp, ep or cp", and below it why. */
+static void words_add(const char *begin, const char *const *word, uint32_t count,
+                      struct strbuf *text)
+{
+    for (uint32_t i = 0; i < count; i++) strbuf_add(text, "%s%s", i == 0 ? begin : " or ", word[i]);
+}
+
+/* "/workload/zero=1  (on a mesh with dp or ep)", and below it where not, and why. */
 static void key_add(const struct preset_key *key, struct strbuf *text)
 {
+    struct strbuf unless = {0};
     strbuf_add(text, "  %s=%s", key->pointer, key->value);
-    for (uint32_t i = 0; key->with[i] != NULL; i++)
-        strbuf_add(text, "%s%s", i == 0 ? "  (on a mesh with " : " or ", key->with[i]);
-    if (key->with[0] != NULL) strbuf_add(text, ")");
-    strbuf_add(text, "\n      ");
+    words_add("  (on a mesh with ", key->with, key->with_count, text);
+    strbuf_add(text, key->with_count > 0 ? ")\n      " : "\n      ");
+    words_add("not with ", key->unless, key->unless_count, &unless);
+    if (unless.bytes != NULL && !unless.failed) {
+        table_wrap(text, 6, unless.bytes);
+        strbuf_add(text, "      ");
+    }
+    text->failed = text->failed || unless.failed;
+    strbuf_free(&unless);
     table_wrap(text, 6, key->source);
 }
 

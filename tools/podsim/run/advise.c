@@ -53,6 +53,16 @@ static enum status remats_add(const struct advise_search *search, struct rows *r
     return STATUS_OK;
 }
 
+/* Updates are sharded as the mesh says, and gradients reduced behind each layer. */
+static enum status shards_add(const struct advise_search *search, struct advise_row *row,
+                              const char *zero, struct error *reterr)
+{
+    struct arena *arena = search->session->arena;
+    if (zero != NULL) STATUS_TRY(advise_setting_add(arena, row, zero, reterr));
+    if (!search->session->scenario.workload.software.dp_apart) return STATUS_OK;
+    return advise_setting_add(arena, row, "/run/dp_overlap=true", reterr);
+}
+
 /* The scenario's own split, whatever it is, and then every other one of tp, with each remat. */
 static enum status splits_play(struct advise_search *search, struct error *reterr)
 {
@@ -69,8 +79,8 @@ static enum status splits_play(struct advise_search *search, struct error *reter
         const char *const mesh =
             advise_mesh_setting(session, ranks[s], search->shards, &keeps_zero);
         STATUS_TRY(advise_setting_add(session->arena, &split, mesh, reterr));
-        if (!keeps_zero && session->scenario.workload.zero > 0)
-            STATUS_TRY(advise_setting_add(session->arena, &split, "/workload/zero=0", reterr));
+        const char *const zero = session->scenario.workload.zero > 0 ? "/workload/zero=0" : NULL;
+        if (!keeps_zero) STATUS_TRY(shards_add(search, &split, zero, reterr));
         STATUS_TRY(remats_add(search, &rows, &split, ranks[s] > 1, reterr));
     }
     return advise_rows_add(search, rows.row, rows.count, reterr);
@@ -112,6 +122,7 @@ static enum status rest_play(struct advise_search *search, struct error *reterr)
     bool const reduces_each = plan->zero == 2 && plan->accumulate > 1;
     const char *const settings[] = {
         reduces_each ? "/workload/zero=1" : NULL,
+        plan->software.dp_apart ? "/run/dp_overlap=true" : NULL,
         plan->collective_matmul ? "/run/collective_matmul=false" : "/run/collective_matmul=true",
         plan->prefetch_layers == 1 ? "/run/prefetch_layers=2" : "/run/prefetch_layers=1",
     };
@@ -120,7 +131,9 @@ static enum status rest_play(struct advise_search *search, struct error *reterr)
         if (search->advise->best == ADVISE_NONE) return STATUS_OK;
         struct advise_row row = {.setting_count = 0};
         const struct advise_row *best = &search->advise->row[search->advise->best];
-        if (settings[i] == NULL || (i == 0 && advise_sets(best, "/workload/zero"))) continue;
+        if (settings[i] == NULL || (i == 0 && advise_sets(best, "/workload/zero")) ||
+            (i == 1 && advise_sets(best, "/run/dp_overlap")))
+            continue;
         memcpy(row.setting, best->setting, sizeof row.setting);
         row.setting_count = best->setting_count;
         STATUS_TRY(advise_setting_add(arena, &row, settings[i], reterr));
@@ -162,7 +175,7 @@ static enum status smaller_play(struct advise_search *search, struct error *rete
             reterr));
         STATUS_TRY(advise_setting_add(arena, &row, "/workload/remat=block", reterr));
         if (shards && plan->zero < 3)
-            STATUS_TRY(advise_setting_add(arena, &row, "/workload/zero=3", reterr));
+            STATUS_TRY(shards_add(search, &row, "/workload/zero=3", reterr));
         struct rows one = {.count = 0};
         STATUS_TRY(row_add(search, &one, &row, mesh->present[MESH_TP], GRAPH_REMAT_BLOCK, reterr));
         STATUS_TRY(advise_rows_add(search, one.row, one.count, reterr));

@@ -23,8 +23,7 @@ static const struct import_row facts_of[] = {
     IMPORT_FACT("tensor_parallel.autotp_size", IMPORT_COUNT, ranks.tp, "/mesh/tp"),
     IMPORT_FACT("sequence_parallel_size", IMPORT_COUNT, ranks.cp, "/mesh/cp"),
     IMPORT_FACT(ZERO "stage", IMPORT_AMOUNT, policy.stage, "/workload/zero"),
-    IMPORT_FACT(ZERO "overlap_comm", IMPORT_ON, policy.reduces_ahead,
-                "gradients are reduced during the backward pass"),
+    IMPORT_FACT(ZERO "overlap_comm", IMPORT_ON, policy.reduces_ahead, "/run/dp_overlap"),
     IMPORT_FACT(ZERO "offload_optimizer.device", IMPORT_WORD, policy.offload, "/workload/offload"),
     IMPORT_FACT("bf16.enabled", IMPORT_ON, formats.bf16, "/workload/formats"),
     IMPORT_FACT("bfloat16.enabled", IMPORT_ON, formats.bf16, "/workload/formats"),
@@ -36,6 +35,7 @@ static const struct import_row facts_of[] = {
 };
 
 #define LOGGED "logging"
+#define STOPS "nothing is computed while gradients are reduced; podsim computes meanwhile"
 #define RATE "learning rate and other numbers of the optimizer"
 
 static const struct import_row plain[] = {
@@ -131,22 +131,30 @@ static enum status ranks_set(struct import *import, uint64_t *ret_copies, struct
     return import_mesh(import, mesh, reterr);
 }
 
+/* What podsim runs with reductions behind the backward pass, as DeepSpeed does below stage 2 unless
+ * `overlap_comm` is set. */
+static bool reductions_wait(const struct import *import)
+{
+    const struct import_policy *policy = &import->facts.policy;
+    return policy->stage <= 1 && !policy->reduces_ahead && !import_has_mtp(import) &&
+           (policy->offload == NULL || name_same(policy->offload, "none"));
+}
+
 static enum status zero_set(struct import *import, uint64_t copies, struct error *reterr)
 {
     struct import_facts *facts = &import->facts;
     struct import_policy *policy = &facts->policy;
+    bool const is_said = import_said(import, &policy->reduces_ahead) != NULL;
     bool const is_shared = copies > 1 || facts->ranks.cp > 1;
     if (policy->stage < 3 && is_shared)
         STATUS_TRY(import_set(import, reterr, "/workload/zero=%" PRIu64, policy->stage));
-    if (import_said(import, &policy->reduces_ahead) != NULL && !policy->reduces_ahead)
-        import_lacks(
-            import, &policy->reduces_ahead,
-            "gradients are reduced after the backward pass; podsim reduces them during it");
-    if (import_said(import, &policy->reduces_ahead) == NULL && policy->stage < 3 && is_shared)
-        STATUS_TRY(import_remark(import, ZERO "overlap_comm",
-                                 "the file leaves it out: below stage 3 gradients are reduced "
-                                 "after the backward pass; podsim reduces them during it",
-                                 reterr));
+    if (is_shared && reductions_wait(import))
+        STATUS_TRY(import_set(import, reterr, "/run/dp_overlap=false"));
+    else if (is_said && !policy->reduces_ahead)
+        import_lacks(import, &policy->reduces_ahead, STOPS);
+    else if (!is_said && policy->stage < 3 && is_shared)
+        STATUS_TRY(
+            import_remark(import, ZERO "overlap_comm", "the file leaves it out: " STOPS, reterr));
     return import_offload(import, reterr);
 }
 

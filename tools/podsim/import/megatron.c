@@ -302,24 +302,34 @@ static enum status remat_set(struct import *import, struct error *reterr)
     return import_set(import, reterr, "/workload/remat=layer");
 }
 
-/* What podsim runs with reductions behind the backward pass. */
-static bool reductions_wait(const struct import_facts *facts)
+static bool has_copies(const struct import_facts *facts)
 {
-    const struct import_policy *policy = &facts->policy;
-    return !policy->reduces_ahead && !policy->full_sharding && !policy->offloads_optimizer &&
-           facts->sizes.mtp == 0;
+    return facts->ranks.dp > 1 || facts->ranks.cp > 1;
+}
+
+static bool gathers_ahead(const struct import_facts *facts, uint32_t stage)
+{
+    return facts->policy.gathers_ahead && (stage == 1 || stage == 2);
+}
+
+/* What podsim runs with reductions behind the backward pass. */
+static bool reductions_wait(const struct import *import, uint32_t stage)
+{
+    const struct import_policy *policy = &import->facts.policy;
+    return stage <= 1 && !gathers_ahead(&import->facts, stage) && !policy->reduces_ahead &&
+           !policy->full_sharding && !policy->offloads_optimizer && !import_has_mtp(import);
 }
 
 static enum status zero_set(struct import *import, uint32_t stage, struct error *reterr)
 {
     const struct import_facts *facts = &import->facts;
-    bool const is_ahead = facts->policy.gathers_ahead && (stage == 1 || stage == 2);
-    if (facts->ranks.dp == 1 && facts->ranks.cp == 1) return STATUS_OK;
+    const char *const gather = gathers_ahead(facts, stage) ? "next_step" : "end";
+    if (!has_copies(facts)) return STATUS_OK;
     if (stage < 3) STATUS_TRY(import_set(import, reterr, "/workload/zero=%u", stage));
     if (stage == 3) STATUS_TRY(import_set(import, reterr, "/workload/zero=0"));
-    if (stage <= 1 && !is_ahead && reductions_wait(facts))
+    if (reductions_wait(import, stage))
         STATUS_TRY(import_set(import, reterr, "/run/dp_overlap=false"));
-    return import_set(import, reterr, "/run/parameter_gather=%s", is_ahead ? "next_step" : "end");
+    return import_set(import, reterr, "/run/parameter_gather=%s", gather);
 }
 
 static enum status formats_set(struct import *import, struct error *reterr)
@@ -363,15 +373,19 @@ static enum status attention_set(struct import *import, struct error *reterr)
                          "podsim has p2p, all_gather and a2a, each for all layers");
 }
 
-/* The implementation says nothing by itself. */
 static enum status loss_set(struct import *import, struct error *reterr)
 {
     const char *const whose = import->facts.policy.loss_fusion;
+    if (!import->facts.policy.fuses_loss) {
+        import_plain(import, &import->facts.policy.loss_fusion,
+                     "it counts with --cross-entropy-loss-fusion");
+        return STATUS_OK;
+    }
     return import_set(import, reterr, "/workload/loss_fusion=%s", whose == NULL ? "native" : whose);
 }
 
 /* What it means that the file leaves an argument out. */
-static enum status defaults_say(struct import *import, struct error *reterr)
+static enum status defaults_say(struct import *import, uint32_t stage, struct error *reterr)
 {
     const struct import_ranks *ranks = &import->facts.ranks;
     const struct {
@@ -385,8 +399,7 @@ static enum status defaults_say(struct import *import, struct error *reterr)
         {ranks->tp > 1, "--sequence-parallel",
          "the file leaves it out: activations between blocks are whole on each rank of tp; podsim "
          "shards them, by as many bytes"},
-        {(ranks->dp > 1 || ranks->cp > 1) && !reductions_wait(&import->facts),
-         "--overlap-grad-reduce",
+        {has_copies(&import->facts) && !reductions_wait(import, stage), "--overlap-grad-reduce",
          "the file leaves it out: gradients are reduced after the backward pass; podsim reduces "
          "them during it"},
         {ranks->ep > 1, "--moe-token-dispatcher-type",
@@ -428,8 +441,8 @@ static enum status finish(struct import *import, struct error *reterr)
     STATUS_TRY(zero_set(import, stage, reterr));
     STATUS_TRY(formats_set(import, reterr));
     STATUS_TRY(attention_set(import, reterr));
-    if (facts->policy.fuses_loss) STATUS_TRY(loss_set(import, reterr));
-    STATUS_TRY(defaults_say(import, reterr));
+    STATUS_TRY(loss_set(import, reterr));
+    STATUS_TRY(defaults_say(import, stage, reterr));
     if (facts->policy.offloads_optimizer)
         STATUS_TRY(import_set(import, reterr, "/workload/offload=optimizer"));
     if (facts->ranks.tp == 1) return STATUS_OK;

@@ -297,6 +297,16 @@ enum status import_model(struct import *import, struct error *reterr)
     return import_set(import, reterr, "/workload/model=%s", config);
 }
 
+bool import_has_mtp(const struct import *import)
+{
+    struct model model;
+    struct error later; /* What no model is called is refused with the scenario. */
+    if (import->model == NULL) return import->facts.sizes.mtp > 0;
+    return model_read_name_or_path(import->arena, import->model, NULL, "--model", &model, &later) ==
+               STATUS_OK &&
+           model.mtp_modules > 0;
+}
+
 enum status import_capacity(struct import *import, struct error *reterr)
 {
     const char *const text = import->facts.experts.capacity;

@@ -10,6 +10,7 @@ or more. A launch is the least that a residual sum takes on few tokens.
     Vidur        microsoft/vidur at 7d475133, MIT: vLLM's kernels on A100 and H100
     NeuSight     sitar-lab/NeuSight at 6945927d, MIT: PyTorch's kernels on A100 PCIe
     SimuMax      MooreThreads/SimuMax at 4dcaae51, Apache-2.0: fits of Transformer Engine's kernels
+                 (their GB/s are 1024^3 bytes a second: simumax/core/config.py)
     TensorRT-LLM ai-dynamo/aiconfigurator at 095f58a5, Apache-2.0: casts to fp8, of 2 bytes to 1
 
 A kind that nobody measured on a chip has the share of the chip before it; the source says so.
@@ -29,8 +30,10 @@ LARGE_BYTES = 100e6
 MODELS = {"Llama-2-7b": (4096, 11008, 32, 32), "Llama-2-70b": (8192, 28672, 64, 8)}
 HEAD = 128
 VIDUR = {"a100-sxm": ("a100_sxm", 2.039e12), "h100-sxm": ("h100_sxm", 3.35e12)}
-CASTS = {"h100-sxm": ("h100_sxm", 3.35e12), "h200-sxm": ("h200_sxm", 4.8e12), "b200": ("b200_sxm", 8e12),
-         "gb200-nvl72": ("gb200", 8e12)}
+BLACKWELL = ("b200", "gb200-nvl72")
+BLACKWELL_HBM = 8e12
+CASTS = {"h100-sxm": ("h100_sxm", 3.35e12), "h200-sxm": ("h200_sxm", 4.8e12),
+         "b200": ("b200_sxm", BLACKWELL_HBM), "gb200-nvl72": ("gb200", BLACKWELL_HBM)}
 VIDUR_OPS = {"norm": "input_layernorm", "sum": "add", "gate": "mlp_act", "turn": "attn_rope"}
 NEUSIGHT = {"function": "gelu", "loss": "softmax", "norm": "ln"}
 NEUSIGHT_HBM = {"a100_pcie_40gb": 1.555e12, "a100_pcie_80gb": 1.935e12}
@@ -86,6 +89,13 @@ def neusight_shares(folder):
     return shares
 
 
+def simumax_shares(folder):
+    """Efficiencies of the fits' own peak, in GiB/s, as shares of the data sheet's rate of HBM."""
+    with open(os.path.join(folder, "b200_sxm.fits.simumax.csv")) as text:
+        return {row["op"]: float(row["efficiency"]) * float(row["peak"]) * 1024**3 / BLACKWELL_HBM
+                for row in csv.DictReader(text) if row["where"] == "memory"}
+
+
 def between_of(folder, chip, stack):
     torch = neusight_shares(folder)
     own = chip if chip in VIDUR else "h100-sxm"
@@ -99,14 +109,12 @@ def between_of(folder, chip, stack):
         shares["norm"] = torch["norm"]
         sources[0] = sources[0].replace("norm, sum", "sum")
         sources[1] = sources[1].replace("function,", "norm, function,")
-    if chip in ("b200", "gb200-nvl72"):
-        with open(os.path.join(folder, "b200_sxm.fits.simumax.csv")) as text:
-            fits = {row["op"]: float(row["efficiency"]) for row in csv.DictReader(text)
-                    if row["where"] == "memory"}
+    if chip in BLACKWELL:
+        fits = simumax_shares(folder)
         for op in ("sum", "function"):
             shares[op] = fits["default"]
         shares["loss"] = fits["ce"]
-        sources.append("sum, function, loss, update, rest: SimuMax's B200")
+        sources.append("sum, function, loss, update, rest: SimuMax's B200, efficiencies of 8,000 GiB/s")
     shares["update"] = shares["rest"] = shares["function"]
     shares["cast"] = None if stack in SERVED else cast_share(folder, chip)
     if shares["cast"] is not None:

@@ -74,7 +74,7 @@ RATIO_AIMS = {"T19": 4}
 def config_of(model, length):
     """A config.json with the sizes of a published model."""
     name, mlp = model["name"], model.get("mlp", "")
-    if "q_lora_rank" in model or name.startswith("Qwen3"):
+    if "q_lora_rank" in model or model.get("alibi") or name.startswith("Qwen3"):
         return built_in(model)
     sizes = {"hidden_size": model["d_model"], "intermediate_size": model["d_ff"],
              "num_hidden_layers": model["layers"], "num_attention_heads": model["heads"],
@@ -111,11 +111,12 @@ def config_of(model, length):
 def built_in(model):
     """A model of the catalogue, cut to the published layers."""
     name = model["name"].split(" cut to ")[0]
-    file = {"DeepSeek-V2 236B": "deepseek-v2", "DeepSeek-V3 671B": "deepseek-v3",
-            "Qwen3-30B-A3B": "qwen3-30b-a3b", "Qwen3-235B-A22B": "qwen3-235b-a22b"}[name]
+    file = {"BLOOM 176B": "bloom-176b", "DeepSeek-V2 236B": "deepseek-v2",
+            "DeepSeek-V3 671B": "deepseek-v3", "Qwen3-30B-A3B": "qwen3-30b-a3b",
+            "Qwen3-235B-A22B": "qwen3-235b-a22b"}[name]
     with open(os.path.join(ROOT, "workloads/models", file + ".json")) as f:
         config = json.load(f)
-    if config["num_hidden_layers"] == model["layers"]:
+    if config.get("num_hidden_layers", config.get("n_layer")) == model["layers"]:
         return file
     config["num_hidden_layers"] = model["layers"]
     if "first_dense_layers" in model:
@@ -223,8 +224,6 @@ def step_row(row):
         assumed.append("microbatches of one sequence")
     framework.framework_of(row, ranks, facts, assumed)
     framework.stages_of(row, ranks, facts, assumed)
-    if model.get("alibi"):
-        assumed.append("learned positions in place of ALiBi")
     if row["group"] == "megascale":
         assumed.append("no window of attention")
     if row["hardware"] == "GB200":

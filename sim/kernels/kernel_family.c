@@ -14,6 +14,13 @@
 #include "sim/kernels/kernels.h"
 
 enum { TILE_ROWS = 128, TILE_COLUMNS = 128, TILE_INNER = 64, TILE_WIDTH = 64, RESULT_BYTES = 2 };
+/* The parts that a step of causal attention is counted in. */
+enum { STEP_PARTS = 4096 };
+/* A tile's steps in addition to its blocks of keys: to read queries and write values moves as many
+ * bytes as a block of keys and values, and neither the first scores nor the last product overlaps
+ * with another (FlashAttention-3, arXiv 2407.08608, 3.2). Rows beyond left-out edges agree
+ * (docs/kernels.md, "Where the tables come from"). */
+enum { FILL_STEPS = 2 };
 
 struct amounts {
     uint64_t flop, bytes;
@@ -85,12 +92,24 @@ static struct amounts backward_amounts(const struct kernel_table *table, const u
     return causal_amounts(table, side, 5, 4, 4);
 }
 
+/*
+ * The steps of the core that ends last. A tile multiplies the blocks of keys up to its own queries.
+ * Cores take tiles head by head, of a head the longest first (flash-attention
+ * flash_attn/cute/tile_scheduler.py, SingleTileLPTScheduler). A head has B tiles of B/2 steps in
+ * the mean, so C cores begin its tiles within B^2/2C steps. When the last tile begins, the last
+ * head's longest has B - B^2/2C steps to go, and a core B/3 in the mean. The last core therefore
+ * ends B (2/3 - B/2C) steps behind the mean, where that is above 0.
+ */
 static uint64_t attention_steps(const uint64_t *side, uint32_t core_count)
 {
     uint64_t const blocks = units_ceil_divide(side[KERNEL_TOKENS], TILE_ROWS);
-    uint64_t const tiles = times(times(blocks, side[KERNEL_HEADS]), side[KERNEL_GROUP]);
-    uint64_t const steps = times(units_ceil_divide(tiles, core_count), blocks);
-    return times(steps, units_ceil_divide(side[KERNEL_WIDTH], TILE_WIDTH));
+    uint64_t const heads = times(side[KERNEL_HEADS], side[KERNEL_GROUP]);
+    uint64_t const cores = core_count, longest = times(STEP_PARTS, blocks + FILL_STEPS);
+    units_wide const head = (units_wide)blocks * (blocks + 1 + 2 * FILL_STEPS) / 2;
+    units_wide steps = (units_wide)times(saturated(head), heads) * STEP_PARTS / cores;
+    if (3 * blocks < 4 * cores) steps += longest * (4 * cores - 3 * blocks) / (6 * cores);
+    return times(saturated(steps > longest ? steps : longest),
+                 units_ceil_divide(side[KERNEL_WIDTH], TILE_WIDTH));
 }
 
 static struct amounts decode_amounts(const struct kernel_table *table, const uint64_t *side)

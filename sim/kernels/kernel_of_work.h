@@ -48,7 +48,7 @@ bool kernel_is_between(const struct kernel_stack *stack, const struct work *work
 bool kernel_is_measured(const struct kernel_stack *stack, const struct work *work);
 
 /* The rate of an op's kernels on `left_count` of a GPU's `core_count` cores, in millionths of that
- * on all: each takes as much longer as it has more waves of tiles. 0: no table has them. */
+ * on all: each takes as much longer as its tiles have more steps. 0: no table has them. */
 uint32_t kernel_waves_ppm(const struct kernel_stack *stack, uint32_t core_count,
                           const struct work *work, uint32_t left_count);
 

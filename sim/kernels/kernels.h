@@ -156,8 +156,8 @@ const struct kernel_table *kernel_attention_of(const struct kernel_stack *stack,
 /* The time of a kernel on the roofline of a table: math or bytes, whichever takes longer. */
 int64_t kernel_roofline_ps(const struct kernel_table *table, const uint64_t side[KERNEL_SIDES_MAX]);
 
-/* What the time of a kernel grows with: steps of its tiles, whole waves of them over the cores
- * (1: they work as one). */
+/* What the time of a kernel grows with: steps of its tiles over the cores (1: they work as one), in
+ * units of the family's own. Tiles of a size go in whole waves; of causal attention they differ. */
 uint64_t kernel_tile_steps(enum kernel_family family, const uint64_t side[KERNEL_SIDES_MAX],
                            uint32_t core_count);
 

@@ -3,10 +3,10 @@
  *
  * A collective, or a message to another rank, has its cores from its begin on this chip to its end,
  * whether bytes move or not. An op that runs meanwhile goes on with the others: at (n - c)/n of its
- * rate where c of n cores are taken, or, where a table has its kernels, as much slower as n - c
- * cores need more waves of its tiles than n. What is lost is added up at each change, and the op
- * ends when it has had the time of its math on all cores. An op that is bound by memory has cores
- * to spare, and loses only what its math needs beyond that.
+ * rate where c of n cores are taken, or, where a table has its kernels, as much slower as their
+ * tiles have more steps on n - c cores than on n. What is lost is added up at each change, and the
+ * op ends when it has had the time of its math on all cores. An op that is bound by memory has
+ * cores to spare, and loses only what its math needs beyond that.
  *
  * The end of an op is put off by what it has lost so far, at the rate of that instant. A collective
  * that ends in that time does not bring it forward again.

@@ -172,4 +172,5 @@ def main():
         write(chip, "xla", "XLA", tables_of="tpu-v6e.xla")
 
 
-main()
+if __name__ == "__main__":
+    main()

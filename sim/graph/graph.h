@@ -182,8 +182,10 @@ struct graph_op {
     uint8_t in_count, weight_count, out_count;
 
     /* How the results are computed. */
-    bool joined; /* The results are columns of one array, and their products are one product. */
-    bool fused;  /* The op that reads the result computes it on the way. */
+    bool joined;    /* The results are columns of one array, and their products are one product. */
+    bool fused;     /* The op that reads the result computes it on the way. */
+    bool sums_rows; /* Of a norm: a collective of its own adds up the parts of a row that ranks of
+                       tp have. A row is all dimensions but the tokens. */
     enum graph_serves serves;
     uint8_t product_count; /* Products of as.matmul; 0: the op is of another kind. */
     union {

@@ -28,7 +28,7 @@ static void result_add(struct graph_list *list, const struct graph_step *step, u
     struct graph_phrase remark = {.text = ""};
     if (op->weight_count != 0) (void)graph_list_weight(list, op->weight[0], false);
     if (notation->remark != NULL) graph_phrase_join(&remark, "", "%s", notation->remark);
-    if (notation->remark_split != NULL && is_split(list, &out.at))
+    if (notation->remark_split != NULL && !op->sums_rows && is_split(list, &out.at))
         graph_phrase_join(&remark, "", "%s", notation->remark_split);
     if (notation->remark_further != NULL) {
         struct op_remark const further = notation->remark_further(graph);

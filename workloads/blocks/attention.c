@@ -177,6 +177,7 @@ static void norm_write(struct graph *g, const struct model *model, struct attent
     enum graph_remat const whole = g->terms->sequence.rings ? GRAPH_REMAT_NEVER : GRAPH_REMAT_NORMS;
     if (model->norms.qk == MODEL_QK_NORMS_NONE) return;
     struct graph_op *norm = graph_norm(g, borrows ? "QNorm" : "QKNorm");
+    norm->sums_rows = model->norms.qk == MODEL_QK_NORMS_WHOLE;
     if (fusion != NULL && fusion->norms_rotate) {
         norm->as.rotated = heads->rotated;
         heads->rotated = graph_rotated(GRAPH_NONE, GRAPH_NONE);

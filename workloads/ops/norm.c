@@ -3,15 +3,15 @@
  * and backward the stream's gradient is added, as is that of an input that other parts read too.
  * Where chips of tp have parts of a row, they add up its squares, one number a token and chip. The
  * sum travels with an AllGather of the row, or on its own where none follows; it is not counted.
- * Of queries and keys that are normed whole none follows, and each step of a layer waits: there an
- * AllReduce of one fp32 a row is counted, and a second kernel, which reads the rows once more.
- * Norms of queries and keys may turn them by position (rope), which in their gradient turns back.
+ * A norm that `sums_rows`, as that of whole queries and keys, lets each step of a layer wait for
+ * the sum: there an AllReduce of one fp32 a row is counted, and a second kernel, which reads the
+ * rows once more. Norms of queries and keys may turn them by position (rope), which in their
+ * gradient turns back.
  */
 #include <stdio.h>
 
 #include "sim/base/vector.h"
 #include "sim/graph/op.h"
-#include "sim/model/model.h"
 
 /* Results that only products read are in the format of these. */
 static uint64_t narrowed(const struct graph_sharded *sharded, const struct graph_op *op)
@@ -37,21 +37,16 @@ static enum recipe_array cast_as(const struct graph *graph)
     return graph->terms->policy.casts.norms_belong ? RECIPE_NORMED : RECIPE_FOUND;
 }
 
-/* Whether rows have the columns of all heads, of which a chip of tp has some. */
-static bool adds_heads(const struct graph *graph, const struct graph_op *op)
+/* Mesh axes that parts of a row lie on, where a collective adds the parts up. */
+static uint32_t row_axes(const struct graph *graph, const struct graph_op *op)
 {
-    enum { DIMENSIONS = 3 }; /* Tokens, heads, columns of a head. */
-    return graph->terms->model->norms.qk == MODEL_QK_NORMS_WHOLE &&
-           graph->tensor[op->out[0]].at.dimension_count == DIMENSIONS;
-}
-
-static uint32_t heads_axes(const struct graph *graph, const struct graph_op *op)
-{
-    struct sharding heads = graph->tensor[op->out[0]].at;
-    if (!adds_heads(graph, op)) return 0;
-    heads.dimension[0] = heads.dimension[1];
-    heads.dimension_count = 1;
-    return sharding_axes(&heads);
+    const struct sharding *at = &graph->tensor[op->out[0]].at;
+    struct sharding row = *at;
+    if (!op->sums_rows) return 0;
+    row.dimension_count = 0;
+    for (uint32_t d = 1; d < at->dimension_count; d++) /* The first has the tokens. */
+        row.dimension[row.dimension_count++] = at->dimension[d];
+    return sharding_axes(&row);
 }
 
 /* A number of each row: the sum over its columns that this rank has. */
@@ -64,13 +59,13 @@ static struct sharding sums_of(const struct graph *graph, const struct graph_op 
     return sums;
 }
 
-/* Over tp, and over tp_d where heads lie there too. Whoever reads what the op makes waits for the
- * sums. */
+/* Over tp, and over tp_d where parts of rows lie there too. Whoever reads what the op makes waits
+ * for the sums. */
 static uint8_t moves(const struct graph_sharded *sharded, const struct graph_op *op,
                      enum op_pass pass, struct op_move ret_moves[OP_MOVES_MAX])
 {
     const struct graph *graph = sharded->graph;
-    uint32_t const axes = heads_axes(graph, op);
+    uint32_t const axes = row_axes(graph, op);
     bool const gradient = !op_is_forward(pass);
     const tensor *made = gradient ? op->in : op->out;
     uint8_t count = 0;
@@ -124,7 +119,7 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
         work.hbm_write_bytes = bytes;
     }
     work.vector_flop += op_rotated_flop(graph, op);
-    if (heads_axes(graph, op) != 0) {
+    if (row_axes(graph, op) != 0) {
         work.hbm_read_bytes += (op_is_forward(pass) ? 1 : 2) * bytes;
         work.kernel_count += graph->terms->policy.fusion != NULL;
     }

@@ -144,8 +144,9 @@ static enum status check_activation(struct json *document, const struct model_fa
 {
     const char *const keys[] = {"hidden_act", family->names == NULL ? "hidden_activation"
                                                                     : family->names->activation};
-    static const char *const known[] = {
-        "silu", "swish", "gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh", "quick_gelu", NULL};
+    static const char *const known[] = {"silu",       "swish",     "gelu",
+                                        "gelu_new",   "gelu_fast", "gelu_pytorch_tanh",
+                                        "quick_gelu", "relu2",     NULL};
     for (uint32_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         struct json *value = model_take_set(document, keys[i]);
         const char *name = NULL;
@@ -153,8 +154,8 @@ static enum status check_activation(struct json *document, const struct model_fa
         STATUS_TRY(json_as_string(value, &name, reterr));
         if (known[name_find(name, known)] != NULL) continue;
         return error_set(reterr, STATUS_UNSUPPORTED, json_where(value),
-                         "an MLP with \"%.40s\" is not modelled yet, only ones gated by silu "
-                         "or gelu, or with gelu alone%s",
+                         "an MLP with \"%.40s\" is not modelled yet, only ones gated by silu, "
+                         "gelu or relu2, or with gelu or relu2 alone%s",
                          name,
                          name_offer(name, known, "; the nearest name is \"", "\"", NULL).text);
     }

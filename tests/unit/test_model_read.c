@@ -87,6 +87,15 @@ static void a_config_may_leave_out_what_transformers_fills_in(void **state)
                         &model, &case_error));
     assert_true(model.tied);
     assert_int_equal(model.kv_heads, 1);
+    /* Squared ReLU, with a gate or alone. */
+    case_ok(read_config("\"model_type\": \"llama\", \"num_attention_heads\": 8, "
+                        "\"hidden_act\": \"relu2\",",
+                        &model, &case_error));
+    assert_int_equal(model.matrices, 3);
+    case_ok(read_config("\"model_type\": \"starcoder2\", \"num_attention_heads\": 8, "
+                        "\"hidden_act\": \"relu2\",",
+                        &model, &case_error));
+    assert_int_equal(model.matrices, 2);
     /* Not 512 / 8: transformers' default of the type. */
     case_ok(
         read_config("\"model_type\": \"qwen3\", \"num_attention_heads\": 8,", &model, &case_error));
@@ -198,8 +207,8 @@ static void what_is_not_modelled_is_refused_by_its_name(void **state)
         {"\"tie_word_embeddings\": \"yes\",", "/tie_word_embeddings", ""},
         {"\"architectures\": [\"MixtralForCausalLM\"],", "/architectures/0", "Mixtral"},
         {"\"architectures\": \"LlamaForCausalLM\",", "/architectures", "list"},
-        {"\"hidden_act\": \"relu\",", "/hidden_act", "gated by silu or gelu"},
-        {"\"hidden_activation\": \"relu2\",", "/hidden_activation", "gated"},
+        {"\"hidden_act\": \"relu\",", "/hidden_act", "gated by silu, gelu or relu2"},
+        {"\"hidden_activation\": \"xielu\",", "/hidden_activation", "gated"},
     };
     struct model model;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {

@@ -126,7 +126,8 @@ static inline uint64_t blocks_decode_vector_flop(blocks_set *set, enum block_par
         const struct graph_case *of = &cases.part[i];
         if (of->which.part != part) continue;
         for (uint8_t k = 0; k < of->graph.op_count; k++)
-            flop += op_work(&of->sharded, &of->graph.op[k], OP_FORWARD).vector_flop;
+            if (!of->graph.op[k].fused) /* Its reader has its work. */
+                flop += op_work(&of->sharded, &of->graph.op[k], OP_FORWARD).vector_flop;
     }
     case_free(&made);
     return flop;

@@ -92,6 +92,7 @@ enum model_qk_norms {
     FACT(at, bool,                                                                                 \
          behind) /* What a block of a layer gives is normed before the stream adds it. */          \
     FACT(at, bool, none_before)       /* A block of a layer reads the stream itself. */            \
+    FACT(at, bool, inside)            /* What O and an MLP's last matrix read is normed whole. */  \
     FACT(at, bool, embedding)         /* Rows of the embedding are normed before layers. */        \
     FACT(at, uint64_t, biases)        /* Of a weight of a norm, but for latents: 0 or 1. */        \
     FACT(at, enum model_qk_norms, qk) /* Of the columns of Q and of K. */

@@ -152,6 +152,18 @@ static enum status read_olmo2(struct json *document, struct model *model, struct
     return STATUS_OK;
 }
 
+/* --- Norms inside attention and MLP --- */
+
+/* A norm before the last matrix of each. A file that says how weights are rounded is refused.
+ * Microsoft, arXiv 2504.12285, 2. */
+static enum status read_bitnet(struct json *document, struct model *model, struct error *reterr)
+{
+    (void)document;
+    (void)reterr;
+    model->norms.inside = true;
+    return STATUS_OK;
+}
+
 /* --- Attention and MLP side by side --- */
 
 /* One norm for both; command-r-plus norms Q and K, with weights of each head. */
@@ -392,6 +404,9 @@ const struct model_family model_families[] = {
      .read = read_glm4,
      .head_width = 128},
     {.type = "olmo2", .architectures = NAMES("Olmo2ForCausalLM", "Olmo2Model"), .read = read_olmo2},
+    {.type = "bitnet",
+     .architectures = NAMES("BitNetForCausalLM", "BitNetModel"),
+     .read = read_bitnet},
     {.type = "cohere",
      .architectures = NAMES("CohereForCausalLM", "CohereModel"),
      .tied = true,

@@ -51,11 +51,19 @@ static uint64_t qk_norms(const struct model *model)
     return weights * (1 + model->norms.biases);
 }
 
+/* BitNet b1.58 norms what comes to O, and what comes to the last matrix of an MLP: BitNetAttention
+ * and BitNetMLP of transformers. */
+static uint64_t norm_inside(const struct model *model, uint64_t columns)
+{
+    return model->norms.inside ? (1 + model->norms.biases) * columns : 0;
+}
+
 static uint64_t attention_weights(const struct model *model)
 {
     uint64_t const matrices =
         model_has_mla(model) ? mla_matrices(model) : 2 * model->width * qk_columns(model);
-    return matrices + qk_norms(model) + oracle_attention_vectors(model);
+    uint64_t const inside = norm_inside(model, model->heads * model_value_width(model));
+    return matrices + inside + qk_norms(model) + oracle_attention_vectors(model);
 }
 
 static uint64_t expert_matrices(const struct model *model)
@@ -96,7 +104,8 @@ struct model_counts oracle_model_count(const struct model *model)
     const struct model_experts *experts = &model->experts;
     struct model_counts counts = {.mlp_layers = model_dense_layers(model)};
     counts.expert_layers = model->layers - counts.mlp_layers;
-    counts.mlp_layer = model->matrices * model->width * model->mlp_width + oracle_mlp_biases(model);
+    counts.mlp_layer = model->matrices * model->width * model->mlp_width +
+                       oracle_mlp_biases(model) + norm_inside(model, model->mlp_width);
     if (model->kind == MODEL_DECODER) {
         uint64_t const matrix = model->vocabulary * model->width;
         counts.embedding = matrix;

@@ -22,6 +22,7 @@ static void parameters_equal_the_published_counts(void **state)
         const char *name;
         uint64_t parameters;
     } rows[] = {
+        {"bitnet-b1.58-2b", 2412820480},
         {"bloom-176b", 176247271424}, /* The model card. */
         {"book-18b", 18385735680},
         {"command-r-35b", 34980831232},

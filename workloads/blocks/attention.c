@@ -12,7 +12,8 @@
  * weight for each column of a head (arXiv 2505.09388), Command R+ one for each column of each head.
  * Hunyuan-Large rotates them first, which costs the same. Ranks of tp have whole heads; the sum of
  * the gradients of weights that their heads share is not counted. OLMo 2 norms all heads together
- * (arXiv 2501.00656), so ranks of tp add up the squares of a row.
+ * (arXiv 2501.00656), so ranks of tp add up the squares of a row. BitNet b1.58 does so with what
+ * attention gives, before O (Wang et al., arXiv 2210.06423).
  *
  * A layer may have no keys and values of its own: its queries attend to the cache of a layer before
  * (cross-layer attention, Brandon et al., arXiv 2405.12981).
@@ -209,10 +210,20 @@ static void rotate_write(struct graph *g, struct attention_heads *heads)
     graph_set_kept(g, heads->k, GRAPH_REMAT_NORMS, whole);
 }
 
+/* By the kernel or kernels that a step has. */
+static tensor attended_write(struct graph *g, const struct attention_heads *heads)
+{
+    bool const to_heads = g->terms->axis_c != 0;
+    if (g->terms->cache.is_there)
+        return (to_heads ? ulysses_with_cache_write : with_cache_write)(g, heads);
+    if (g->terms->policy.stores_scores) return scores_write(g, heads);
+    return to_heads ? ulysses_write(g, heads)
+                    : flash_write(g, heads, "A[B_ZX, N_Y, H]", "S[B_ZX, N_Y]");
+}
+
 tensor attention_between(struct graph *graph, const struct model *model,
                          struct attention_heads heads)
 {
-    bool const to_heads = graph->terms->axis_c != 0;
     if (model->attends.sinks) graph_vector(graph, "Sinks[N_Y]", /* whole= */ false);
     norm_write(graph, model, &heads);
     rotate_write(graph, &heads);
@@ -220,11 +231,10 @@ tensor attention_between(struct graph *graph, const struct model *model,
         heads.k = graph_borrowed(graph, "K[B_ZXW, K_YW, H]");
         heads.v = graph_borrowed(graph, "V[B_ZXW, K_YW, H]");
     }
-    if (graph->terms->cache.is_there)
-        return (to_heads ? ulysses_with_cache_write : with_cache_write)(graph, &heads);
-    if (graph->terms->policy.stores_scores) return scores_write(graph, &heads);
-    return to_heads ? ulysses_write(graph, &heads)
-                    : flash_write(graph, &heads, "A[B_ZX, N_Y, H]", "S[B_ZX, N_Y]");
+    tensor const a = attended_write(graph, &heads);
+    if (!model->norms.inside) return a;
+    graph_norm(graph, "ANorm")->sums_rows = true;
+    return graph_normed_by(graph, a, "w_An[N_YW, H]", "An[B_ZXW, N_YW, H]");
 }
 
 struct attention_heads attention_products(struct graph *graph, const struct model *model, tensor in)
@@ -260,7 +270,7 @@ static void write(struct graph *g, const struct model *model)
     tensor const a = graph_cast(g, attention_between(g, model, heads), "Cast A");
 
     graph_matmul(g, "O");
-    graph_set_names(g, "dA", "dW_O");
+    graph_set_names(g, model->norms.inside ? "dAn" : "dA", "dW_O");
     tensor const out = graph_product(g, a, "W_O[N_Y, H, D_WX]", "Out");
     graph_set_biased(g, model->biases.o);
     if (g->terms->policy.drops)

@@ -2,11 +2,16 @@
  * An MLP: In·W_in -> Tmp, Tmp·W_out -> Out; or gated (SwiGLU, Shazeer, arXiv 2002.05202), where Tmp
  * is silu(Gate)·Up, which the second matmul computes on the way. The bare model of the book has
  * nothing else; a decoder's has the norm before it, or reads the residual stream.
+ *
+ * BitNet b1.58 norms Tmp (arXiv 2504.12285, 2; Wang et al., arXiv 2210.06423). No number of a row
+ * is normed before all of the row are there, so a kernel of its own computes Tmp for the norm.
+ * Ranks of tp have some columns of a row, and add up its squares.
  */
 #include "workloads/blocks/mlp.h"
 
 #include "sim/base/vector.h"
 #include "sim/graph/block.h"
+#include "sim/graph/op.h"
 #include "sim/graph/write.h"
 #include "sim/model/model.h"
 
@@ -33,6 +38,24 @@ struct mlp_hidden mlp_products(struct graph *graph, const struct mlp_texts *text
                                2};
 }
 
+static bool norms_inside(const struct graph *g, const struct mlp_texts *texts)
+{
+    return texts->normed != NULL && g->terms->model->norms.inside;
+}
+
+/* The function between the matmuls, which lies in memory where a norm reads it. */
+static tensor function_write(struct graph *g, const struct mlp_texts *texts, const char *formula,
+                             const struct graph_map *map, const struct mlp_hidden *hidden,
+                             const char *text)
+{
+    if (!norms_inside(g, texts))
+        return graph_function(g, "gate", formula, map, hidden->count, hidden->of, text);
+    struct graph_op *op = graph_op(g, &op_kind_map, "gate", hidden->count, hidden->of);
+    op->formula = formula;
+    op->as.map = *map;
+    return graph_result(g, text);
+}
+
 /* g: what the router gives a row. */
 static tensor gated_write(struct graph *g, const struct mlp_texts *texts,
                           const struct mlp_hidden *hidden)
@@ -43,8 +66,8 @@ static tensor gated_write(struct graph *g, const struct mlp_texts *texts,
         map.flop += 1;
         map.flop_backward += VECTOR_ROW_DOT + 1;
     }
-    return graph_function(g, "gate", texts->weighted ? "g * silu(%) * %" : "silu(%) * %", &map, 2,
-                          hidden->of, texts->tmp);
+    return function_write(g, texts, texts->weighted ? "g * silu(%) * %" : "silu(%) * %", &map,
+                          hidden, texts->tmp);
 }
 
 /* GELU or its like. Its FLOP are few beside the matmuls', so only where it has a kernel of its own
@@ -57,12 +80,12 @@ static tensor bare_write(struct graph *g, const struct mlp_texts *texts,
         map.flop = 1;
         map.flop_backward = VECTOR_ROW_DOT + 1;
     }
-    if (graph_functions_apart(g)) {
+    if (graph_functions_apart(g) || norms_inside(g, texts)) {
         map.flop += VECTOR_FUNCTION;
         map.flop_backward += VECTOR_FUNCTION_BACKWARD;
         map.reads_inputs = true;
-        return graph_function(g, "gate", texts->weighted ? "g * act(%)" : "act(%)", &map, 1,
-                              hidden->of, texts->activated);
+        return function_write(g, texts, texts->weighted ? "g * act(%)" : "act(%)", &map, hidden,
+                              texts->activated);
     }
     if (!texts->weighted) return hidden->of[0];
     return graph_function(g, "gate", "g * %", &map, 1, hidden->of, texts->tmp);
@@ -72,6 +95,10 @@ tensor mlp_activated(struct graph *graph, const struct mlp_texts *texts,
                      const struct mlp_hidden *hidden)
 {
     tensor const tmp = (hidden->count == 2 ? gated_write : bare_write)(graph, texts, hidden);
+    if (norms_inside(graph, texts)) {
+        graph_norm(graph, "TmpNorm")->sums_rows = true;
+        return graph_normed_by(graph, tmp, texts->weight_normed, texts->normed);
+    }
     if (graph_functions_apart(graph)) return tmp; /* It is there anyway. */
     graph_set_framework(graph, tmp, GRAPH_FRAMEWORK_OUTPUT, graph->terms->formats.matmuls,
                         GRAPH_REMAT_NONE);
@@ -87,7 +114,8 @@ tensor mlp_write(struct graph *graph, const struct mlp_texts *texts, struct mlp_
     struct mlp_hidden const hidden = mlp_products(graph, texts, shape, cast);
     tensor const tmp = graph_cast(graph, mlp_activated(graph, texts, &hidden), texts->cast_tmp);
     graph_matmul(graph, texts->name_out);
-    graph_set_names(graph, shape.gated ? "dGate,dUp" : texts->d_tmp_bare, "dW_out");
+    const char *const d_tmp = shape.gated ? "dGate,dUp" : texts->d_tmp_bare;
+    graph_set_names(graph, norms_inside(graph, texts) ? "dNormed" : d_tmp, "dW_out");
     tensor const out = graph_product(graph, tmp, texts->weight_out, texts->out);
     graph_set_biased(graph, shape.biased);
     return out;
@@ -101,6 +129,8 @@ const struct mlp_texts mlp_texts_dense = {
     .up = "Up[B_ZX, F_Y]",
     .tmp = "Tmp[B_ZX, F_Y]",
     .activated = "Act[B_ZX, F_Y]",
+    .weight_normed = "w_Normed[F_Y]",
+    .normed = "Normed[B_ZX, F_Y]",
     .weight_out = "W_out[F_Y, D_WX]",
     .out = "Out",
     .name_gated = "Gate,Up",

@@ -10,6 +10,7 @@ struct mlp_texts {
     const char *weight_gate, *gate, *weight_up, *up;
     const char *tmp;       /* What is multiplied with W_out. */
     const char *activated; /* Of a bare one's Tmp, where its function has a kernel of its own. */
+    const char *weight_normed, *normed; /* Of a norm before W_out; NULL: none lies there. */
     const char *weight_out, *out;
     const char *name_gated, *name_bare, *name_out;
     const char *d_tmp_bare, *d_weight_bare; /* Gradients of a bare one's Tmp and W_in. */
@@ -33,7 +34,7 @@ struct mlp_hidden {
 };
 
 /* The in-projection, as products of the last op. mlp_activated(): what is multiplied with W_out,
- * computed from the in-projection. */
+ * computed from the in-projection, and normed where the model norms it. */
 struct mlp_hidden mlp_products(struct graph *graph, const struct mlp_texts *texts,
                                struct mlp_shape shape, tensor in);
 tensor mlp_activated(struct graph *graph, const struct mlp_texts *texts,

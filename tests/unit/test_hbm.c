@@ -242,6 +242,27 @@ static void where_dma_may_exceed_hbm_its_clock_says_when(void **state)
     }
 }
 
+/* Shares of 4.5 MB, 10 us on a cable each, within a node. */
+enum { SHARE_BYTES = 4500000 };
+static void gathers_in_node(struct scene *scene, const char *algorithm)
+{
+    struct plan_request request = {
+        .kind = COLLECTIVE_ALL_GATHER,
+        .group = {.dimension = {scene_dimension(scene, 0)}, .dimension_count = 1},
+        .size_bytes = (uint64_t)CHIPS * SHARE_BYTES,
+        .algorithm = algorithm_read(algorithm),
+        .multicasts = {true},
+        .reduces = {true}};
+    (void)scene_plan(scene, scene_stream(scene, "gather"), &request);
+}
+
+static void open_node(struct scene *scene, uint64_t rate_bytes_per_s)
+{
+    scene_open_node(scene, CHIPS);
+    scene->machine.level[0].tier[0].multicasts = true;
+    scene->machine.chip.hbm_bytes_per_s = rate_bytes_per_s;
+}
+
 /* Through switches that copy or not, one chip with half of the others' HBM. Its op has as much
  * traffic as 60 us take, and goes on beside all of the gather: HBM is never idle. */
 static void messages_through_switches_are_paid_for_alike(void **state)
@@ -254,28 +275,36 @@ static void messages_through_switches_are_paid_for_alike(void **state)
         uint32_t reads, writes; /* Of a chip's share. */
     } gathers[] = {{"direct", 3, 3}, {"ring", 3, 3}, {"sharp", 1, 3}};
     static const uint64_t rates[] = {UINT64_C(2000000000000), UINT64_C(600000000000)};
-    uint64_t const share_bytes = 4500000; /* 10 us on a cable. */
     for (uint32_t i = 0; i < sizeof gathers / sizeof *gathers; i++)
         for (uint32_t r = 0; r < 2; r++) {
             struct scene scene;
-            scene_open_node(&scene, CHIPS);
-            scene.machine.level[0].tier[0].multicasts = true;
-            scene.machine.chip.hbm_bytes_per_s = rates[r];
+            open_node(&scene, rates[r]);
             case_override_chips(scene.arena, &scene.machine, &half, 1);
             (void)streams_bytes(&scene, 30 * us);
-            struct plan_request request = {
-                .kind = COLLECTIVE_ALL_GATHER,
-                .group = {.dimension = {scene_dimension(&scene, 0)}, .dimension_count = 1},
-                .size_bytes = CHIPS * share_bytes,
-                .algorithm = algorithm_read(gathers[i].algorithm),
-                .multicasts = {true},
-                .reduces = {true}};
-            (void)scene_plan(&scene, scene_stream(&scene, "gather"), &request);
-            int64_t const share_ps = (int64_t)(2 * share_bytes * 1000000 / (rates[r] / 1000000));
+            gathers_in_node(&scene, gathers[i].algorithm);
+            int64_t const share_ps =
+                (int64_t)(UINT64_C(2) * SHARE_BYTES * 1000000 / (rates[r] / 1000000));
             int64_t const hbm_ps = 60 * us + (gathers[i].reads + gathers[i].writes) * share_ps;
             assert_near_ps(step_ps(&scene), hbm_ps);
             scene_close(&scene);
         }
+}
+
+/* What arrives last is on its cable for 10 us. The op ends when half of these are over: its own
+ * share, sent once, and two that have arrived were in its way. Half of the last one is owed. */
+static void what_a_switch_copies_is_paid_for_along_its_cable(void **state)
+{
+    uint64_t const rate_bytes_per_s = UINT64_C(2000000000000);
+    int64_t const share_ps =
+        (int64_t)(UINT64_C(1000000) * SHARE_BYTES / (rate_bytes_per_s / 1000000));
+    struct scene scene;
+    (void)state;
+    open_node(&scene, rate_bytes_per_s);
+    gathers_in_node(&scene, "sharp");
+    int64_t const alone_ps = step_ps(&scene), ends_ps = alone_ps - 5 * us;
+    (void)streams_bytes(&scene, ends_ps - 3 * share_ps);
+    assert_near_ps(step_ps(&scene), alone_ps + share_ps / 2);
+    scene_close(&scene);
 }
 
 /* The VPU adds what arrives at a fortieth of its rate: 100 us of link are 2.5 us of VPU. */
@@ -336,6 +365,7 @@ int main(void)
         cmocka_unit_test(a_passage_is_as_long_as_its_slowest_link_takes),
         cmocka_unit_test(where_dma_may_exceed_hbm_its_clock_says_when),
         cmocka_unit_test(messages_through_switches_are_paid_for_alike),
+        cmocka_unit_test(what_a_switch_copies_is_paid_for_along_its_cable),
         cmocka_unit_test(additions_push_out_an_op_that_the_vpu_bounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,6 +44,8 @@ static void the_limit_and_overflow_are_refused(void **state)
     assert_int_equal(arena_try(arena, 4096, 1, &memory, &error), STATUS_NO_MEMORY);
     assert_non_null(strstr(error.message, "memory limit"));
     assert_null(memory);
+    assert_non_null(arena_take(arena, 3, 1024)); /* All that is left. */
+    assert_null(arena_take(arena, 1, 1));
     arena_destroy(arena);
     arena_destroy(NULL);
 }

@@ -121,7 +121,6 @@ static const struct fusion fusions[] = {
 static const struct loss_kernels losses[LOSS_FUSION_COUNT] = {
     [LOSS_FUSION_NATIVE] =
         {
-            .name = "native",
             .help = "Megatron-Core's, in parts that torch compiles",
             .source = "Megatron-LM megatron/core/fusions/fused_cross_entropy.py at 50b073cc",
             .made = {4, 12, 16},
@@ -129,7 +128,6 @@ static const struct loss_kernels losses[LOSS_FUSION_COUNT] = {
         },
     [LOSS_FUSION_TE] =
         {
-            .name = "te",
             .help = "Transformer Engine's, whose gradient replaces the logits",
             .source = "TransformerEngine transformer_engine/common/triton/cross_entropy.py and "
                       "transformer_engine/pytorch/triton/cross_entropy.py before 01bbe3ee (2.18)",
@@ -138,13 +136,18 @@ static const struct loss_kernels losses[LOSS_FUSION_COUNT] = {
         },
     [LOSS_FUSION_FLASH_ATTN] =
         {
-            .name = "flash_attn",
             .help = "FlashAttention's, in one kernel forward and one backward",
             .source = "flash-attention flash_attn/ops/triton/cross_entropy.py at 2.5",
             .made = {2, 2, 0},
             .kept_bytes = 2,
         },
 };
+
+const char *const loss_fusion_names[] = {
+#define X(name, word) word,
+    LOSS_FUSION_TABLE(X)
+#undef X
+        NULL};
 
 const struct loss_kernels *loss_kernels_of(enum loss_fusion fusion)
 {

@@ -36,18 +36,25 @@ struct fusion {
     struct function_pass backward[WORK_FUNCTION_COUNT];
 };
 
-/* Whose kernels of the loss a training step runs. */
+/* Whose kernels of the loss a training step runs; `none`: the stack's own. */
+#define LOSS_FUSION_TABLE(X)                                                                       \
+    X(NONE, "none")                                                                                \
+    X(NATIVE, "native")                                                                            \
+    X(TE, "te")                                                                                    \
+    X(FLASH_ATTN, "flash_attn")
+
 enum loss_fusion {
-    LOSS_FUSION_NONE, /* The stack's own. */
-    LOSS_FUSION_NATIVE,
-    LOSS_FUSION_TE,
-    LOSS_FUSION_FLASH_ATTN,
-    LOSS_FUSION_COUNT,
+#define X(name, word) LOSS_FUSION_##name,
+    LOSS_FUSION_TABLE(X)
+#undef X
+        LOSS_FUSION_COUNT,
 };
+
+/* The words of the key `loss_fusion`, by enum loss_fusion, ended by NULL. */
+extern const char *const loss_fusion_names[];
 
 /* A fused loss. Its first pass reads the logits, and its last writes their gradient. */
 struct loss_kernels {
-    const char *name; /* The word of `loss_fusion`. */
     const char *help;
     const char *source;
     struct function_pass made;

@@ -6,9 +6,9 @@
 
 enum { KERNEL_READING_MAX = 8 };
 
-/* Stacks of the catalogue that have been read, so that each is once. */
 struct embed_file;
 
+/* Stacks of the catalogue that have been read, so that each is once. */
 struct kernel_reading {
     struct arena *arena;
     struct {

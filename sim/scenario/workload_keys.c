@@ -4,6 +4,7 @@
 #include "sim/base/json.h"
 #include "sim/base/path.h"
 #include "sim/base/units.h"
+#include "sim/kernels/fusion.h"
 #include "sim/model/model_read.h"
 #include "sim/scenario/scenario_parts.h"
 
@@ -22,7 +23,6 @@ static const char *const recipe_names[] = {"none",
 #include "workloads/recipes.def"
 #undef RECIPE
                                            NULL};
-static const char *const loss_names[] = {"none", "native", "te", "flash_attn", NULL};
 static const char *const tp_inputs_names[] = {"shards", "whole", NULL};
 static const char *const memory_names[] = {"book", "framework", NULL};
 const char *const scenario_attention_names[] = {"full", "causal", NULL};
@@ -284,7 +284,7 @@ const struct key workload_train_step_keys[] = {
         .preset_text = "what the library of the `stack` does where `matmuls` are fp8, else `none`",
         .help = "how operands of products are cast to fp8, and by which "
                 "[kernels](kernels.md#recipes-of-fp8); `none`: in the time of the products"),
-    ROW("loss_fusion", key_choice, software.loss, .choices = loss_names, .shown = shows_loss,
+    ROW("loss_fusion", key_choice, software.loss, .choices = loss_fusion_names, .shown = shows_loss,
         .when = "with a `stack`",
         .help = "[kernels of the loss](kernels.md#the-loss) in place of the stack's: Megatron's "
                 "fused ones (`--cross-entropy-loss-fusion`), Transformer Engine's, or "

@@ -52,7 +52,7 @@ static void a_fused_loss_replaces_kernels(void **state)
     assert_null(loss_kernels_of(LOSS_FUSION_COUNT));
     for (enum loss_fusion loss = LOSS_FUSION_NATIVE; loss < LOSS_FUSION_COUNT; loss++) {
         const struct loss_kernels *fused = loss_kernels_of(loss);
-        assert_true(fused->name[0] != '\0' && fused->help[0] != '\0' && fused->source[0] != '\0');
+        assert_true(fused->help[0] != '\0' && fused->source[0] != '\0');
         for (size_t i = 0; i < sizeof one / sizeof *one; i++) {
             assert_false(fusion_splits_loss(fusion_named(one[i])));
             assert_int_equal(fusion_loss(fusion_named(one[i]), loss).kernels, 1);

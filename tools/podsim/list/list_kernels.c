@@ -161,7 +161,7 @@ static void losses_add(const struct fusion *fusion, struct strbuf *text)
     if (!fusion_splits_loss(fusion)) return;
     for (enum loss_fusion loss = LOSS_FUSION_NATIVE; loss < LOSS_FUSION_COUNT; loss++) {
         const struct loss_kernels *fused = loss_kernels_of(loss);
-        strbuf_add(text, "  loss with \"loss_fusion\": \"%s\": ", fused->name);
+        strbuf_add(text, "  loss with \"loss_fusion\": \"%s\": ", loss_fusion_names[loss]);
         pass_add(&fused->made, text);
         strbuf_add(text, "\n    source: %s\n", fused->source);
     }

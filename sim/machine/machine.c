@@ -185,8 +185,8 @@ static enum status choose_nodes(const struct machine_plan *plan, struct machine 
     }
     if (gpus > machine_gpus_max) {
         return error_set(reterr, STATUS_LIMIT, "/machine/gpus",
-                         "%u GPUs in a node are more than NVLink joins, %u; write \"nodes\"", gpus,
-                         machine_gpus_max);
+                         "%u GPUs in a node are more than %s joins, %u; write \"nodes\"", gpus,
+                         network->link_name, machine_gpus_max);
     }
     add_axis(machine, "gpu", gpus);
     if (plan->nodes == 0) return STATUS_OK;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/base/counted.h"
 #include "sim/base/units.h"
 #include "sim/machine/network_check.h"
 
@@ -211,6 +212,19 @@ static enum status build_mesh(const struct machine_network_plan *plan, struct ma
     return STATUS_OK;
 }
 
+/* What the maker calls the tiers of a node, and the cables between them. */
+static const struct {
+    const char *name[2], *trunk;
+} node_tiers[CHIP_MAKERS] = {
+    [CHIP_NVIDIA] = {{"NVSwitch", "NVSwitch L2"}, "NVLink trunk"},
+    [CHIP_AMD] = {{"switch", "switch L2"}, "trunk"},
+};
+
+const char *network_switch_name(const struct chip_network *chip)
+{
+    return node_tiers[chip->maker].name[0];
+}
+
 static enum status build_nvlink(const struct machine_network_plan *plan, struct machine *machine,
                                 struct error *reterr)
 {
@@ -229,8 +243,8 @@ static enum status build_nvlink(const struct machine_network_plan *plan, struct 
     for (uint32_t tier = 0; tier < level->tier_count; tier++) {
         struct level_tier *own = &level->tier[tier];
         *own = (struct level_tier){
-            .name = tier == 0 ? "NVSwitch" : "NVSwitch L2",
-            .cable_name = tier == 0 ? chip->link_name : "NVLink trunk",
+            .name = node_tiers[chip->maker].name[tier],
+            .cable_name = tier == 0 ? chip->link_name : node_tiers[chip->maker].trunk,
             .box = {gpus, 1, 1, 1},
             .switch_count = real ? chip->nvswitch_count : chip->nvlink_count,
             .switch_ports = ports,
@@ -251,8 +265,8 @@ static enum status build_nvlink(const struct machine_network_plan *plan, struct 
             switches_above(units_needed(gpus, board), board * chip->nvlink_count, ports);
         if (level->tier[1].switch_count == 0)
             return error_set(reterr, STATUS_LIMIT, "/machine/gpus",
-                             "%u GPUs on two tiers of NVSwitches with %u ports: %u at most", gpus,
-                             ports, board * ports);
+                             "%u GPUs on two tiers of %s with %u ports: %u at most", gpus,
+                             counted_noun(2, network_switch_name(chip)).text, ports, board * ports);
     }
     for (uint32_t tier = 0; tier < level->tier_count && reduces; tier++)
         level->tier[tier].reduce_flop_per_s =

@@ -25,4 +25,7 @@ struct arena;
 enum status network_build(struct arena *arena, const struct machine_plan *plan,
                           struct machine *machine, struct error *reterr);
 
+/* What the maker calls the switches that join the GPUs of a node: "NVSwitch", "switch". */
+const char *network_switch_name(const struct chip_network *chip);
+
 #endif

@@ -2,8 +2,10 @@
 
 #include <stdio.h>
 
+#include "sim/base/counted.h"
 #include "sim/base/name.h"
 #include "sim/base/units.h"
+#include "sim/machine/network.h"
 
 enum { NETWORK_WHERE_BYTES = 64 };
 
@@ -52,7 +54,8 @@ static enum status check_sharp(const struct machine_network_plan *plan,
     }
     if (plan->nvlink_sharp == MACHINE_SHARP_ON && machine->chip.network.nvswitch_flop_per_s == 0) {
         return error_set(reterr, STATUS_INVALID, "/machine/network/nvlink/sharp",
-                         "the NVSwitches of %s do not reduce; those of NVLink 4 and 5 do",
+                         "the %s of %s do not reduce; those of NVLink 4 and 5 do",
+                         counted_noun(2, network_switch_name(&machine->chip.network)).text,
                          machine->chip.title);
     }
     if (plan->sharp == MACHINE_SHARP_ON && !any) {

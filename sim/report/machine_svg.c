@@ -11,6 +11,7 @@
 #include "sim/machine/machine.h"
 #include "sim/machine/totals.h"
 #include "sim/report/machine_svg_parts.h"
+#include "sim/report/words.h"
 
 enum {
     LEFT = 350, /* Where boxes begin; words stand left of it. */
@@ -428,8 +429,7 @@ static void draw_host(struct drawing *drawing)
     const struct chip_network *network = &chip->network;
     char rate[QUANTITY_TEXT_BYTES];
     bool const c2c = network->c2c_bytes_per_s != 0, gpu = chip->kind == CHIP_GPU;
-    /* A node, or a grid, may have fewer than a CPU has room for. */
-    uint32_t chips = 1;
+    uint32_t chips = 1; /* A node, or a grid, may have fewer than a CPU has room for. */
     for (uint32_t axis = 0; axis < (gpu ? 1 : drawing->machine->grid_axis_count); axis++)
         chips *= drawing->machine->shape[axis];
     struct point const at = {LEFT, drawing->y};
@@ -440,7 +440,7 @@ static void draw_host(struct drawing *drawing)
     svg_say(drawing->text, at.x + 55, at.y + 25, "mid", "%s", chip->title);
     svg_line(drawing->text, at.x + 110, at.y + 20, at.x + 330, at.y + 20, "cable");
     svg_say(drawing->text, at.x + 220, at.y + 14, "tiny mid", "%s %s one way",
-            c2c ? "NVLink-C2C" : "PCIe",
+            c2c ? words_of_chip(chip, WORDS_C2C) : "PCIe",
             quantity_text_rate(
                 rate, (double)(c2c ? network->c2c_bytes_per_s : chip->pcie_bytes_per_s), "B/s"));
     svg_box(drawing->text, at.x + 330, at.y, 110, BOX_HEIGHT, "node");

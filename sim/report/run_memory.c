@@ -6,6 +6,7 @@
 #include "sim/base/strbuf.h"
 #include "sim/report/analysis.h"
 #include "sim/report/column_table.h"
+#include "sim/report/words.h"
 
 /* Of one chip: a peak that was seen, or what it holds at least. */
 struct held {
@@ -15,7 +16,8 @@ struct held {
     uint64_t total_bytes;
 };
 
-static const char *const part_names[] = {
+/* Keys of a result, blanks as "_". */
+static const char *const part_keys[] = {
 #define X(name, text) text,
     PROGRAM_MEMORY_TABLE(X)
 #undef X
@@ -31,8 +33,7 @@ static const char *const part_names[] = {
 
 /* Kinds of memory, and all together. */
 #define PARTS(X)                                                                                   \
-    X(PART, NULL, WORDS(row < PROGRAM_MEMORY_COUNT ? part_names[row] : "in all"),                  \
-      SHOWN("", "", -20, column_words))                                                            \
+    X(PART, NULL, WORDS(part_words(held, row)), SHOWN("", "", -20, column_words))                  \
     X(BYTES, NULL, WHOLE(part_bytes(held, row)), SHOWN("", "", 11, column_bytes))                  \
     X(SHARE, NULL, REAL((double)part_bytes(held, row) / (double)capacity_of(held)),                \
       SHOWN("", "", 9, column_share))
@@ -46,6 +47,12 @@ static const struct column parts[] = {PARTS(COLUMN_ENTRY)};
 static uint64_t capacity_of(const struct held *held)
 {
     return held->input->machine->chip.hbm_capacity_bytes;
+}
+
+static const char *part_words(const struct held *held, uint32_t part)
+{
+    if (part >= PROGRAM_MEMORY_COUNT) return "in all";
+    return words_memory(held->input->machine, (enum program_memory)part);
 }
 
 static uint64_t part_bytes(const struct held *held, uint32_t part)
@@ -131,7 +138,7 @@ void run_memory_put_parts(const char *key, const uint64_t bytes[PROGRAM_MEMORY_C
     for (uint32_t i = 0; i < PROGRAM_MEMORY_COUNT; i++) {
         char part[64];
         if (bytes[i] == 0 && i >= PROGRAM_OVERHEAD_FIRST) continue;
-        (void)snprintf(part, sizeof part, "%s", part_names[i]);
+        (void)snprintf(part, sizeof part, "%s", part_keys[i]);
         for (char *c = part; *c != '\0'; c++)
             if (*c == ' ') *c = '_';
         json_put_unsigned(json, part, bytes[i]);

@@ -6,6 +6,7 @@
 #include "sim/base/strbuf.h"
 #include "sim/machine/chip.h"
 #include "sim/machine/machine.h"
+#include "sim/machine/network.h"
 #include "sim/machine/shape.h"
 
 enum { COLUMN_NODES = 22, COLUMN_CHIPS = 14, COLUMN_SHAPE = 28, COLUMN_RINGS = 40 };
@@ -32,7 +33,8 @@ static void show_nodes(const struct chip *chip, struct strbuf *text)
     if (network->nvswitch_count == 0)
         strbuf_add(text, "each to each\n");
     else
-        strbuf_add(text, "on %s of %u ports\n", counted(network->nvswitch_count, "NVSwitch").text,
+        strbuf_add(text, "on %s of %u ports\n",
+                   counted(network->nvswitch_count, network_switch_name(network)).text,
                    network->nvswitch_ports);
     if (network->nic_count == 0) return;
     strbuf_add(text, "%s:nodes=N", chip->name);

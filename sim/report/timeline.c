@@ -278,16 +278,13 @@ static uint32_t memory_kinds(const struct trace_record *const *at, uint32_t coun
 static void write_memory(struct timeline *timeline, const struct trace_record *const *at,
                          uint32_t count)
 {
-    static const char *const names[] = {
-#define X(name, text) text,
-        PROGRAM_MEMORY_TABLE(X)
-#undef X
-    };
     uint64_t held[PROGRAM_MEMORY_COUNT] = {0}, written[PROGRAM_MEMORY_COUNT];
     uint32_t const kinds = memory_kinds(at, count);
     for (uint32_t i = 0; i < PROGRAM_MEMORY_COUNT; i++) {
         if ((kinds >> i & 1) == 0) continue;
-        describe(timeline, UUID_MEMORY_FIRST + i, UUID_MEMORY, names[i], i + 1, TRACK_BYTES);
+        describe(timeline, UUID_MEMORY_FIRST + i, UUID_MEMORY,
+                 words_memory(timeline->input->machine, (enum program_memory)i), i + 1,
+                 TRACK_BYTES);
         written[i] = UINT64_MAX; /* The first point is always written. */
     }
     uint32_t const total_uuid = UUID_MEMORY_FIRST + PROGRAM_MEMORY_COUNT;

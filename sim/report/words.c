@@ -22,6 +22,17 @@ static const struct {
     [WORDS_LAUNCHES] = {"launches",
                         {"launches of the host", "launches of the host", "launches of the host"}},
     [WORDS_ICI] = {"ici", {"ICI", "NVLink", "Infinity Fabric"}},
+    [WORDS_C2C] = {NULL, {"C2C", "NVLink-C2C", "C2C"}},
+    [WORDS_NCCL] = {"NCCL buffers", {"NCCL buffers", "NCCL buffers", "RCCL buffers"}},
+    [WORDS_CUBLAS] = {"cuBLAS workspaces",
+                      {"cuBLAS workspaces", "cuBLAS workspaces", "hipBLASLt workspaces"}},
+    [WORDS_CONTEXT] = {"CUDA context", {"CUDA context", "CUDA context", "HIP context"}},
+};
+
+static const char *const memories[] = {
+#define X(name, text) [PROGRAM_MEMORY_##name] = text,
+    PROGRAM_MEMORY_TABLE(X)
+#undef X
 };
 
 const char *words_of_chip(const struct chip *chip, enum words_part part)
@@ -35,4 +46,9 @@ const char *words_resource(const struct machine *machine, const char *key)
         if (words[part].key != NULL && name_same(key, words[part].key))
             return words_of_chip(&machine->chip, (enum words_part)part);
     return key;
+}
+
+const char *words_memory(const struct machine *machine, enum program_memory memory)
+{
+    return words_resource(machine, memories[memory]);
 }

@@ -1,10 +1,13 @@
 /*
  * words.h: what makers call the parts of a chip: a TPU has an MXU, a VPU, VMEM and ICI, a GPU of
  * NVIDIA's tensor cores, CUDA cores, L2, SMs and NVLink, one of AMD's matrix cores, stream
- * processors, Infinity Cache, CUs and Infinity Fabric. JSON has the keys for all of them ("mxu").
+ * processors, Infinity Cache, CUs and Infinity Fabric. Libraries that hold memory are NCCL, cuBLAS
+ * and CUDA, or RCCL, hipBLASLt and HIP. JSON has the keys for all of them ("mxu", "NCCL_buffers").
  */
 #ifndef SIM_REPORT_WORDS_H
 #define SIM_REPORT_WORDS_H
+
+#include "sim/program/program.h"
 
 struct chip;
 struct machine;
@@ -23,6 +26,10 @@ enum words_part {
     WORDS_CORES,
     WORDS_LAUNCHES,
     WORDS_ICI,
+    WORDS_C2C, /* What joins a GPU with the memory of its CPU, in place of PCIe. */
+    WORDS_NCCL,
+    WORDS_CUBLAS,
+    WORDS_CONTEXT,
 };
 
 const char *words_of_chip(const struct chip *chip, enum words_part part);
@@ -30,5 +37,8 @@ const char *words_of_chip(const struct chip *chip, enum words_part part);
 /* What a result's key names: "mxu", "vpu", "hbm", "vmem", "launches", "ici". Any other key, such as
  * the name of an axis, is a word already and comes back. */
 const char *words_resource(const struct machine *machine, const char *key);
+
+/* A row of PROGRAM_MEMORY_TABLE: "saved activations", "RCCL buffers". */
+const char *words_memory(const struct machine *machine, enum program_memory memory);
 
 #endif

@@ -14,6 +14,7 @@
 #include "sim/machine/chip.h"
 #include "sim/machine/chip_read.h"
 #include "sim/machine/machine.h"
+#include "sim/machine/network.h"
 #include "sim/machine/shape.h"
 #include "sim/report/column_table.h"
 #include "sim/report/show_machine.h"
@@ -139,7 +140,9 @@ enum status list_shapes(struct arena *arena, struct strbuf *text, struct error *
             if (chip.network.nvswitch_count == 0)
                 strbuf_add(text, "joined each to each");
             else
-                strbuf_add(text, "on %s", counted(chip.network.nvswitch_count, "NVSwitch").text);
+                strbuf_add(
+                    text, "on %s",
+                    counted(chip.network.nvswitch_count, network_switch_name(&chip.network)).text);
             strbuf_add(text, "%s\n", chip.network.nic_count == 0 ? ", one node only" : "");
             continue;
         }

@@ -13,7 +13,7 @@
 #include "sim/report/table.h"
 #include "sim/report/words.h"
 
-enum { OVERRIDES_SHOWN_MAX = 16, NAME_BYTES = 32 };
+enum { OVERRIDES_SHOWN_MAX = 16, NAME_BYTES = 32, LINK_BYTES = 64 };
 
 static void row(struct strbuf *text, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -63,13 +63,13 @@ static void add_gpu(struct strbuf *text, const struct chip *chip)
 {
     const struct chip_network *network = &chip->network;
     const struct chip_core *core = &chip->core;
-    char link[NAME_BYTES];
+    char link[LINK_BYTES];
     row(text, words_of_chip(chip, WORDS_CORES), "%u, each with %s of %s, %s of registers%s%s%s",
         core->count, table_bytes((double)core->smem_bytes).text, words_of_chip(chip, WORDS_SMEM),
         table_bytes((double)core->register_bytes).text, core->tmem_bytes == 0 ? "" : ", ",
         core->tmem_bytes == 0 ? "" : table_bytes((double)core->tmem_bytes).text,
         core->tmem_bytes == 0 ? "" : " of TMEM");
-    (void)snprintf(link, sizeof link, "NVLink %u", network->nvlink_generation);
+    (void)snprintf(link, sizeof link, "%s %u", network->link_name, network->nvlink_generation);
     row(text, network->nvswitch_count == 0 ? network->link_name : link, "%s of %s one way",
         counted(network->nvlink_count, "link").text,
         table_rate((double)network->nvlink_bytes_per_s).text);

@@ -28,7 +28,7 @@ struct measure_row_args {
     bool protocols;         /* NCCL's compete, ... */
     enum protocol protocol; /* ... or only this one; PROTOCOL_NONE: all. */
     const struct tuner *tuner;         /* For "auto"; or NULL. */
-    const struct msccl_script *script; /* Played instead of an algorithm; or NULL. */
+    const struct msccl_script *script; /* Runs instead of an algorithm; or NULL. */
     struct contention_cache *known;    /* What estimates keep from size to size; or NULL. */
 };
 

@@ -19,7 +19,7 @@ static uint64_t room_of(const struct roofline *roofline, double peak_bytes, doub
     return sequences_of(held, (capacity - others) / each);
 }
 
-/* Beside weights. Buffers grow with the sequences, as the cache does. */
+/* Sequences for which the weights leave room. Buffers grow with the sequences, as the cache. */
 static uint64_t room_of_all(const struct roofline *roofline, double weights, double peak_bytes,
                             double capacity)
 {

@@ -89,6 +89,13 @@ static void private_words_stay_out_of_what_users_read(void **state)
             "tools/podsim/a.c:1: \"so many\" is no word for users\n");
     refuses("docs/a.md", "One\nbeside the other.\n",
             "docs/a.md:2: \"beside\" is no word for users\n");
+    refuses("docs/a.md", "Beside it.\n", "docs/a.md:1: \"beside\" is no word for users\n");
+    refuses("docs/a.md", "BESIDE\nOne beside two.\n",
+            "docs/a.md:2: \"beside\" is no word for users\n");
+    refuses("docs/a.md", "Waits for what comes.\n",
+            "docs/a.md:1: \"waits for what\" is no word for users\n");
+    refuses("sim/base/a.c", "char *b = \"Played.\";\n",
+            "sim/base/a.c:1: \"played\" is no word for users\n");
     refuses("CONTRIBUTING.md", "A plan is played.\n",
             "CONTRIBUTING.md:1: \"played\" is no word for users\n");
     refuses("ARCHITECTURE.md", "It is held against\nthe bound.\n",
@@ -100,6 +107,8 @@ static void private_words_stay_out_of_what_users_read(void **state)
     accepts("sim/base/a.c", "char *a = \"chips_replayed, displays \\\"\"; int played;\n");
     refuses("sim/base/a.c", "int a;\n/* Steps that\n * are played. */\n",
             "sim/base/a.c:3: what is \"played\" is simulated, or run\n");
+    refuses("sim/base/a.c", "/* Played once. */\n",
+            "sim/base/a.c:1: what is \"played\" is simulated, or run\n");
     accepts("sim/base/a.c", "/* Ticks of `played`. */\nint a = b->played;\n");
     accepts("tests/a.c", "/* It is played. */\n");
     accepts("tests/a.c", "char *a = \"played\";\n");

@@ -1,3 +1,5 @@
+#include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "tests/tidy/tidy.h"
@@ -32,6 +34,16 @@ const char *tidy_word_find(const char *text, const char *from, const char *word)
 static const char *const private_words[] = {
     "played", "plays", "beside", "so many", "held against", "waits for what", "comes to lie"};
 
+/* A private word, also at the beginning of a sentence. */
+static const char *private_find(const char *text, const char *from, const char *word)
+{
+    char capital[32];
+    (void)snprintf(capital, sizeof capital, "%c%s", toupper((unsigned char)word[0]), word + 1);
+    const char *inside = tidy_word_find(text, from, word);
+    const char *first = tidy_word_find(text, from, capital);
+    return inside == NULL || (first != NULL && first < inside) ? first : inside;
+}
+
 /* The end of a comment, string or character that begins at `at`, or the next character. */
 static const char *piece_end(const char *at)
 {
@@ -64,7 +76,7 @@ static void check_private_words(struct tidy *tidy, const struct tidy_file *file)
     bool const is_source = file->code != NULL && strncmp(file->path, "tests/", 6) != 0;
     for (size_t i = 0; i < sizeof private_words / sizeof *private_words; i++)
         for (const char *at = file->text;
-             (at = tidy_word_find(file->text, at, private_words[i])) != NULL; at++)
+             (at = private_find(file->text, at, private_words[i])) != NULL; at++)
             if (is_page || (is_source && is_printed(file->text, at)))
                 tidy_complain(tidy, file->path, tidy_line_of(file->text, at),
                               "\"%s\" is no word for users", private_words[i]);
@@ -77,7 +89,7 @@ static void check_played(struct tidy *tidy, const struct tidy_file *file)
 {
     static const char word[] = "played";
     if (file->code == NULL || strncmp(file->path, "tests/", 6) == 0) return;
-    for (const char *at = file->text; (at = tidy_word_find(file->text, at, word)) != NULL; at++) {
+    for (const char *at = file->text; (at = private_find(file->text, at, word)) != NULL; at++) {
         bool const is_comment = file->code[at - file->text] == ' ' && !is_printed(file->text, at);
         if (is_comment && strchr("`\"", at[-1]) == NULL)
             tidy_complain(tidy, file->path, tidy_line_of(file->text, at),

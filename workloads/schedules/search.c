@@ -2,8 +2,8 @@
  * The automatic list scheduler: a rank that decides begins an input gradient that is ready, else a
  * forward pass if its memory allows, else a weight gradient, else waits for what is known to come
  * first; a few ways to decide when a weight gradient may delay what is about to come are tried.
- * Beside these stand orders from 1F1B over ZB-H1 to ZB-H2 and GPipe, each as far as memory allows,
- * which look further ahead; the shortest schedule is taken.
+ * Orders from 1F1B over ZB-H1 to ZB-H2 and GPipe are tried too, each as far as memory allows, since
+ * they look further ahead. The shortest schedule is taken.
  *
  * An input gradient may leave more than it gives back. Where there is no room for that, and no
  * weight gradient to make it, a backward pass is not split.

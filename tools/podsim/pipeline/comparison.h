@@ -46,8 +46,8 @@ struct comparison_row {
     double figure[COMPARISON_KEY_COUNT]; /* In one unit for all rows. */
     bool fits;                           /* The memory of a chip, or none is known. */
     bool best;                           /* Best of the rows that it is compared with. */
-    bool done;                           /* Played, or refused. */
-    struct arena *arena;                 /* The memory of what is found by playing the row. */
+    bool done;                           /* Simulated, or refused. */
+    struct arena *arena;                 /* Holds the schedule and its formula. */
 
     struct schedule schedule;
     struct schedule_formula formula;

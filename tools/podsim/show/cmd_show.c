@@ -273,7 +273,7 @@ const struct command command_show = {
              "       podsim show program FILE --format text\n"
              "       podsim show machine --machine SPEC [--svg FILE]\n"
              "       podsim show schema [--format markdown]",
-    .summary = "prints a stage: scenario, machine, mesh, graph, program or ops; or the schema",
+    .summary = "prints a stage: scenario, machine, mesh, graph, program or op; or the schema",
     .help = "  scenario   every key, with every default filled in\n"
             "  machine    chips, links, wraparound and the reason for it; switches and totals\n"
             "  mesh       where each mesh axis lies, and the shape of its groups\n"

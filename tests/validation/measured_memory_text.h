@@ -1,5 +1,6 @@
 /*
- * measured_memory_text.h: the text of docs/measured-memory.md around its tables.
+ * measured_memory_text.h: the text of docs/measured-memory.md around its tables. Figures in it that
+ * follow from the tables are left to printf().
  */
 #ifndef TESTS_VALIDATION_MEASURED_MEMORY_TEXT_H
 #define TESTS_VALIDATION_MEASURED_MEMORY_TEXT_H
@@ -57,14 +58,17 @@ static const char memory_b200_parts[] = "\n"
                                         "The parts of the peak, in GiB:\n"
                                         "\n";
 
-static const char memory_zero_bubble_head[] =
+/* The bytes of a loss that is not fused; what DeepSeek's sums lack, from and to. */
+static const char memory_b200_differences[] =
     "\n"
     "| difference | reason |\n"
     "|---|---|\n"
     "| logits in fp32 | These runs fuse the cross entropy in Transformer Engine's kernels "
     "(`loss_fusion` `te`), which work in the array of the logits. The cross entropy of Megatron-LM "
-    "itself has a copy in fp32: with 131,072 tokens 7.8 GiB more. |\n"
-    "| DeepSeek | podsim's sum is 0.3 to 0.9 GiB too small. podsim routes evenly. |\n"
+    "itself has a copy in fp32: with 131,072 tokens %.1f GiB more. |\n"
+    "| DeepSeek | podsim's sum is %.1f to %.1f GiB too small. podsim routes evenly. |\n";
+
+static const char memory_zero_bubble_head[] =
     "\n"
     "## GPTs of Zero Bubble on A100\n"
     "\n"
@@ -91,17 +95,21 @@ static const char memory_zero_bubble_parts[] = "\n"
                                                "The parts of the peak, in GB:\n"
                                                "\n";
 
+/* With flash attention, from and to; the larger models as GB, as GiB without ZB-2p and ZB-2p as
+ * GiB, each from and to; 1.5B without ZB-2p from and to, and ZB-2p; what ZB-2p lacks and bytes of a
+ * microbatch, of 1.5B and of 6.2B. */
 static const char memory_zero_bubble_differences[] =
     "\n"
     "| difference | reason |\n"
     "|---|---|\n"
-    "| with `flash` | 36 to 68 % too low: softmax, dropout and its mask have 5 bytes a score, more "
+    "| with `flash` | %.0f to %.0f %% too low: softmax, dropout and its mask have 5 bytes a score, "
+    "more "
     "than half of the saved activations. The runs had no flash attention. |\n"
-    "| 6.2B to 28.3B | Errors are -2.9 to +9.9 % as GB. As GiB they are -3.8 to +2.4 %, for ZB-2p "
-    "-9.6 to -3.4 %. |\n"
-    "| 1.5B | Errors are within 1 % as GB, for ZB-2p -5.1 %. |\n"
-    "| ZB-2p | 1.5B measured 3.0 GB more, 6.2B 2.1 GB more. The search may hold 2p microbatches "
-    "where `zb-h2` holds 2p - 1; one microbatch is 3.5 GB. |\n"
+    "| 6.2B to 28.3B | Errors are %+.1f to %+.1f %% as GB. As GiB they are %+.1f to %+.1f %%, for "
+    "ZB-2p %+.1f to %+.1f %%. |\n"
+    "| 1.5B | Errors are %+.1f to %+.1f %% as GB, for ZB-2p %+.1f %%. |\n"
+    "| ZB-2p | 1.5B measured %.1f GB more, 6.2B %.1f GB more. The search may hold 2p microbatches "
+    "where `zb-h2` holds 2p - 1; one microbatch of 1.5B is %.1f GB, of 6.2B %.1f GB. |\n"
     "| fragmentation | It is neither counted nor measured: the figures are allocated bytes, not "
     "reserved bytes. |\n";
 
@@ -112,19 +120,15 @@ static const char memory_fits_head[] =
     "A published run fitted its memory, so podsim should not refuse it. About 200 published steps "
     "on "
     "GPUs state\n"
-    "layout, batch and recomputation as far as a scenario needs them. Five of these steps need "
-    "more "
-    "than 80 GB\n"
-    "with podsim's defaults: `main_gradients` in fp32 and, in a pipeline, whole gradients. A GPU "
-    "has "
-    "more than the\n"
-    "80 GB of the data sheet: the driver leaves 84.9 GB of an H100 "
-    "([profiles](machine.md#profiles)). "
-    "With the\n"
-    "settings of the publication podsim refuses one run. Nemotron-4 340B has two sources. Three "
-    "kinds "
-    "of runs are\n"
-    "not among the 200:\n"
+    "layout, batch and recomputation as far as a scenario needs them. The table has the steps "
+    "that need\n"
+    "more than 80 GB with podsim's defaults: `main_gradients` in fp32 and, in a pipeline, whole "
+    "gradients.\n"
+    "A GPU has more than the 80 GB of the data sheet: the driver leaves 84.9 GB of an H100\n"
+    "([profiles](machine.md#profiles)). Where the table says `both`, podsim refuses the run with "
+    "the settings\n"
+    "of the publication, too. Nemotron-4 340B has two sources. Three kinds of runs are not among "
+    "the 200:\n"
     "\n"
     "- runs on TPUs;\n"
     "- runs without microbatch, stages or recomputation in their tables (as the first row's);\n"
@@ -133,11 +137,10 @@ static const char memory_fits_head[] =
 
 static const char memory_tail[] =
     "\n"
-    "The shipped scenario of DeepSeek-V3 on 2,048 H800 fits too: 81.5 of 84.9 GB\n"
+    "The shipped scenario of DeepSeek-V3 on 2,048 H800 fits too\n"
     "([parts](moe.md#deepseek-v3-compared-with-deepseeks-figures)). LLaMA 3 405B on 8,192 H100 "
-    "needs "
-    "2.1 GB\n"
-    "too much ([rows](pipeline.md#llama-3-405b-compared-with-metas-figures)).\n"
+    "needs too much\n"
+    "([rows](pipeline.md#llama-3-405b-compared-with-metas-figures)).\n"
     "\n"
     "## What is not counted\n"
     "\n"
@@ -146,5 +149,18 @@ static const char memory_tail[] =
     "- FP8 copies of weights and scales of blocks; temporary arrays of single kernels\n"
     "- statistics of norms: one or two fp32 a row\n"
     "- recomputation of some ops or of some layers, as in FSDP's selective checkpointing\n";
+
+/* Rows of docs/limits.md. Errors of the book, from and to; of the framework up to 32,768 tokens, of
+ * longer sequences and of GPTs, each from and to. */
+static const char memory_summary[] =
+    "With `\"memory\": \"book\"` podsim is %.0f to %.0f %%\n"
+    "too low. The table has the errors with `\"memory\": \"framework\"`; no number was fitted to "
+    "the peaks:\n"
+    "\n"
+    "| peaks | error |\n"
+    "|---|---|\n"
+    "| Megatron-LM on eight B200, up to 32,768 tokens, 16 layouts | %+.1f to %+.1f %% |\n"
+    "| the same, 131,072 tokens | %+.1f to %+.1f %% |\n"
+    "| Zero Bubble's GPTs on 8 to 32 A100 | %+.0f to %+.0f %% |\n";
 
 #endif

@@ -1,11 +1,13 @@
 /*
  * Peaks of memory as the measured profile has them, beside what was measured.
  *
- *   test_measured_memory [--markdown FILE | --check FILE]
+ *   test_measured_memory [--markdown FILE | --check FILE | --summary FILE]
  *
- * --markdown writes docs/measured-memory.md; --check fails if that file is not what it would write.
+ * --markdown writes docs/measured-memory.md; --check fails if that file is not what it would write,
+ * --summary if docs/limits.md does not have the errors.
  * Errors are stated, not judged: no number is set from these rows.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,7 +101,7 @@ _Static_assert(sizeof overheads / sizeof *overheads ==
                    PROGRAM_MEMORY_CACHE - PROGRAM_OVERHEAD_FIRST,
                "each kind has its row");
 
-enum { SCENARIO_BYTES = 1024 };
+enum { SCENARIO_BYTES = 1024, ROWS_MAX = 32 };
 static const double GIB = 1073741824.0, GB = 1e9;
 
 /* Of the role that holds most. */
@@ -152,9 +154,14 @@ static void fit_set(const struct memory_fit *fit, struct model *model)
     model->tied = false;
 }
 
-/* Members that are the same in all rows of a table. */
+/* Rows of which some members of the scenario are the same. `either`: what is printed as GB may be
+ * GiB. */
 struct table {
     const char *machine, *workload;
+    const struct memory_row *row;
+    bool either;
+    uint32_t count;
+    struct peak book[ROWS_MAX], framework[ROWS_MAX];
 };
 
 /* A scenario's text; its model changed to a row's, or a fit's, or NULL. */
@@ -219,53 +226,169 @@ static double percent(double got, double wanted)
     return 100 * (got / wanted - 1);
 }
 
-/* Rows of one table. `either`: what is printed as GB may be GiB. */
-static void add_rows(struct strbuf *text, const struct memory_row *rows, uint32_t count,
-                     const struct table *table, bool either)
+static double unit_of(const struct table *table)
 {
-    double const unit_bytes = either ? GB : GIB;
+    return table->either ? GB : GIB;
+}
+
+static void table_simulate(struct table *table)
+{
+    SIM_ASSERT(table->count <= ROWS_MAX);
+    for (uint32_t i = 0; i < table->count; i++) {
+        table->book[i] = peak_of(&table->row[i], table, "book");
+        table->framework[i] = peak_of(&table->row[i], table, "framework");
+    }
+}
+
+static double book_error(const struct table *table, uint32_t i)
+{
+    return percent(table->book[i].all / unit_of(table), table->row[i].measured);
+}
+
+/* Of a row's bytes in this unit. */
+static double error_in(const struct table *table, uint32_t i, double unit)
+{
+    return percent(table->framework[i].allocated / unit, table->row[i].measured);
+}
+
+static double error_of(const struct table *table, uint32_t i)
+{
+    return error_in(table, i, unit_of(table));
+}
+
+/* What was measured and podsim lacks. */
+static double left_of(const struct table *table, uint32_t i)
+{
+    return table->row[i].measured - table->framework[i].allocated / unit_of(table);
+}
+
+static void add_rows(struct strbuf *text, const struct table *table)
+{
     strbuf_add(text, "| step | measured, %s | book | error | framework | error |%s\n",
-               either ? "GB" : "GiB", either ? " error if these are GiB |" : "");
-    strbuf_add(text, "|---|---|---|---|---|---|%s\n", either ? "---|" : "");
-    for (uint32_t i = 0; i < count; i++) {
-        double const measured = rows[i].measured;
-        double const book = peak_of(&rows[i], table, "book").all / unit_bytes;
-        double const framework = peak_of(&rows[i], table, "framework").allocated / unit_bytes;
-        strbuf_add(text, "| %s | %.4g | %.1f | %+.0f %% | %.1f | %+.1f %% |", rows[i].title,
-                   measured, book, percent(book, measured), framework,
-                   percent(framework, measured));
-        if (either) strbuf_add(text, " %+.1f %% |", percent(framework * GB / GIB, measured));
+               table->either ? "GB" : "GiB", table->either ? " error if these are GiB |" : "");
+    strbuf_add(text, "|---|---|---|---|---|---|%s\n", table->either ? "---|" : "");
+    for (uint32_t i = 0; i < table->count; i++) {
+        strbuf_add(text, "| %s | %.4g | %.1f | %+.0f %% | %.1f | %+.1f %% |", table->row[i].title,
+                   table->row[i].measured, table->book[i].all / unit_of(table),
+                   book_error(table, i), table->framework[i].allocated / unit_of(table),
+                   error_of(table, i));
+        if (table->either) strbuf_add(text, " %+.1f %% |", error_in(table, i, GIB));
         strbuf_add(text, "\n");
     }
 }
 
-static void add_parts(struct strbuf *text, const struct memory_row *rows, uint32_t count,
-                      const struct table *table, const char *unit, double unit_bytes)
+static void add_parts(struct strbuf *text, const struct table *table)
 {
+    double const unit_bytes = unit_of(table);
     strbuf_add(
         text,
         "| step | parameters | main gradients | optimizer, master weights | saved activations "
         "| activation outputs | masks | buffers | logits in fp32 | autograd gradients | "
         "workspaces | sum | measured, %s | left |\n"
         "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
-        unit);
-    for (uint32_t i = 0; i < count; i++) {
-        struct peak const peak = peak_of(&rows[i], table, "framework");
-        double const sum = peak.allocated / unit_bytes;
-        strbuf_add(text, "| %s |", rows[i].title);
-        strbuf_add(text, " %.1f | %.1f | %.1f |",
-                   part(&peak, PROGRAM_MEMORY_PARAMETERS, unit_bytes),
-                   part(&peak, PROGRAM_MEMORY_MAIN_GRADIENTS, unit_bytes),
-                   part(&peak, PROGRAM_MEMORY_OPTIMIZER, unit_bytes) +
-                       part(&peak, PROGRAM_MEMORY_MASTER, unit_bytes));
+        table->either ? "GB" : "GiB");
+    for (uint32_t i = 0; i < table->count; i++) {
+        const struct peak *peak = &table->framework[i];
+        strbuf_add(text, "| %s |", table->row[i].title);
+        strbuf_add(text, " %.1f | %.1f | %.1f |", part(peak, PROGRAM_MEMORY_PARAMETERS, unit_bytes),
+                   part(peak, PROGRAM_MEMORY_MAIN_GRADIENTS, unit_bytes),
+                   part(peak, PROGRAM_MEMORY_OPTIMIZER, unit_bytes) +
+                       part(peak, PROGRAM_MEMORY_MASTER, unit_bytes));
         static const enum program_memory others[] = {
             PROGRAM_MEMORY_ACTIVATIONS, PROGRAM_MEMORY_ACTIVATED, PROGRAM_MEMORY_MASKS,
             PROGRAM_MEMORY_BUFFERS,     PROGRAM_MEMORY_LOSS,      PROGRAM_MEMORY_AUTOGRAD,
             PROGRAM_MEMORY_CUBLAS};
         for (uint32_t p = 0; p < sizeof others / sizeof *others; p++)
-            strbuf_add(text, " %.1f |", part(&peak, others[p], unit_bytes));
-        strbuf_add(text, " %.1f | %.4g | %+.1f |\n", sum, rows[i].measured, rows[i].measured - sum);
+            strbuf_add(text, " %.1f |", part(peak, others[p], unit_bytes));
+        strbuf_add(text, " %.1f | %.4g | %+.1f |\n", peak->allocated / unit_bytes,
+                   table->row[i].measured, left_of(table, i));
     }
+}
+
+/* The least and the most of figures. */
+struct spread {
+    double least, most;
+};
+
+static const struct spread nothing = {INFINITY, -INFINITY};
+
+static void spread_add(struct spread *spread, double figure)
+{
+    spread->least = fmin(spread->least, figure);
+    spread->most = fmax(spread->most, figure);
+}
+
+static bool is_long(const struct memory_row *row)
+{
+    return row->length > 32768;
+}
+
+static void add_b200_differences(struct strbuf *text, const struct table *b200)
+{
+    struct table whole = *b200;
+    struct spread left = nothing;
+    double fused = 0, unfused = 0;
+    whole.workload = ",\"attention\":\"causal\"";
+    for (uint32_t i = 0; i < b200->count; i++) {
+        if (strstr(b200->row[i].model, "deepseek") != NULL) spread_add(&left, left_of(b200, i));
+        if (fused != 0 || !is_long(&b200->row[i])) continue;
+        fused = b200->framework[i].allocated;
+        unfused = peak_of(&b200->row[i], &whole, "framework").allocated;
+    }
+    strbuf_add(text, memory_b200_differences, (unfused - fused) / GIB, left.least, left.most);
+}
+
+/* Bytes that each microbatch keeps where `zb-h2` holds all but one of two for each stage. */
+static double microbatch_bytes(const struct peak *peak, uint32_t stages)
+{
+    return (double)(peak->bytes[PROGRAM_MEMORY_ACTIVATIONS] +
+                    peak->bytes[PROGRAM_MEMORY_ACTIVATED] + peak->bytes[PROGRAM_MEMORY_MASKS]) /
+           (2 * stages - 1);
+}
+
+/* GPTs of 1.5B and of 6.2B have eight stages. */
+static void add_zero_bubble_differences(struct strbuf *text, const struct table *gpts)
+{
+    enum { LAYERS_1_5B = 22, LAYERS_6_2B = 30, STAGES = 8 };
+    struct table flash = *gpts;
+    struct spread with_flash = nothing, small = nothing, large = nothing, gib = nothing,
+                  gib_zb_2p = nothing;
+    double small_zb_2p = 0, left[2] = {0}, each[2] = {0};
+    flash.workload = ",\"attention_kernel\":\"flash\"";
+    for (uint32_t i = 0; i < gpts->count; i++) {
+        const struct memory_row *row = &gpts->row[i];
+        bool const is_zb_2p = strcmp(row->schedule, "zb-h2") == 0;
+        bool const is_small = row->layers == LAYERS_1_5B;
+        flash.framework[i] = peak_of(row, &flash, "framework");
+        spread_add(&with_flash, -error_of(&flash, i));
+        if (is_zb_2p && (is_small || row->layers == LAYERS_6_2B)) {
+            left[!is_small] = left_of(gpts, i);
+            each[!is_small] = microbatch_bytes(&gpts->framework[i], STAGES) / GB;
+        }
+        if (is_small && is_zb_2p) small_zb_2p = error_of(gpts, i);
+        if (is_small && !is_zb_2p) spread_add(&small, error_of(gpts, i));
+        if (is_small) continue;
+        spread_add(&large, error_of(gpts, i));
+        spread_add(is_zb_2p ? &gib_zb_2p : &gib, error_in(gpts, i, GIB));
+    }
+    strbuf_add(text, memory_zero_bubble_differences, with_flash.least, with_flash.most, large.least,
+               large.most, gib.least, gib.most, gib_zb_2p.least, gib_zb_2p.most, small.least,
+               small.most, small_zb_2p, left[0], left[1], each[0], each[1]);
+}
+
+static void add_summary(struct strbuf *text, const struct table *b200, const struct table *gpts)
+{
+    struct spread book = nothing, shorter = nothing, longer = nothing, gpt = nothing;
+    for (uint32_t i = 0; i < b200->count; i++) {
+        spread_add(&book, -book_error(b200, i));
+        spread_add(is_long(&b200->row[i]) ? &longer : &shorter, error_of(b200, i));
+    }
+    for (uint32_t i = 0; i < gpts->count; i++) {
+        spread_add(&book, -book_error(gpts, i));
+        spread_add(&gpt, error_of(gpts, i));
+    }
+    strbuf_add(text, memory_summary, book.least, book.most, shorter.least, shorter.most,
+               longer.least, longer.most, gpt.least, gpt.most);
 }
 
 static void add_overheads(struct strbuf *text)
@@ -311,31 +434,49 @@ static void add_fits(struct strbuf *text)
     }
 }
 
+static void add_document(struct strbuf *text, const struct table *b200, const struct table *gpts)
+{
+    strbuf_add_bytes(text, memory_head, sizeof memory_head - 1);
+    add_overheads(text);
+    strbuf_add_bytes(text, memory_b200_head, sizeof memory_b200_head - 1);
+    add_rows(text, b200);
+    strbuf_add_bytes(text, memory_b200_parts, sizeof memory_b200_parts - 1);
+    add_parts(text, b200);
+    add_b200_differences(text, b200);
+    strbuf_add_bytes(text, memory_zero_bubble_head, sizeof memory_zero_bubble_head - 1);
+    add_rows(text, gpts);
+    strbuf_add_bytes(text, memory_zero_bubble_parts, sizeof memory_zero_bubble_parts - 1);
+    add_parts(text, gpts);
+    add_zero_bubble_differences(text, gpts);
+    strbuf_add_bytes(text, memory_fits_head, sizeof memory_fits_head - 1);
+    add_fits(text);
+    strbuf_add_bytes(text, memory_tail, sizeof memory_tail - 1);
+}
+
 int main(int argc, char **argv)
 {
-    static const struct table b200 = {"\"chip\":\"b200\"",
-                                      ",\"attention\":\"causal\",\"loss_fusion\":\"te\""};
-    static const struct table a100 = {"\"chip\":\"a100-sxm\"",
-                                      ",\"attention_kernel\":\"unfused_dropout\""};
+    static struct table b200 = {.machine = "\"chip\":\"b200\"",
+                                .workload = ",\"attention\":\"causal\",\"loss_fusion\":\"te\"",
+                                .row = memory_b200};
+    static struct table gpts = {.machine = "\"chip\":\"a100-sxm\"",
+                                .workload = ",\"attention_kernel\":\"unfused_dropout\"",
+                                .row = memory_zero_bubble,
+                                .either = true};
     struct strbuf text = {0};
     if (argc != 1 && argc != 3) {
-        (void)fprintf(stderr, "test_measured_memory [--markdown FILE | --check FILE]\n");
+        (void)fprintf(stderr,
+                      "test_measured_memory [--markdown FILE | --check FILE | --summary FILE]\n");
         return 2;
     }
-    strbuf_add_bytes(&text, memory_head, sizeof memory_head - 1);
-    add_overheads(&text);
-    strbuf_add_bytes(&text, memory_b200_head, sizeof memory_b200_head - 1);
-    add_rows(&text, memory_b200, memory_b200_count, &b200, /* either= */ false);
-    strbuf_add_bytes(&text, memory_b200_parts, sizeof memory_b200_parts - 1);
-    add_parts(&text, memory_b200, memory_b200_count, &b200, "GiB", GIB);
-    strbuf_add_bytes(&text, memory_zero_bubble_head, sizeof memory_zero_bubble_head - 1);
-    add_rows(&text, memory_zero_bubble, memory_zero_bubble_count, &a100, /* either= */ true);
-    strbuf_add_bytes(&text, memory_zero_bubble_parts, sizeof memory_zero_bubble_parts - 1);
-    add_parts(&text, memory_zero_bubble, memory_zero_bubble_count, &a100, "GB", GB);
-    strbuf_add_bytes(&text, memory_zero_bubble_differences,
-                     sizeof memory_zero_bubble_differences - 1);
-    strbuf_add_bytes(&text, memory_fits_head, sizeof memory_fits_head - 1);
-    add_fits(&text);
-    strbuf_add_bytes(&text, memory_tail, sizeof memory_tail - 1);
-    return document_end(&text, argc == 3 ? argv[1] : NULL, argc == 3 ? argv[2] : NULL);
+    bool const is_summary = argc == 3 && strcmp(argv[1], "--summary") == 0;
+    b200.count = memory_b200_count;
+    gpts.count = memory_zero_bubble_count;
+    table_simulate(&b200);
+    table_simulate(&gpts);
+    if (is_summary)
+        add_summary(&text, &b200, &gpts);
+    else
+        add_document(&text, &b200, &gpts);
+    const char *mode = argc == 3 ? argv[1] : NULL;
+    return document_end(&text, is_summary ? "--contains" : mode, argc == 3 ? argv[2] : NULL);
 }

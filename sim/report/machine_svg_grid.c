@@ -158,6 +158,28 @@ static void say_twist(const struct drawing *drawing, uint32_t axis, double y)
             machine_axis_name(machine, axis), shift, along);
 }
 
+/* An axis, and which of its chips are drawn: below the axis where a twist takes up the line. */
+static void say_axis(const struct drawing *drawing, const struct grid_axis *shown, uint32_t axis,
+                     double *y)
+{
+    const struct machine *machine = drawing->machine;
+    const char *name = machine_axis_name(machine, axis);
+    const char *kind = machine->wrap[axis] ? "ring" : "line";
+    char drawn[64] = "";
+    if (shown->has_gap)
+        (void)snprintf(drawn, sizeof drawn, "the first %u%s and the last drawn", shown->count - 1,
+                       axis == 2 ? " layers" : "");
+    *y += 16;
+    if (!machine_twists(machine, axis)) {
+        svg_say(drawing->text, 20, *y, "small", "%s: %s of %u%s%s", name, kind,
+                machine->shape[axis], shown->has_gap ? ", " : "", drawn);
+        return;
+    }
+    svg_say(drawing->text, 20, *y, "small", "%s: %s of %u, its ends joined with a twist%s", name,
+            kind, machine->shape[axis], shown->has_gap ? "," : "");
+    if (shown->has_gap) svg_words(drawing->text, 33, *y += 15, "small", drawn);
+}
+
 void grid_say_axes(const struct drawing *drawing, const struct grid_layout *layout)
 {
     const struct machine *machine = drawing->machine;
@@ -168,20 +190,8 @@ void grid_say_axes(const struct drawing *drawing, const struct grid_layout *layo
             quantity_text_rate(rate, (double)machine->chip.ici_bytes_per_s, "B/s"),
             quantity_text_seconds(latency, units_seconds(machine->chip.hop_latency_ps)));
     for (uint32_t axis = 0; axis < machine->grid_axis_count; axis++) {
-        bool const twists = machine_twists(machine, axis);
-        closes = closes || twists || machine->wrap[axis];
-        y += 16;
-        const struct grid_axis *shown = &layout->axis[axis];
-        const char *name = machine_axis_name(machine, axis);
-        const char *kind = machine->wrap[axis] ? "ring" : "line";
-        const char *joined = twists ? ", its ends joined with a twist" : "";
-        if (shown->has_gap)
-            svg_say(drawing->text, 20, y, "small",
-                    "%s: %s of %u%s, the first %u%s and the last drawn", name, kind,
-                    machine->shape[axis], joined, shown->count - 1, axis == 2 ? " layers" : "");
-        else
-            svg_say(drawing->text, 20, y, "small", "%s: %s of %u%s", name, kind,
-                    machine->shape[axis], joined);
+        closes = closes || machine_twists(machine, axis) || machine->wrap[axis];
+        say_axis(drawing, &layout->axis[axis], axis, &y);
     }
     if (closes)
         svg_words(drawing->text, 20, y + 18, "tiny", "dashed ends: joined to the other end");

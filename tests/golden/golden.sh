@@ -165,7 +165,7 @@ print_pictures() {
     drawn=$work/drawn
     version=$("$podsim" --version | sed 's/.* //')
     for machine in tpu-v5e:8x16 tpu-v5p:4x4x8,slices=2 v4p:4x4x8_twisted h100-sxm:nodes=128 \
-        gb200-nvl72:nodes=4 mi300x:nodes=2; do
+        gb200-nvl72:nodes=4 gb200-nvl72:gpus=144,nodes=8 mi300x:nodes=2; do
         echo "$machine $("$podsim" show machine --machine $machine --svg - | cksum)"
     done
     "$podsim" pareto llama3-8b-decode-h100-1 --context 1K,4K --svg "$drawn" > /dev/null

@@ -5,6 +5,9 @@
 #include "sim/base/strbuf.h"
 #include "sim/report/machine_svg.h"
 #include "tests/support/case.h"
+#include "tests/support/picture.h"
+
+static struct picture picture;
 
 static void draw(const char *spec, struct strbuf *text)
 {
@@ -38,6 +41,13 @@ static void hosts_say_whose_they_are(void **state)
     }
     assert_int_equal(occurrences(text.bytes, ">of slice "), 6);
     strbuf_free(&text);
+    /* A spine of 8 switches for each slice, of 8 leaves and 64 hosts. */
+    draw("tpu-v4p:4x8x8,slices=9,switch_ports=16", &text);
+    assert_int_equal(occurrences(text.bytes, ">of slice 8<"), 1);
+    assert_int_equal(occurrences(text.bytes, ">of slice 8, \xe2\x80\xa6 x 8<"), 1);
+    assert_int_equal(occurrences(text.bytes, ">of slice 8, \xe2\x80\xa6 x 64<"), 1);
+    assert_int_equal(occurrences(text.bytes, ">8 switches<"), 3);
+    strbuf_free(&text);
 }
 
 /* Whole, without references to others, small whatever the machine's size, and with what it says. */
@@ -50,6 +60,10 @@ static void a_drawing_is_one_small_file(void **state)
         {"h100-sxm:nodes=131072,switch_ports=256", "\xe2\x80\xa6 x 131072"},
         {"gb200-nvl72:nodes=8", "GPUs x 72"},
         {"gb200-nvl72:gpus=576", "NVSwitch L2"},
+        {"gb200-nvl72:gpus=576", ">NVLink: 18 x 50.0 GB/s from each GPU<"},
+        {"gb200-nvl72:gpus=576", ">NVLink trunk: 648 x 50.0 GB/s from every 36 GPUs<"},
+        {"gb200-nvl72:gpus=576", ">72 ports each, 64 used<"},
+        {"h100-sxm:nodes=2", "leaf-spine: 32 x 50.0 GB/s up from each below"},
         {"tpu-v5p:16x16x16", "z: ring of 16"},
         {"tpu-v5p:16x16x16", "x: ring of 16, the first 7 and the last drawn"},
         {"tpu-v5p:16x16x16,slices=4", "x: ring of 16, the first 4 and the last drawn"},
@@ -145,6 +159,13 @@ static void what_leads_out_of_the_picture_is_begun(void **state)
         {"tpu-v5e:4x4,slices=3", 0},
         /* Leaves 2 to 6 are of the GPUs 8 to 27, of which none is drawn. */
         {"gb200-nvl72:nodes=4", 5},
+        /* Spines 1 and 2, of which no leaf is drawn; seven GPUs of the last node, and GPU 7 of the
+         * first two. */
+        {"h100-sxm:nodes=512", 2 + 7 + 2},
+        /* Hosts of slices 2 to 6, which are not drawn. */
+        {"tpu-v5e:2x4,slices=8", 5},
+        /* All of what is drawn below nodes belongs to nodes that are drawn. */
+        {"gb200-nvl72:gpus=144,nodes=4,switch_ports=128", 5},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct strbuf text = {0};
@@ -207,6 +228,10 @@ static void a_twist_is_said(void **state)
     assert_null(strstr(text.bytes, "around z"));
     assert_null(strstr(text.bytes, "twisted of"));
     strbuf_free(&text);
+    draw("tpu-v5p:8x16x16_twisted,slices=3", &text);
+    assert_non_null(strstr(text.bytes, ">x: line of 8, its ends joined with a twist,<"));
+    assert_int_equal(occurrences(text.bytes, ">the first 4 and the last drawn<"), 1);
+    strbuf_free(&text);
 }
 
 /* Beside the slice, which has a box, too. */
@@ -220,23 +245,69 @@ static void the_cpu_of_a_host_has_a_box(void **state)
     strbuf_free(&text);
 }
 
-/* Two nodes below the second tiers of their NVSwitches: each is wired to what is above it. */
+/* The smallest box of a class around the text that says `words`. */
+static const struct picture_box *box_around(const char *words, const char *class)
+{
+    const struct picture_text *text = NULL;
+    for (uint32_t i = 0; i < picture.text_count; i++)
+        if (strcmp(picture.text[i].words, words) == 0) text = &picture.text[i];
+    if (text == NULL) fail_msg("\"%s\" is not drawn", words);
+    for (uint32_t i = 0; i < picture.box_count; i++) {
+        const struct picture_box *box = &picture.box[i];
+        if (strcmp(box->class, class) == 0 && box->left <= text->box.left &&
+            box->right >= text->box.right && box->top <= text->box.top &&
+            box->bottom >= text->box.bottom)
+            return box;
+    }
+    fail_msg("\"%s\" has no box", words);
+    return NULL;
+}
+
+/* Below each node that is drawn is the second tier of its NVSwitches, on one cable from the first,
+ * and none of another node. */
 static void a_node_leads_to_its_own_switches(void **state)
 {
     (void)state;
-    struct strbuf text = {0};
-    uint32_t straight = 0;
-    draw("gb200-nvl72:gpus=144,nodes=2", &text);
-    for (const char *at = text.bytes; (at = strstr(at, "<line ")) != NULL; at++) {
-        double from = 0, to = 0, y = 0;
-        char class[16] = "";
-        if (sscanf(at, "<line x1=\"%lf\" y1=\"%lf\" x2=\"%lf\" y2=\"%*f\" class=\"%15[a-z ]", &from,
-                   &y, &to, class) == 4 &&
-            strcmp(class, "cable") == 0)
-            straight += from == to;
+    static const struct {
+        const char *machine;
+        uint32_t count, last;
+        uint32_t gaps; /* Between leaves, and between these switches. */
+    } rows[] = {
+        {"gb200-nvl72:gpus=576", 1, 0, 0},
+        {"gb200-nvl72:gpus=144,nodes=2", 2, 1, 1},
+        {"gb200-nvl72:gpus=144,nodes=3", 3, 2, 1},
+        {"gb200-nvl72:gpus=144,nodes=4,switch_ports=128", 3, 3, 2},
+        {"gb300-nvl72:gpus=144,nodes=8", 3, 7, 2},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct strbuf text = {0};
+        draw(rows[i].machine, &text);
+        picture_read(&picture, text.bytes);
+        assert_int_equal(occurrences(text.bytes, ">NVSwitch L2 "), rows[i].count);
+        assert_int_equal(occurrences(text.bytes, ">\xe2\x80\xa6<"), rows[i].gaps);
+        for (uint32_t k = 0; k < rows[i].count; k++) {
+            char upper[32], node[32];
+            uint32_t const number = k + 1 < rows[i].count ? k : rows[i].last;
+            uint32_t cables = 0;
+            (void)snprintf(upper, sizeof upper, "NVSwitch L2 %u", number);
+            (void)snprintf(node, sizeof node, "node %u", number);
+            const struct picture_box *above = box_around(node, "node");
+            const struct picture_box *below = box_around(upper, "switch");
+            double const x = (above->left + above->right) / 2;
+            assert_true(below->top > above->bottom);
+            for (uint32_t j = 0; j < picture.line_count; j++) {
+                const struct picture_line *line = &picture.line[j];
+                if (!picture_crosses(line, below)) continue;
+                cables++;
+                case_near(line->x1, x, 1e-4);
+                case_near(line->x2, x, 1e-4);
+                assert_true(line->y1 > above->top && line->y1 < above->bottom);
+                assert_true(line->y2 == below->top);
+            }
+            assert_int_equal(cables, 1);
+        }
+        strbuf_free(&text);
     }
-    assert_int_equal(straight, 2);
-    strbuf_free(&text);
 }
 
 /* The next box of a class behind `at`; NULL if there is none. */

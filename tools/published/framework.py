@@ -7,6 +7,18 @@ import re
 # v0.4.0 (26.04) on both.
 DISPATCH = {"megatron-bridge": "dispatchers of tokens: scripts/performance/configs at v0.2.0, v0.3.0 "
                                "and v0.4.0"}
+# Fused kernels of the loss, where they are not those of the preset. Scripts of Megatron-Bridge and
+# of NeMo 25.04 (dgxc-gb200) set Transformer Engine's. NeMo of 24.07 fuses none by default: of the
+# files of dgxc-h100 (NVIDIA/dgxc-benchmarking at 8f5cbb37), LLaMA 3.1 and Nemotron have
+# cross_entropy_loss_fusion: true, Grok-1 and GPT-3 leave it out. "cef" in names of SimuMax's rows is
+# --cross-entropy-loss-fusion with --cross-entropy-fusion-impl te (its docs/strategy.md).
+LOSS_FUSIONS = {"dgxc-gb200": "te", "megatron-bridge": "te", "nemo-24.07": "none"}
+LOSS_SOURCES = {
+    "dgxc-gb200": "fused losses: NVIDIA/NeMo at 7a8f1cc7 and b4148d21, scripts/performance",
+    "megatron-bridge": "fused losses: scripts/performance/utils at v0.2.0, v0.3.0, v0.4.0, v0.5.0 "
+                       "and v0.6.0",
+    "nemo-24.07": "NeMo of 24.07 fuses no loss by default",
+}
 SCHEDULES = {"ZB-2p": "zb-h2", "ZB-1p": "zb-h1", "1F1B": "1f1b", "1F1B-I": "interleaved"}
 
 
@@ -27,6 +39,15 @@ def preset_of(row):
         "bigscience": "megatron-deepspeed", "zero-bubble": "zero-bubble",
         "torchtitan": "torchtitan", "llm-foundry": "llm-foundry", "fms-fsdp": "fsdp",
     }[group]
+
+
+def loss_fusion_of(row, preset):
+    """None where the preset has it."""
+    if preset != "nemo":
+        return None
+    if row["group"] == "dgxc-h100" and row["model"]["name"].startswith(("Grok-1", "GPT-3")):
+        return "none"
+    return LOSS_FUSIONS.get(row["group"])
 
 
 def recompute_of(row, assumed):
@@ -94,6 +115,9 @@ def stages_of(row, ranks, facts, assumed):
 def framework_of(row, ranks, facts, assumed):
     notes, precision = row["notes"], row["precision"].lower()
     facts["preset"] = preset_of(row)
+    loss_fusion = loss_fusion_of(row, facts["preset"])
+    if loss_fusion is not None:
+        facts["loss_fusion"] = loss_fusion
     recompute = recompute_of(row, assumed)
     if recompute is None:
         facts["lacks"] = "what is recomputed"
@@ -104,6 +128,8 @@ def framework_of(row, ranks, facts, assumed):
         facts["recipe"] = "mxfp8"
     elif re.search("tensorwise|rowwise|-cs$", precision):
         facts["recipe"] = precision.split("-")[1]
+    if row["group"] == "simumax-b200" and row["id"].endswith("_cef"):
+        facts["loss_fusion"] = "te"
     if "PURE" in row["precision"]:
         facts["gradients"] = "bf16"
     if "fp32 gradient" in precision:
@@ -131,3 +157,8 @@ def framework_of(row, ranks, facts, assumed):
     match = re.search(r"capacity (?:factor )?([\d.]+)", notes)
     if match:
         facts["capacity_factor"] = float(match.group(1))
+
+
+def sources_of(group):
+    """Where facts of a group stand that its rows do not have."""
+    return [notes[group] for notes in (DISPATCH, LOSS_SOURCES) if group in notes]

@@ -337,9 +337,7 @@ def source_of(rows):
         text = re.sub(r" row \d+$", "", text)
         if text not in sources:
             sources.append(text)
-    if rows[0]["group"] in framework.DISPATCH:
-        sources.append(framework.DISPATCH[rows[0]["group"]])
-    return "; ".join(sources)
+    return "; ".join(sources + framework.sources_of(rows[0]["group"]))
 
 
 def without_common(rows):

@@ -10,7 +10,7 @@ DISPATCH = {"megatron-bridge": "dispatchers of tokens: scripts/performance/confi
 # Fused kernels of the loss, where they are not those of the preset. Scripts of Megatron-Bridge and
 # of NeMo 25.04 (dgxc-gb200) set Transformer Engine's. NeMo of 24.07 fuses none by default: of the
 # files of dgxc-h100 (NVIDIA/dgxc-benchmarking at 8f5cbb37), LLaMA 3.1 and Nemotron have
-# cross_entropy_loss_fusion: true, Grok-1 and GPT-3 leave it out. "cef" in names of SimuMax's rows is
+# cross_entropy_loss_fusion: true, Grok-1 and GPT-3 leave it out. "cef" in names of SimuMax is
 # --cross-entropy-loss-fusion with --cross-entropy-fusion-impl te (its docs/strategy.md).
 LOSS_FUSIONS = {"dgxc-gb200": "te", "megatron-bridge": "te", "nemo-24.07": "none"}
 LOSS_SOURCES = {

@@ -97,6 +97,8 @@ def config_of(model, length):
                 "n_layer": model["layers"], "n_head": model["heads"], "vocab_size": model["vocab"]}
     if name.startswith("175B (MegaScale"):
         return {"model_type": "gpt_neox", "use_parallel_residual": True, **sizes}
+    if name.startswith("MPT-"):
+        return mpt(model, length)
     if mlp == "gelu (no gate)" and not model.get("tied_embeddings"):
         assert model["kv_heads"] == model["heads"]
         assert model["head_dim"] * model["heads"] == model["d_model"], name
@@ -106,6 +108,27 @@ def config_of(model, length):
                 "vocab_size": model["vocab"], "tie_word_embeddings": True}
     assert "no gate" in mlp, mlp
     return {"model_type": "starcoder2", "use_bias": False, **sizes}
+
+
+def mpt(model, positions):
+    """A GPT-2 in all that podsim tells apart: learned positions, as many as a sequence has tokens,
+    and biases everywhere. MPTConfig of llm-foundry at 49521837 has both by default. Neither the
+    yamls of its benchmarks nor submit_benchmarks.py set another. Published counts have both."""
+    width, layers = model["d_model"], model["layers"]
+    assert model["d_ff"] == 4 * width and model["tied_embeddings"]
+    biased = 13 * width  # 4 D of attention, 5 D of the MLP, and two norms of 2 D.
+    parameters = (model["vocab"] + positions) * width + layers * (12 * width ** 2 + biased) \
+        + 2 * width
+    assert abs(parameters / (1e9 * model["params_b"]) - 1) < 5e-6, parameters
+    return {"model_type": "gpt2", "n_embd": width, "n_inner": model["d_ff"], "n_layer": layers,
+            "n_head": model["heads"], "n_positions": positions, "vocab_size": model["vocab"],
+            "tie_word_embeddings": True}
+
+
+def name_of(model, length):
+    """MPT of one size has as many positions as a row's sequences have tokens."""
+    is_longer = model["name"].startswith("MPT-") and length != 2048
+    return model["name"] + (", %d positions" % length if is_longer else "")
 
 
 def built_in(model):
@@ -320,7 +343,7 @@ def row_of(row, learned):
     of_step, config = ROWS.get(row["kind"], step_row)(row)
     facts.update(of_step)
     if config is not None:
-        facts["model"] = row["model"]["name"]
+        facts["model"] = name_of(row["model"], facts["length"])
     facts.update(target_of(row))
     facts["confidence"] = row["confidence"]
     return facts, config

@@ -254,6 +254,8 @@ static const struct model_keys gpt2_keys = {"n_layer", "n_embd", "n_head", "n_in
 
 static const struct model_keys bloom_keys = {"n_layer", "hidden_size", "n_head", "n_inner",
                                              "activation_function"};
+static const struct model_keys mpt_keys = {
+    .layers = "n_layers", .width = "d_model", .heads = "n_heads"};
 static const struct model_keys bloom_first_keys = {
     .layers = "num_hidden_layers", .width = "n_embed", .heads = "num_attention_heads"};
 
@@ -397,6 +399,15 @@ const struct model_family model_families[] = {
      .read = read_bloom,
      .names = &bloom_keys,
      .first_names = &bloom_first_keys},
+    {.type = "mpt",
+     .architectures = NAMES("MptForCausalLM", "MptModel", "MPTForCausalLM", "MPTModel"),
+     .tied = true,
+     .keys = NAMES("expansion_ratio", "max_seq_len", "learned_pos_emb", "no_bias", "attention_bias",
+                   "norm_type", "attn_config", "ffn_config"),
+     .ignored = NAMES("emb_pdrop", "embedding_fraction", "logit_scale", "init_config",
+                      "init_device", "tokenizer_name", "fc_type", "use_pad_tok_in_ffn", "verbose"),
+     .read = model_read_mpt,
+     .names = &mpt_keys},
     {.type = "glm4",
      .architectures = NAMES("Glm4ForCausalLM", "Glm4Model"),
      .keys = NAMES("attention_bias"),

@@ -148,7 +148,7 @@ static enum status check_activation(struct json *document, const struct model_fa
                                         "gelu_new",   "gelu_fast", "gelu_pytorch_tanh",
                                         "quick_gelu", "relu2",     NULL};
     for (uint32_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        struct json *value = model_take_set(document, keys[i]);
+        struct json *value = keys[i] == NULL ? NULL : model_take_set(document, keys[i]);
         const char *name = NULL;
         if (value == NULL) continue;
         STATUS_TRY(json_as_string(value, &name, reterr));
@@ -220,7 +220,7 @@ static enum status read_dimensions(struct json *document, const struct model_fam
     if (family->names == NULL)
         STATUS_TRY(
             model_need_count(document, keys.mlp_width, width_max, &model->mlp_width, reterr));
-    else
+    else if (keys.mlp_width != NULL)
         STATUS_TRY(model_take_count(document, keys.mlp_width, width_max, 4 * model->width,
                                     &model->mlp_width, reterr));
     STATUS_TRY(

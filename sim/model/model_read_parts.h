@@ -23,7 +23,7 @@ static const int64_t experts_max = 1 << 12;
 
 enum { MODEL_FAMILIES_MAX = 32 };
 
-/* What a config.json calls a model's dimensions. */
+/* What a config.json calls a model's dimensions. Without `mlp_width` the type's reader sets it. */
 struct model_keys {
     const char *layers, *width, *heads, *mlp_width, *activation;
 };
@@ -76,6 +76,9 @@ enum status model_read_deepseek_v3(struct json *document, struct model *model,
                                    struct error *reterr);
 enum status model_read_hunyuan(struct json *document, struct model *model, struct error *reterr);
 enum status model_read_gpt_oss(struct json *document, struct model *model, struct error *reterr);
+
+/* Models of type mpt (model_mpt.c). */
+enum status model_read_mpt(struct json *document, struct model *model, struct error *reterr);
 
 /* The member if it is there and says something: Hugging Face writes null for "not used". */
 struct json *model_take_set(struct json *object, const char *key);

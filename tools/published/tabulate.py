@@ -111,18 +111,19 @@ def config_of(model, length):
 
 
 def mpt(model, positions):
-    """A GPT-2 in all that podsim tells apart: learned positions, as many as a sequence has tokens,
-    and biases everywhere. MPTConfig of llm-foundry at 49521837 has both by default. Neither the
-    yamls of its benchmarks nor submit_benchmarks.py set another. Published counts have both."""
+    """Learned positions, as many as a sequence has tokens, and biases everywhere: MPTConfig of
+    llm-foundry at 49521837 has both by default. Neither the yamls of its benchmarks nor
+    submit_benchmarks.py set another. Published counts of parameters have both."""
     width, layers = model["d_model"], model["layers"]
     assert model["d_ff"] == 4 * width and model["tied_embeddings"]
     biased = 13 * width  # 4 D of attention, 5 D of the MLP, and two norms of 2 D.
     parameters = (model["vocab"] + positions) * width + layers * (12 * width ** 2 + biased) \
         + 2 * width
     assert abs(parameters / (1e9 * model["params_b"]) - 1) < 5e-6, parameters
-    return {"model_type": "gpt2", "n_embd": width, "n_inner": model["d_ff"], "n_layer": layers,
-            "n_head": model["heads"], "n_positions": positions, "vocab_size": model["vocab"],
-            "tie_word_embeddings": True}
+    return {"architectures": ["MPTForCausalLM"], "model_type": "mpt", "d_model": width,
+            "n_heads": model["heads"], "n_layers": layers, "expansion_ratio": 4,
+            "max_seq_len": positions, "vocab_size": model["vocab"],
+            "attn_config": {"attn_impl": "flash"}}
 
 
 def name_of(model, length):

@@ -21,7 +21,7 @@ static const int64_t head_width_max = 1 << 12;
 static const int64_t vocabulary_max = 1 << 26;
 static const int64_t experts_max = 1 << 12;
 
-enum { MODEL_FAMILIES_MAX = 32 };
+enum { MODEL_FAMILIES_MAX = 64 };
 
 /* What a config.json calls a model's dimensions. Without `mlp_width` the type's reader sets it. */
 struct model_keys {

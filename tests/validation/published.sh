@@ -5,6 +5,8 @@
 #   published.sh PODSIM ROOT            compares
 #   published.sh PODSIM ROOT --write    writes all three anew; the residuals are built in
 #
+# The rows of README's table are held to the page.
+#
 # With PODSIM_TEST_THIN above 1 only a sample of tests is simulated. Each line of their tables has
 # to be on the page, and each of their residuals in the file.
 set -eu
@@ -22,6 +24,14 @@ if [ "${3:-}" = --write ]; then
     cat "$work/page" "$work/tables" > "$page"
     exit
 fi
+# The row's name, and the first number of its last column.
+sed -n 's/^| \([A-Za-z0-9]*\) | .* | \([0-9.]* %\)[^|]*|$/\1 | \2/p' "$2/README.md" > "$work/short"
+test "$(wc -l < "$work/short")" -ge 8
+while IFS= read -r row; do
+    awk -F ' [|] ' -v row="$row" '$1 == "| " substr(row, 1, index(row, " ") - 1) {
+        if (row == substr($1, 3) " | " $6) found = 1 } END { exit !found }' "$page" ||
+        { echo "README.md: not on the page: $row"; exit 1; }
+done < "$work/short"
 if [ "${PODSIM_TEST_THIN:-1}" -gt 1 ]; then
     "$podsim" validate --published --test T10 --test T17 --test maxtext-v4 \
         --markdown "$work/tables" --residuals "$work/residuals" > "$work/text"

@@ -53,6 +53,9 @@ struct block {
      * another replaces it. NULL: all have. */
     bool (*applies)(const struct graph_terms *terms, const struct model *model);
     void (*write)(struct graph *graph, const struct model *model);
+    /* Adds dimensions of the block's own arrays, with sizes of the model (graph_dimension_set()),
+     * whether the model has the block or not. NULL: the block has those of terms.c alone. */
+    void (*dimensions)(const struct model *model, struct graph_terms *terms);
 };
 
 extern const struct block *const block_table[];

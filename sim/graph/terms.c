@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "sim/graph/block.h"
 #include "sim/model/model.h"
 
 const struct graph_dimension *graph_dimension_at(const struct graph_terms *terms, const char *text)
@@ -50,9 +51,6 @@ uint64_t graph_window(const struct graph_terms *terms)
 
 void graph_dimensions_begin(const struct model *model, struct graph_terms *terms)
 {
-    const struct model_mla *mla = &model->mla;
-    const struct model_experts *experts = &model->experts;
-    uint64_t const value_width = model_value_width(model);
     terms->model = model;
     struct graph_dimension const all[] = {
         {.name = "B", .useful = 1},
@@ -70,28 +68,12 @@ void graph_dimensions_begin(const struct model *model, struct graph_terms *terms
          .of_width = GRAPH_OF_WIDTH_HEADS,
          .padded_as = "KV heads"},
         {.name = "H", .useful = model->head_width},
-        {.name = "V", .useful = value_width},
+        {.name = "V", .useful = model_value_width(model)},
         {.name = "Vocab", .useful = model->vocabulary, .padded_as = "vocabulary"},
         {.name = "F",
          .useful = model->mlp_width,
          .counted = GRAPH_COUNTED_MLP,
          .padded_as = "columns of the MLP"},
-        {.name = "P", .useful = model->positions.learned},
-        {.name = "2D", .useful = 2 * model->width},
-        {.name = "Cq", .useful = mla->query_rank},
-        {.name = "Ckv", .useful = mla->kv_rank},
-        {.name = "R", .useful = mla->rope},
-        {.name = "J", .useful = mla->plain + value_width},
-        {.name = "Plain", .useful = mla->plain},
-        {.name = "Key", .useful = mla->kv_rank + mla->rope},
-        {.name = "E", .useful = experts->count},
-        {.name = "L", .useful = experts->count},
-        {.name = "Fe", .useful = experts->width, .padded_as = "columns of an expert"},
-        {.name = "Fs", .useful = experts->shared * experts->width, .counted = GRAPH_COUNTED_SHARED},
-        {.name = "W", .useful = 1},
-        {.name = "A", .useful = 1},
-        {.name = "S", .useful = 1},
-        {.name = "Sent", .useful = 1},
     };
     size_t const count = sizeof all / sizeof *all;
     for (size_t i = 0; i < count; i++) {
@@ -100,4 +82,6 @@ void graph_dimensions_begin(const struct model *model, struct graph_terms *terms
         terms->dimension[i].holders = 1;
     }
     terms->dimension[count] = (struct graph_dimension){.name = NULL};
+    for (uint32_t b = 0; b < block_count; b++)
+        if (block_table[b]->dimensions != NULL) block_table[b]->dimensions(model, terms);
 }

@@ -230,7 +230,7 @@ struct graph_terms {
 };
 
 /* Begins with a model, and with the model's dimensions on one chip that has one token: no rank has
- * a part, and nothing is padded. */
+ * a part, and nothing is padded. Blocks add their own (block.h). */
 void graph_dimensions_begin(const struct model *model, struct graph_terms *terms);
 
 /* Sets both sizes of a dimension that is there, or of one that it adds, and returns it. */

@@ -35,6 +35,11 @@ static void write(struct graph *g, const struct model *model)
     graph_block_output(g, g->stream);
 }
 
+static void dimensions(const struct model *model, struct graph_terms *terms)
+{
+    graph_dimension_set(terms, "P", model->positions.learned, model->positions.learned);
+}
+
 const struct block block_embedding = {
     .name = "embedding",
     .prefix = "embedding.",
@@ -45,4 +50,5 @@ const struct block block_embedding = {
     .place = BLOCK_LOOKS_UP,
     .applies = applies,
     .write = write,
+    .dimensions = dimensions,
 };

@@ -148,6 +148,18 @@ static void write(struct graph *g, const struct model *model)
     graph_block_output(g, graph_product(g, a, "W_O[N_Y, V, D_WX]", "Out"));
 }
 
+static void dimensions(const struct model *model, struct graph_terms *terms)
+{
+    const struct model_mla *mla = &model->mla;
+    uint64_t const made = mla->plain + model_value_width(model), key = mla->kv_rank + mla->rope;
+    graph_dimension_set(terms, "Cq", mla->query_rank, mla->query_rank);
+    graph_dimension_set(terms, "Ckv", mla->kv_rank, mla->kv_rank);
+    graph_dimension_set(terms, "R", mla->rope, mla->rope);
+    graph_dimension_set(terms, "J", made, made);
+    graph_dimension_set(terms, "Plain", mla->plain, mla->plain);
+    graph_dimension_set(terms, "Key", key, key);
+}
+
 const struct block block_mla = {
     .name = "latent attention",
     .prefix = "attention.",
@@ -161,4 +173,5 @@ const struct block block_mla = {
               [BLOCK_SHARED_IN_TRAINING] = "latent attention (MLA)"},
     .applies = applies,
     .write = write,
+    .dimensions = dimensions,
 };

@@ -228,6 +228,21 @@ static void write(struct graph *g, const struct model *model)
     graph_block_output(g, graph_result(g, "Out"));
 }
 
+/* Rows are of one token. */
+static void dimensions(const struct model *model, struct graph_terms *terms)
+{
+    static const char *const rows[] = {"W", "A", "S", "Sent"};
+    const struct model_experts *experts = &model->experts;
+    uint64_t const shared = experts->shared * experts->width;
+    graph_dimension_set(terms, "E", experts->count, experts->count);
+    graph_dimension_set(terms, "L", experts->count, experts->count);
+    graph_dimension_set(terms, "Fe", experts->width, experts->width)->padded_as =
+        "columns of an expert";
+    graph_dimension_set(terms, "Fs", shared, shared)->counted = GRAPH_COUNTED_SHARED;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        graph_dimension_set(terms, rows[i], 1, 1);
+}
+
 const struct block block_moe = {
     .name = "experts",
     .prefix = "moe.",
@@ -241,4 +256,5 @@ const struct block block_moe = {
     .replaces = {&block_mlp},
     .applies = applies,
     .write = write,
+    .dimensions = dimensions,
 };

@@ -50,6 +50,11 @@ static void write(struct graph *g, const struct model *model)
     graph_block_output(g, graph_result(g, "Out"));
 }
 
+static void dimensions(const struct model *model, struct graph_terms *terms)
+{
+    graph_dimension_set(terms, "2D", 2 * model->width, 2 * model->width);
+}
+
 const struct block block_mtp = {
     .name = "multi-token prediction",
     .prefix = "mtp.",
@@ -60,4 +65,5 @@ const struct block block_mtp = {
     .place = BLOCK_JOINS_EMBEDDING,
     .applies = applies,
     .write = write,
+    .dimensions = dimensions,
 };

@@ -138,7 +138,8 @@ static enum status check_architectures(struct json *document, const struct model
     return STATUS_OK;
 }
 
-/* The MLP is gated, and its gate is counted as a sigmoid's: all of these cost about that. */
+/* The MLP is gated, and its gate is counted as a sigmoid's: all of these cost about that. A type
+ * whose activation is more than that reads the key itself. */
 static enum status check_activation(struct json *document, const struct model_family *family,
                                     struct error *reterr)
 {
@@ -150,7 +151,7 @@ static enum status check_activation(struct json *document, const struct model_fa
     for (uint32_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         struct json *value = keys[i] == NULL ? NULL : model_take_set(document, keys[i]);
         const char *name = NULL;
-        if (value == NULL) continue;
+        if (value == NULL || knows(family->keys, keys[i])) continue;
         STATUS_TRY(json_as_string(value, &name, reterr));
         if (known[name_find(name, known)] != NULL) continue;
         return error_set(reterr, STATUS_UNSUPPORTED, json_where(value),

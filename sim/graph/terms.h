@@ -10,15 +10,7 @@
  *   Bc  tokens of the sequences that a rank has a part of
  *   Kc  KV heads, at least one for each of the ranks that share a sequence
  *
- *   Cq  latent of Q         R   columns of K that are rotated by position
- *   Ckv latent of K and V   J   columns of a head's K and V from their latent
- *
- *   E   experts             Fe  width of one         A   rows that come to a rank
- *   L   experts of a rank   Fs  width of shared ones S   rows that come back to it
- *   W   rows of these                                Sent  rows that all ranks send
- *
- *   Vocab  vocabulary       P   positions that have a row of a table
- *   2D  width of two arrays side by side
+ *   Vocab  vocabulary
  *
  *   Sc  rows of the cache   Bh  tokens whose logits are wanted
  *   Sg  rows of prompts that a rank gathers from the ranks that have parts of them
@@ -26,8 +18,8 @@
  *   Bb  tokens of the sequences whose rows a rank keeps and attends to
  *   Nb  heads that it attends with for them, Ns  for its part of every sequence
  *   Pick  numbers that a sampled token is chosen by
- *   Plain  columns of a head that are not rotated by position
- *   Key    columns of a row of the cache that is a latent: Ckv and R
+ *
+ * Dimensions of one block's arrays are explained in the file of the block (`dimensions`, block.h).
  */
 #ifndef SIM_GRAPH_TERMS_H
 #define SIM_GRAPH_TERMS_H

@@ -148,6 +148,10 @@ static void write(struct graph *g, const struct model *model)
     graph_block_output(g, graph_product(g, a, "W_O[N_Y, V, D_WX]", "Out"));
 }
 
+/* Cq   latent of Q              R      columns of K that are rotated by position
+ * Ckv  latent of K and V        J      columns of a head's K and V from their latent
+ * Key  columns of a row of      Plain  columns of a head that are not rotated by position
+ *      the cache: Ckv and R */
 static void dimensions(const struct model *model, struct graph_terms *terms)
 {
     const struct model_mla *mla = &model->mla;

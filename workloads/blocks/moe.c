@@ -228,7 +228,11 @@ static void write(struct graph *g, const struct model *model)
     graph_block_output(g, graph_result(g, "Out"));
 }
 
-/* Rows are of one token. */
+/* E  experts             Fe  width of one           A     rows that come to a rank
+ * L  experts of a rank   Fs  width of shared ones   S     rows that come back to it
+ * W  rows of these                                  Sent  rows that all ranks send
+ *
+ * Rows are of one token. */
 static void dimensions(const struct model *model, struct graph_terms *terms)
 {
     static const char *const rows[] = {"W", "A", "S", "Sent"};

@@ -128,7 +128,7 @@ print_products() {
 # kernels between matmuls.
 print_models() {
     walked=0
-    for model in $("$podsim" list models | awk 'NR > 1 && NF > 6 { print $1 }'); do
+    for model in $("$podsim" list models | awk 'NF == 0 { exit } NR > 1 { print $1 }'); do
         walked=$((walked + 1))
         [ $(((walked - 1) % every)) -eq 0 ] || continue
         set -- llama3-70b-fsdp-tp-h100-1024 --set /workload/model="$model"

@@ -232,6 +232,38 @@ static void ranks_of_tp_d_split_what_a_dimension_says(void **state)
     }
 }
 
+static bool has_dimension(const struct graph_terms *terms, const char *name)
+{
+    for (const struct graph_dimension *of = terms->dimension; of->name != NULL; of++)
+        if (strcmp(of->name, name) == 0) return true;
+    return false;
+}
+
+/* A dimension that two set would have the size of the last. */
+static void no_two_blocks_bring_the_same_dimension(void **state)
+{
+    static const char *const shared[] = {"B", "D", "N", "K", "H", "V", "Vocab", "F"};
+    static struct graph_terms all, own;
+    struct model const model = {.width = 8};
+    uint32_t brought = 0;
+    (void)state;
+    graph_dimensions_begin(&model, &all);
+    for (uint32_t b = 0; b < block_count; b++) {
+        memset(own.dimension, 0, sizeof own.dimension);
+        if (block_table[b]->dimensions == NULL) continue;
+        block_table[b]->dimensions(&model, &own);
+        for (const struct graph_dimension *of = own.dimension; of->name != NULL; of++) {
+            assert_true(has_dimension(&all, of->name));
+            brought++;
+        }
+    }
+    for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
+        assert_true(has_dimension(&all, shared[i]));
+    uint32_t there = 0;
+    while (all.dimension[there].name != NULL) there++;
+    assert_int_equal(there, brought + sizeof shared / sizeof *shared);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -240,6 +272,7 @@ int main(void)
         cmocka_unit_test(a_block_takes_the_places_of_all_that_it_replaces),
         cmocka_unit_test(of_blocks_that_apply_one_is_there),
         cmocka_unit_test(ranks_of_tp_d_split_what_a_dimension_says),
+        cmocka_unit_test(no_two_blocks_bring_the_same_dimension),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

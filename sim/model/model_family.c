@@ -164,87 +164,6 @@ static enum status read_bitnet(struct json *document, struct model *model, struc
     return STATUS_OK;
 }
 
-/* --- Attention and MLP side by side --- */
-
-/* One norm for both; command-r-plus norms Q and K, with weights of each head. */
-static enum status read_cohere(struct json *document, struct model *model, struct error *reterr)
-{
-    bool normed = false;
-    STATUS_TRY(model_take_flag(document, "use_qk_norm", false, &normed, reterr));
-    model->parallel = true;
-    model->norms.one_for_both = true;
-    if (normed) model->norms.qk = MODEL_QK_NORMS_EACH;
-    return STATUS_OK;
-}
-
-/* Layernorms, one for each half; biases everywhere, or in the MLP and the norms alone. */
-static enum status read_gpt_neox(struct json *document, struct model *model, struct error *reterr)
-{
-    bool parallel = true, biased = true;
-    STATUS_TRY(model_take_flag(document, "use_parallel_residual", true, &parallel, reterr));
-    STATUS_TRY(model_take_flag(document, "attention_bias", true, &biased, reterr));
-    model->parallel = parallel;
-    model->matrices = 2;
-    model->norms.biases = 1;
-    model->biases.mlp = true;
-    model->biases.qkv = model->biases.o = biased;
-    return STATUS_OK;
-}
-
-/* One layernorm for both, and biases of the MLP and of the head. */
-static enum status read_gptj(struct json *document, struct model *model, struct error *reterr)
-{
-    (void)document;
-    (void)reterr;
-    model->parallel = true;
-    model->norms.one_for_both = true;
-    model->matrices = 2;
-    model->norms.biases = 1;
-    model->biases.mlp = model->biases.head = true;
-    return STATUS_OK;
-}
-
-/* The same with biases of attention; Q and K may have layernorms, head by head. */
-static enum status read_phi(struct json *document, struct model *model, struct error *reterr)
-{
-    bool normed = false;
-    STATUS_TRY(model_take_flag(document, "qk_layernorm", false, &normed, reterr));
-    STATUS_TRY(read_gptj(document, model, reterr));
-    model->biases.qkv = model->biases.o = true;
-    if (normed) model->norms.qk = MODEL_QK_NORMS_SHARED;
-    return STATUS_OK;
-}
-
-/* Layernorms. Heads share one K and V, or, in the new architecture, groups of them do. There each
- * half has a norm of its own, unless `num_ln_in_parallel_attn` is 1. With `alibi` scores have
- * biases by position, and with `bias` all products. */
-static enum status read_falcon(struct json *document, struct model *model, struct error *reterr)
-{
-    bool parallel = true, shared = true, grouped = false, biased = false;
-    uint64_t norms = 0, kv_heads = 0;
-    STATUS_TRY(model_take_flag(document, "new_decoder_architecture", false, &grouped, reterr));
-    STATUS_TRY(model_take_flag(document, "parallel_attn", true, &parallel, reterr));
-    STATUS_TRY(model_take_flag(document, "multi_query", true, &shared, reterr));
-    STATUS_TRY(model_take_flag(document, "alibi", false, &model->attends.biases_scores, reterr));
-    STATUS_TRY(model_take_flag(document, "bias", false, &biased, reterr));
-    STATUS_TRY(
-        model_take_count(document, "num_kv_heads", heads_max, model->heads, &kv_heads, reterr));
-    STATUS_TRY(
-        model_take_count(document, "num_ln_in_parallel_attn", 2, grouped ? 2 : 1, &norms, reterr));
-    model->matrices = 2;
-    model->norms.biases = 1;
-    if (biased) bias_layer(model);
-    model->kv_heads = grouped || !shared ? kv_heads : 1;
-    if (model->heads % model->kv_heads != 0)
-        return error_set(reterr, STATUS_INVALID, json_where(json_take(document, "num_kv_heads")),
-                         "%llu key and value heads do not divide the %llu heads",
-                         (unsigned long long)model->kv_heads, (unsigned long long)model->heads);
-    if (!parallel && !grouped) return STATUS_OK;
-    model->parallel = true;
-    model->norms.one_for_both = norms == 1;
-    return STATUS_OK;
-}
-
 /* --- All families --- */
 
 static const struct model_keys falcon_keys = {
@@ -423,35 +342,35 @@ const struct model_family model_families[] = {
      .tied = true,
      .keys = NAMES("use_qk_norm"),
      .ignored = NAMES("logit_scale"),
-     .read = read_cohere},
+     .read = model_read_cohere},
     {.type = "gpt_neox",
      .architectures = NAMES("GPTNeoXForCausalLM", "GPTNeoXModel"),
      .keys = NAMES("use_parallel_residual", "attention_bias"),
      .ignored = NAMES("rotary_pct", "rotary_emb_base", "classifier_dropout",
                       "attention_probs_dropout_prob", "hidden_dropout_prob"),
-     .read = read_gpt_neox},
+     .read = model_read_gpt_neox},
     {.type = "gptj",
      .architectures = NAMES("GPTJForCausalLM", "GPTJModel"),
      .ignored = NAMES("n_positions", "rotary", "rotary_dim", SUMMARIES),
-     .read = read_gptj,
+     .read = model_read_gptj,
      .names = &gpt2_keys},
     {.type = "codegen",
      .architectures = NAMES("CodeGenForCausalLM", "CodeGenModel"),
      .ignored = NAMES("n_positions", "n_ctx", "rotary_dim", SUMMARIES),
-     .read = read_gptj,
+     .read = model_read_gptj,
      .names = &gpt2_keys},
     {.type = "phi",
      .architectures = NAMES("PhiForCausalLM", "PhiModel"),
      .keys = NAMES("qk_layernorm"),
      .ignored = NAMES("partial_rotary_factor"),
-     .read = read_phi},
+     .read = model_read_phi},
     {.type = "falcon",
      .architectures = NAMES("FalconForCausalLM", "FalconModel"),
      .tied = true,
      .keys = NAMES("new_decoder_architecture", "parallel_attn", "multi_query", "num_kv_heads",
                    "num_ln_in_parallel_attn", "alibi", "bias"),
      .ignored = NAMES("apply_residual_connection_post_layernorm"),
-     .read = read_falcon,
+     .read = model_read_falcon,
      .names = &falcon_keys},
     {.type = NULL},
 };

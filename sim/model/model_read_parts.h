@@ -77,6 +77,13 @@ enum status model_read_deepseek_v3(struct json *document, struct model *model,
 enum status model_read_hunyuan(struct json *document, struct model *model, struct error *reterr);
 enum status model_read_gpt_oss(struct json *document, struct model *model, struct error *reterr);
 
+/* Families with attention and MLP side by side (model_parallel.c). */
+enum status model_read_cohere(struct json *document, struct model *model, struct error *reterr);
+enum status model_read_gpt_neox(struct json *document, struct model *model, struct error *reterr);
+enum status model_read_gptj(struct json *document, struct model *model, struct error *reterr);
+enum status model_read_phi(struct json *document, struct model *model, struct error *reterr);
+enum status model_read_falcon(struct json *document, struct model *model, struct error *reterr);
+
 /* Models of type mpt (model_mpt.c). */
 enum status model_read_mpt(struct json *document, struct model *model, struct error *reterr);
 

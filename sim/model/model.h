@@ -118,6 +118,7 @@ struct model_attends {
     FACT(, uint64_t, width)       /* D */                                                          \
     FACT(, uint64_t, mlp_width)   /* F */                                                          \
     FACT(, uint64_t, matrices)    /* Of the MLP: 2, or 3 when gated. */                            \
+    FACT(, bool, xielu)           /* Between both of a layer's MLP: xIELU, of two weights. */      \
     FACT(, uint64_t, heads)       /* N */                                                          \
     FACT(, uint64_t, kv_heads)    /* K */                                                          \
     FACT(, uint64_t, head_width)  /* H, of Q and K. */                                             \

@@ -92,6 +92,19 @@ static enum status read_bloom(struct json *document, struct model *model, struct
     return STATUS_OK;
 }
 
+/* Q and K are normed head by head; an MLP without a gate, whose function has weights.
+ * Project Apertus, arXiv 2509.14233, 2.1. */
+static enum status read_apertus(struct json *document, struct model *model, struct error *reterr)
+{
+    static const char *const functions[] = {"xielu", NULL};
+    struct json *function = model_take_set(document, "hidden_act");
+    uint32_t ignored = 0;
+    if (function != NULL) STATUS_TRY(json_choice(function, functions, &ignored, reterr));
+    model->matrices = 2;
+    model->xielu = true;
+    return read_qwen3(document, model, reterr);
+}
+
 /* --- Experts, and shared ones behind a gate of their own --- */
 
 /* One MLP as wide as some experts together. */
@@ -337,6 +350,11 @@ const struct model_family model_families[] = {
     {.type = "bitnet",
      .architectures = NAMES("BitNetForCausalLM", "BitNetModel"),
      .read = read_bitnet},
+    {.type = "apertus",
+     .architectures = NAMES("ApertusForCausalLM", "ApertusModel"),
+     .keys = NAMES("hidden_act"),
+     .ignored = NAMES("qk_norm"), /* The class norms Q and K whatever the key says. */
+     .read = read_apertus},
     {.type = "cohere",
      .architectures = NAMES("CohereForCausalLM", "CohereModel"),
      .tied = true,

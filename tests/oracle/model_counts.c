@@ -58,6 +58,12 @@ static uint64_t norm_inside(const struct model *model, uint64_t columns)
     return model->norms.inside ? (1 + model->norms.biases) * columns : 0;
 }
 
+/* xIELU (Huang and Schlag, arXiv 2411.13010) has two: XIELUActivation of transformers. */
+static uint64_t function_weights(const struct model *model)
+{
+    return model->xielu && model->matrices == 2 ? 2 : 0;
+}
+
 static uint64_t attention_weights(const struct model *model)
 {
     uint64_t const matrices =
@@ -105,7 +111,8 @@ struct model_counts oracle_model_count(const struct model *model)
     struct model_counts counts = {.mlp_layers = model_dense_layers(model)};
     counts.expert_layers = model->layers - counts.mlp_layers;
     counts.mlp_layer = model->matrices * model->width * model->mlp_width +
-                       oracle_mlp_biases(model) + norm_inside(model, model->mlp_width);
+                       oracle_mlp_biases(model) + norm_inside(model, model->mlp_width) +
+                       function_weights(model);
     if (model->kind == MODEL_DECODER) {
         uint64_t const matrix = model->vocabulary * model->width;
         counts.embedding = matrix;

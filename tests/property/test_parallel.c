@@ -1,9 +1,9 @@
 /*
  * Layers whose attention and MLP lie side by side, and layers with norms behind both (and before,
- * or not) or inside, over fsdp, tp, cp and pp: whatever the schedule and remat, folded or not,
- * instants are the same, no step is shorter than its bound, and what a step is counted for is what
- * its program does. Where tp is not hidden, a layer side by side is faster than the same one in
- * series.
+ * or not) or inside, or an MLP with xIELU, over fsdp, tp, cp and pp: whatever the schedule and
+ * remat, folded or not, instants are the same, no step is shorter than its bound, and what a step
+ * is counted for is what its program does. Where tp is not hidden, a layer side by side is faster
+ * than the same one in series.
  */
 #include <stdio.h>
 #include <string.h>
@@ -33,13 +33,16 @@ static const struct {
 };
 enum { PLACES = sizeof places / sizeof *places };
 
-static const char *const models[] = {
-    "tests/property/parallel.json",        "tests/property/parallel-norms.json",
-    "tests/property/norms-behind.json",    "tests/property/norms-behind-alone.json",
-    "tests/property/norms-embedding.json", "tests/property/norms-inside.json"};
+static const char *const models[] = {"tests/property/parallel.json",
+                                     "tests/property/parallel-norms.json",
+                                     "tests/property/norms-behind.json",
+                                     "tests/property/norms-behind-alone.json",
+                                     "tests/property/norms-embedding.json",
+                                     "tests/property/norms-inside.json",
+                                     "tests/property/xielu.json"};
 static const char *const schedules[] = {"1f1b", "zb-h1", "dualpipev", "interleaved:2"};
 static const char *const remats[] = {"none", "norms", "big_matmuls", "block", "layer"};
-enum { MODELS = 6, SCHEDULES = 4, REMATS = 5 };
+enum { MODELS = 7, SCHEDULES = 4, REMATS = 5 };
 
 static void text_write(char text[TEXT_BYTES], uint32_t place, const char *model,
                        const char *schedule, const char *remat, bool chunks)

@@ -376,8 +376,8 @@ static void step_random(uint64_t *state, char text[WALK_TEXT_BYTES])
              "\"tests/property/parallel.json\"", "\"tests/property/parallel-norms.json\"",
              "\"tests/property/norms-behind.json\"", "\"tests/property/norms-behind-alone.json\"",
              "\"tests/property/norms-embedding.json\"", "\"tests/property/norms-inside.json\"",
-             "\"llama-3-8b\"", "\"megatron-7.5b\"", "\"mixtral-8x7b\"", "\"qwen3-30b-a3b\"",
-             "\"deepseek-v3\"", "\"gpt-oss-20b\"");
+             "\"tests/property/xielu.json\"", "\"llama-3-8b\"", "\"megatron-7.5b\"",
+             "\"mixtral-8x7b\"", "\"qwen3-30b-a3b\"", "\"deepseek-v3\"", "\"gpt-oss-20b\"");
     bool const mlp = model[0] == '{', experts = strchr("mqdg", model[1]) != NULL && model[2] != 'e';
     const char *mesh =
         experts ? PICK("\"fsdp\":[\"node\"],\"tp\":[\"gpu\"]",

@@ -147,7 +147,7 @@ static inline void traffics_near(const char *name, const struct workload_case *m
 
 /* Of attention and MLP side by side, of norms behind and inside blocks, behind the embedding and of
  * Q and K, of latent attention without a latent for Q, of gates of shared experts, of capped scores
- * and logits, and of biases of scores, the oracle, which is frozen, knows nothing. */
+ * and logits, of biases of scores, and of xIELU, the oracle, which is frozen, knows nothing. */
 static inline bool oracle_knows(const struct model *model)
 {
     bool const direct = model_has_mla(model) && model->mla.query_rank == 0;
@@ -155,7 +155,8 @@ static inline bool oracle_knows(const struct model *model)
                        model->norms.qk != MODEL_QK_NORMS_NONE;
     bool const capped = model->attends.caps_scores || model->caps_logits;
     bool const scores = capped || model->attends.biases_scores;
-    return !model->parallel && !norms && !direct && !model->experts.shared_gated && !scores;
+    bool const functions = model->experts.shared_gated || model->xielu;
+    return !model->parallel && !norms && !direct && !functions && !scores;
 }
 
 /* Of the same step. */

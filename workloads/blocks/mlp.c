@@ -6,6 +6,10 @@
  * BitNet b1.58 norms Tmp (arXiv 2504.12285, 2; Wang et al., arXiv 2210.06423). No number of a row
  * is normed before all of the row are there, so a kernel of its own computes Tmp for the norm.
  * Ranks of tp have some columns of a row, and add up its squares.
+ *
+ * Apertus has xIELU in the place of GELU (Huang and Schlag, arXiv 2411.13010): p·x² + x/2 above 0,
+ * n·(exp(min(x, e)) - 1 - x) + x/2 below, where e is a little less than 0. p and n are weights of
+ * the layer, whose gradients are sums over all of Tmp, and over tp, which is not counted.
  */
 #include "workloads/blocks/mlp.h"
 
@@ -14,6 +18,11 @@
 #include "sim/graph/op.h"
 #include "sim/graph/write.h"
 #include "sim/model/model.h"
+
+/* FLOP of xIELU: square, · p; min, exp - 1, difference, · n; the one by the sign; · 1/2, sum.
+ * Backward: the slope above 0 (1), and below (3); the one by the sign, sum, · dy; for the gradients
+ * of p and n the square, the difference, the one by the sign, · dy, sum. */
+enum { XIELU_FLOP = 9, XIELU_BACKWARD_FLOP = 12 };
 
 /* What lies between an MLP's matmuls only these read. */
 static tensor in_product(struct graph *g, tensor in, const char *weight, bool biased,
@@ -43,6 +52,12 @@ static bool norms_inside(const struct graph *g, const struct mlp_texts *texts)
     return texts->normed != NULL && g->terms->model->norms.inside;
 }
 
+/* Experts have other functions. */
+static bool has_xielu(const struct graph *g, const struct mlp_texts *texts)
+{
+    return texts == &mlp_texts_dense && g->terms->model->xielu;
+}
+
 /* The function between the matmuls, which lies in memory where a norm reads it. */
 static tensor function_write(struct graph *g, const struct mlp_texts *texts, const char *formula,
                              const struct graph_map *map, const struct mlp_hidden *hidden,
@@ -70,12 +85,23 @@ static tensor gated_write(struct graph *g, const struct mlp_texts *texts,
                           hidden, texts->tmp);
 }
 
+/* xIELU, in one kernel where functions have kernels of their own. */
+static tensor xielu_write(struct graph *g, const struct mlp_texts *texts,
+                          const struct mlp_hidden *hidden)
+{
+    struct graph_map const map = {XIELU_FLOP, XIELU_BACKWARD_FLOP, WORK_FUNCTION_ACTIVATION,
+                                  .reads_inputs = true};
+    graph_vector(g, "Alphas[Sign]", /* whole= */ true);
+    return function_write(g, texts, "xielu(%)", &map, hidden, texts->activated);
+}
+
 /* GELU or its like. Its FLOP are few beside the matmuls', so only where it has a kernel of its own
  * is it there for its bytes. */
 static tensor bare_write(struct graph *g, const struct mlp_texts *texts,
                          const struct mlp_hidden *hidden)
 {
     struct graph_map map = {.function = WORK_FUNCTION_ACTIVATION};
+    if (has_xielu(g, texts)) return xielu_write(g, texts, hidden);
     if (texts->weighted) {
         map.flop = 1;
         map.flop_backward = VECTOR_ROW_DOT + 1;
@@ -154,13 +180,22 @@ static void write(struct graph *g, const struct model *model)
     graph_block_output(g, out);
 }
 
+/* Sign: weights of xIELU, one above 0 and one below. */
+static void dimensions(const struct model *model, struct graph_terms *terms)
+{
+    (void)model;
+    graph_dimension_set(terms, "Sign", 2, 2)->counted = GRAPH_COUNTED_MLP;
+}
+
 const struct block block_mlp = {
     .name = "MLP",
     .prefix = "mlp.",
     .help = "two matrices, or three with a gate",
-    .source = "the book, chapter 5; Shazeer, GLU Variants Improve Transformer, arXiv 2002.05202",
+    .source = "the book, chapter 5; Shazeer, GLU Variants Improve Transformer, arXiv 2002.05202; "
+              "xIELU, Huang and Schlag, arXiv 2411.13010",
     .place = BLOCK_MIXES_CHANNELS,
     .bucket = "W_mlp",
     .couples = true,
     .write = write,
+    .dimensions = dimensions,
 };

@@ -197,8 +197,7 @@ static void heading_title(const char *title, struct strbuf *text)
     struct strbuf plain = {0};
     strbuf_add(&plain, "%s", title);
     if (plain.bytes != NULL) letters_replace(plain.bytes, ' ');
-    if (plain.bytes != NULL) table_wrap(text, 0, plain.bytes);
-    strbuf_free(&plain);
+    table_wrap_close(text, 0, &plain);
 }
 
 /* Of a program that was read. */

@@ -81,9 +81,18 @@ static enum status parameters_settle(const struct key_reader *reader, struct jso
                      plan->zero);
 }
 
-static bool replicas_wait(const struct key_source *source)
+/* Whether reductions of replicas may wait. */
+static bool reduces_once(const struct key_source *source)
 {
-    return shown_of(source)->workload.software.dp_apart;
+    const struct scenario *scenario = shown_of(source);
+    const struct mesh_plan *mesh = &scenario->mesh;
+    bool replicates = false, shards = scenario->workload.zero > 1;
+    for (uint32_t i = 0; i < mesh->axis_count; i++) {
+        replicates = replicates || mesh->axis[i].role == MESH_DP;
+        shards = shards || mesh->axis[i].role == MESH_FSDP;
+    }
+    return scenario->workload.software.dp_apart ||
+           (scenario->workload.kind == WORKLOAD_TRAIN_STEP && replicates && !shards);
 }
 
 static enum status overlap_settle(const struct key_reader *reader, struct json *member,
@@ -159,7 +168,7 @@ const struct key run_keys[] = {
             "before its first use in the next step, `prefetch_layers` ahead (Megatron's "
             "`overlap_param_gather`)"),
     ROW("dp_overlap", key_flag, workload.software.dp_apart, .negated = true, .preset = 1,
-        .shown = replicas_wait, .settle = overlap_settle,
+        .shown = reduces_once, .settle = overlap_settle,
         .when = "of training, `false` with `dp` and `zero` 0 or 1, without `fsdp`, an offloaded "
                 "optimizer, MTP or two copies of a model",
         .help = "gradients of replicas are reduced while the backward pass runs. `false`: they are "

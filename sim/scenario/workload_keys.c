@@ -207,7 +207,9 @@ bool scenario_has_experts(const struct key_source *source)
 static bool shows_loss(const struct key_source *source)
 {
     const struct scenario *scenario = shown_of(source);
-    return scenario->machine.stack != NULL || scenario->workload.software.loss != LOSS_FUSION_NONE;
+    return scenario->machine.stack != NULL ||
+           scenario->workload.software.memory == WORKLOAD_MEMORY_FRAMEWORK ||
+           scenario->workload.software.loss != LOSS_FUSION_NONE;
 }
 
 static bool has_mtp(const struct key_source *source)
@@ -285,7 +287,7 @@ const struct key workload_train_step_keys[] = {
         .help = "how operands of products are cast to fp8, and by which "
                 "[kernels](kernels.md#recipes-of-fp8); `none`: in the time of the products"),
     ROW("loss_fusion", key_choice, software.loss, .choices = loss_fusion_names, .shown = shows_loss,
-        .when = "with a `stack`",
+        .when = "with a `stack`, or with `memory` `framework`",
         .help = "[kernels of the loss](kernels.md#the-loss) in place of the stack's: Megatron's "
                 "fused ones (`--cross-entropy-loss-fusion`), Transformer Engine's, or "
                 "FlashAttention's. `none`: the stack's own"),

@@ -173,9 +173,10 @@ enum status key_array(struct json *json, int64_t least, int64_t most, struct err
         return error_set(reterr, STATUS_INVALID, json_where(json), "must be an array");
     uint32_t const count = json_count(json);
     if (count < least || count > most)
-        return error_set(
-            reterr, STATUS_INVALID, json_where(json), "has %u elements; the %s is %lld", count,
-            count < least ? "minimum" : "maximum", (long long)(count < least ? least : most));
+        return error_set(reterr, STATUS_INVALID, json_where(json),
+                         "has %u element%s; the %s is %lld", count, count == 1 ? "" : "s",
+                         count < least ? "minimum" : "maximum",
+                         (long long)(count < least ? least : most));
     return STATUS_OK;
 }
 

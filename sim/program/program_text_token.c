@@ -89,8 +89,12 @@ enum status cursor_text(struct text_cursor *cursor, const char **ret_text)
     if (!cursor_more(cursor) || *cursor->at != '"')
         return cursor_refuse(cursor, STATUS_INVALID, cursor->at, "a text in quotes is missing");
     for (cursor->at++; cursor->at < cursor->end && *cursor->at != '"'; cursor->at++) {
-        if (*cursor->at == '\\') cursor->at++;
+        bool const escapes = *cursor->at == '\\';
+        if (escapes) cursor->at++;
         if (cursor->at == cursor->end) break;
+        if (escapes && *cursor->at != '"' && *cursor->at != '\\')
+            return cursor_refuse(cursor, STATUS_INVALID, cursor->at - 1,
+                                 "a text in quotes escapes \\\" and \\\\ only");
         if (count == TEXT_BYTES_MAX)
             return cursor_refuse(cursor, STATUS_LIMIT, from, "a text of more than %d bytes",
                                  TEXT_BYTES_MAX);

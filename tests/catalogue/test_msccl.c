@@ -97,18 +97,22 @@ static void ring(uint32_t ranks, uint32_t odd, uint32_t at, const char *type)
     end("algo");
 }
 
-/* From each to each, all at once. Between the first message and the second of a GPU, `waits` puts
- * nothing but the wait for the former. */
-static void pairs(uint32_t ranks, bool waits, bool swaps)
+enum waits { WAITS_NOT, WAITS_FOR_FORMER, WAITS_FOR_LATTER };
+
+/* From each to each, all at once. Or a message of a GPU waits until that of the threadblock before
+ * it has left, or that of the one behind it. */
+static void pairs(uint32_t ranks, enum waits waits, bool swaps)
 {
     algo("alltoall", ranks, ranks, false);
     for (uint32_t r = 0; r < ranks; r++) {
         gpu(r, ranks, ranks, 0);
         for (uint32_t d = 1; d < ranks; d++) {
             uint32_t const to = (r + d) % ranks, from = (r + ranks - d) % ranks;
-            bool const nop = waits && d > 1;
+            uint32_t const end_d = waits == WAITS_FOR_LATTER ? ranks - 1 : 1;
+            uint32_t const other = waits == WAITS_FOR_LATTER ? d + 1 : d - 1;
+            bool const nop = waits != WAITS_NOT && d != end_d;
             tb(d - 1, (int32_t)to, (int32_t)from);
-            if (nop) step(0, "nop", "io", 0, 0, (int32_t)d - 2, d > 2, false);
+            if (nop) step(0, "nop", "io", 0, 0, (int32_t)other - 1, other != end_d, false);
             step(nop, "s", "io", to, r, -1, -1, true);
             step(nop + 1u, "r", "io", r, swaps && r == 1 ? (from + 2) % ranks : from, -1, -1,
                  false);
@@ -194,7 +198,7 @@ static void test_pairs(void **state)
 {
     (void)state;
     for (uint32_t ranks = 2; ranks <= 16; ranks++) {
-        pairs(ranks, false, false);
+        pairs(ranks, WAITS_NOT, false);
         assert_int_equal(accepted()->primitive.lane_count, ranks - 1);
     }
 }
@@ -203,7 +207,7 @@ static void test_pairs(void **state)
 static void test_lanes(void **state)
 {
     (void)state;
-    pairs(13, false, false);
+    pairs(13, WAITS_NOT, false);
     const struct msccl_script *script = accepted();
     uint32_t const lanes = script->primitive.lane_count;
     for (uint32_t lane = 0; lane < lanes; lane++) {
@@ -231,7 +235,7 @@ static void test_wrong_sums(void **state)
 static void test_wrong_places(void **state)
 {
     (void)state;
-    pairs(4, false, true);
+    pairs(4, WAITS_NOT, true);
     refused("writes chunk");
 }
 
@@ -320,7 +324,7 @@ static void test_times(void **state)
     assert_int_equal(ps, time_of(node, "gpu", COLLECTIVE_ALL_REDUCE, "ring", NULL, "fast"));
     assert_int_equal(ps, time_of(node, "gpu", COLLECTIVE_ALL_REDUCE, NULL, script, "reference"));
     assert_int_equal(ps, time_of(two, "gpu", COLLECTIVE_ALL_REDUCE, NULL, script, "fast"));
-    pairs(8, false, false);
+    pairs(8, WAITS_NOT, false);
     script = accepted();
     assert_int_equal(time_of(node, "gpu", COLLECTIVE_ALL_TO_ALL, NULL, script, "fast"),
                      time_of(node, "gpu", COLLECTIVE_ALL_TO_ALL, "direct", NULL, "fast"));
@@ -332,9 +336,9 @@ static void test_waits(void **state)
 {
     (void)state;
     static const char torus[] = "tpu-v5p:4x4x4";
-    pairs(4, false, false);
+    pairs(4, WAITS_NOT, false);
     const struct msccl_script *at_once = accepted();
-    pairs(4, true, false);
+    pairs(4, WAITS_FOR_FORMER, false);
     const struct msccl_script *in_turn = accepted();
     /* The first message waits for nothing, the second for what came before, the third for both. */
     uint32_t waits = 0, all = 0;
@@ -353,6 +357,12 @@ static void test_waits(void **state)
     assert_true(least < 2 * message_ps + message_ps / 2);
     assert_true(most > 3 * message_ps);
     assert_int_equal(most, time_of(torus, "x", COLLECTIVE_ALL_TO_ALL, NULL, in_turn, "reference"));
+    /* In the other order it takes as long: what has left lets the next one go, before it lands. */
+    pairs(4, WAITS_FOR_LATTER, false);
+    const struct msccl_script *back = accepted();
+    int64_t const backward = time_of(torus, "x", COLLECTIVE_ALL_TO_ALL, NULL, back, "fast");
+    assert_int_equal(backward, most);
+    assert_int_equal(backward, time_of(torus, "x", COLLECTIVE_ALL_TO_ALL, NULL, back, "reference"));
 }
 
 static void test_requests(void **state)

@@ -40,57 +40,40 @@ static struct variables variables_of(const struct ranks *ranks, const struct mac
     x.layers = (double)(plan->model.layers + ranks->mtp.modules);
     x.mtp_modules = (double)ranks->mtp.modules;
     x.microbatches = plan->accumulate;
-    x.again = graph_remat_repeats(plan->remat);
-    x.whole = plan->remat == GRAPH_REMAT_LAYER;
-    x.attention_again = plan->remat >= GRAPH_REMAT_BIG_MATMULS;
-    x.norms_again = plan->remat != GRAPH_REMAT_NONE;
-    x.adds = plan->accumulate > 1 && ranks->replicas.gradient_shards == 1;
-    x.a = bytes_of(plan->formats.activations);
-    x.m = bytes_of(plan->formats.matmuls);
-    x.d = bytes_of(plan->formats.dispatch);
-    x.normed = bytes_of(oracle_normed_format(ranks));
-    x.w = bytes_of(plan->formats.weights);
-    x.g = bytes_of(plan->formats.gradients);
-    x.o = bytes_of(plan->formats.optimizer);
-    x.rows = (double)ranks->rows;
-    x.full = x.rows * (double)ranks_block_columns(ranks);
-    x.shard = x.full / ranks->tp;
-    x.in_kept = ranks_keeps_parts(ranks) ? x.shard : x.full;
-    x.gated = plan->model.matrices == 3;
+    x.remat.again = graph_remat_repeats(plan->remat);
+    x.remat.whole = plan->remat == GRAPH_REMAT_LAYER;
+    x.remat.attention_again = plan->remat >= GRAPH_REMAT_BIG_MATMULS;
+    x.remat.norms_again = plan->remat != GRAPH_REMAT_NONE;
+    x.remat.adds = plan->accumulate > 1 && ranks->replicas.gradient_shards == 1;
+    x.bytes.a = bytes_of(plan->formats.activations);
+    x.bytes.m = bytes_of(plan->formats.matmuls);
+    x.bytes.d = bytes_of(plan->formats.dispatch);
+    x.bytes.normed = bytes_of(oracle_normed_format(ranks));
+    x.bytes.w = bytes_of(plan->formats.weights);
+    x.bytes.g = bytes_of(plan->formats.gradients);
+    x.bytes.o = bytes_of(plan->formats.optimizer);
+    x.mlp.rows = (double)ranks->rows;
+    x.mlp.full = x.mlp.rows * (double)ranks_block_columns(ranks);
+    x.mlp.shard = x.mlp.full / ranks->tp;
+    x.mlp.in_kept = ranks_keeps_parts(ranks) ? x.mlp.shard : x.mlp.full;
+    x.mlp.gated = plan->model.matrices == 3;
     double const columns = (double)oracle_mlp_columns(ranks);
-    x.in_weights = (double)oracle_width(ranks) * columns * (1 + x.gated);
-    x.out_weights = (double)oracle_width(ranks) * columns;
-    x.tmp = x.mid = x.rows * columns * (1 + x.gated);
+    x.mlp.in_weights = (double)oracle_width(ranks) * columns * (1 + x.mlp.gated);
+    x.mlp.out_weights = (double)oracle_width(ranks) * columns;
+    x.mlp.tmp = x.mlp.mid = x.mlp.rows * columns * (1 + x.mlp.gated);
     x.dense = (double)ranks_layers_with(ranks, false);
     x.sparse = (double)ranks_layers_with(ranks, true);
-    x.layer_elements = x.in_weights + x.out_weights;
+    x.layer_elements = x.mlp.in_weights + x.mlp.out_weights;
     if (llama) {
-        double const head = (double)plan->model.head_width;
-        x.q = x.rows * (double)ranks->heads.queries * head;
-        double const value = (double)oracle_value_width(ranks);
-        x.attended = x.rows * (double)ranks->heads.queries * value;
-        x.qkv = x.rows * (double)oracle_qkv_columns(ranks);
-        x.attention_tmp =
-            ranks_has_mla(ranks) ? x.rows * (double)oracle_latent_columns(ranks) : x.qkv;
-        x.kv = (double)ranks->sequences.of.count * (double)oracle_keys(ranks) *
-               (double)ranks->sequences.kv_heads * (head + value);
-        x.useful_heads =
-            (double)plan->model.heads / ((double)ranks->heads.queries * (double)ranks->tp);
-        oracle_scores_variables(&x);
-        x.unfused = ranks_is_unfused(ranks);
-        x.drops = plan->attention.kernel == WORKLOAD_KERNEL_DROPOUT;
-        x.statistics = x.unfused > 0 ? 0 : 4 * x.rows * (double)ranks->heads.queries;
-        x.ring_steps = ranks_has_ring(ranks) ? ranks->cp - 1.0 : 0;
-        x.attention_in = x.attention_tmp / x.rows * (double)oracle_width(ranks);
-        x.attention_out = x.attended / x.rows * (double)oracle_width(ranks);
+        oracle_attention_variables(&x);
         oracle_latent_variables(&x);
         x.vocabulary = (double)oracle_vocabulary(ranks) * (double)oracle_width(ranks);
-        x.logits = x.rows * (double)oracle_vocabulary(ranks);
+        x.logits = x.mlp.rows * (double)oracle_vocabulary(ranks);
         x.tied_apart = ranks->tie.apart ? 2 * x.vocabulary : 0;
         double const both =
-            x.attention_in + x.attention_out + 2 * (double)oracle_norm_elements(ranks) +
-            (double)oracle_vector_share(ranks, oracle_attention_vectors(&plan->model)) + x.mla_up +
-            (double)oracle_latent_normed(ranks);
+            x.attention.in + x.attention.out + 2 * (double)oracle_norm_elements(ranks) +
+            (double)oracle_vector_share(ranks, oracle_attention_vectors(&plan->model)) +
+            x.attention.mla_up + (double)oracle_latent_normed(ranks);
         x.layer_elements +=
             both + (double)oracle_vector_share(ranks, oracle_mlp_biases(&plan->model));
         x.sparse_elements += both;
@@ -123,22 +106,23 @@ static void count_matmuls(const struct variables *x, struct workload_counts *cou
 {
     const struct ranks *ranks = x->ranks;
     const struct model *model = &ranks->plan->model;
-    double const passes = 3 + x->again;
-    double const mlp = 2 * x->rows * (passes * x->in_weights + (3 + x->whole) * x->out_weights);
-    double const layer = passes * 2 * x->rows * (x->attention_in + x->attention_out);
-    double const head = 2 * x->rows * x->vocabulary;
+    double const passes = 3 + x->remat.again;
+    double const mlp =
+        2 * x->mlp.rows * (passes * x->mlp.in_weights + (3 + x->remat.whole) * x->mlp.out_weights);
+    double const layer = passes * 2 * x->mlp.rows * (x->attention.in + x->attention.out);
+    double const head = 2 * x->mlp.rows * x->vocabulary;
     /* Scores and their gradients' products are as wide as K, the others as V. */
-    double const dots = 2 * x->all_scores * (double)oracle_head_width(ranks);
-    double const values = 2 * x->all_scores * (double)oracle_value_width(ranks);
+    double const dots = 2 * x->attention.all_scores * (double)oracle_head_width(ranks);
+    double const values = 2 * x->attention.all_scores * (double)oracle_value_width(ranks);
     double const widths = 2 * (double)(oracle_head_width(ranks) + oracle_value_width(ranks));
-    double const mean_dots = x->all_mean_scores * widths;
-    double const useful_dots = x->all_useful_scores * widths;
-    double const all_dots =
-        (4 - x->unfused + x->attention_again) * dots + (3 + x->attention_again) * values;
+    double const mean_dots = x->attention.all_mean_scores * widths;
+    double const useful_dots = x->attention.all_useful_scores * widths;
+    double const all_dots = (4 - x->attention.unfused + x->remat.attention_again) * dots +
+                            (3 + x->remat.attention_again) * values;
     counts->matmul_flop =
         x->microbatches * (x->dense * mlp + x->layers * layer + all_dots + 3 * head);
     counts->linear.flop = x->microbatches * (x->dense * mlp + x->layers * layer);
-    counts->spare.flash = x->microbatches * (1 - x->unfused) * dots;
+    counts->spare.flash = x->microbatches * (1 - x->attention.unfused) * dots;
     counts->spare.waiting = x->microbatches * 3 * (dots + values - mean_dots);
     counts->spare.padding =
         x->microbatches * (3 * (mean_dots - useful_dots) + oracle_matmul_padding(x));
@@ -149,7 +133,7 @@ static void count_matmuls(const struct variables *x, struct workload_counts *cou
                      : (2 * model->heads + 2 * model->kv_heads) * model->head_width);
     double const mlp_width = x->dense * (double)(model->matrices * model->mlp_width);
     double const useful_width = mlp_width + x->layers * columns;
-    double const useful = 2 * x->rows * (double)oracle_width(ranks) / ranks->tp;
+    double const useful = 2 * x->mlp.rows * (double)oracle_width(ranks) / ranks->tp;
     counts->matmul_useful = x->microbatches * (3 * useful * useful_width + 3 * useful_dots +
                                                3 * useful * (double)model->vocabulary);
 }
@@ -157,12 +141,13 @@ static void count_matmuls(const struct variables *x, struct workload_counts *cou
 static void count_padded(const struct variables *x, struct workload_counts *counts)
 {
     const struct ranks *ranks = x->ranks;
-    double const passes = 3 + x->again;
+    double const passes = 3 + x->remat.again;
     uint64_t const rows = ranks->rows;
     uint64_t const width = oracle_width(ranks);
     double const pad =
-        passes * (1 + x->gated) * oracle_padded_matmul(x, rows, width, oracle_mlp_columns(ranks)) +
-        (3 + x->whole) * oracle_padded_matmul(x, rows, oracle_mlp_columns(ranks), width);
+        passes * (1 + x->mlp.gated) *
+            oracle_padded_matmul(x, rows, width, oracle_mlp_columns(ranks)) +
+        (3 + x->remat.whole) * oracle_padded_matmul(x, rows, oracle_mlp_columns(ranks), width);
     double pad_attention = 0;
     double pad_dots = 0;
     double pad_head = 0;
@@ -173,8 +158,9 @@ static void count_padded(const struct variables *x, struct workload_counts *coun
         pad_attention =
             passes * (oracle_padded_matmul(x, rows, width, columns) +
                       oracle_padded_matmul(x, rows, ranks->heads.queries * value, width));
-        pad_dots = (2 - x->unfused + x->attention_again) * oracle_padded_scores(x, key, false) +
-                   (1 + x->attention_again) * oracle_padded_scores(x, value, true) +
+        pad_dots = (2 - x->attention.unfused + x->remat.attention_again) *
+                       oracle_padded_scores(x, key, false) +
+                   (1 + x->remat.attention_again) * oracle_padded_scores(x, value, true) +
                    oracle_padded_scores(x, value, false) + 2 * oracle_padded_scores(x, key, true) +
                    oracle_padded_scores(x, value, true);
         pad_head = 3 * oracle_padded_matmul(x, rows, width, oracle_vocabulary(ranks));
@@ -195,25 +181,28 @@ void oracle_linear(struct workload_counts *counts, double flop, double padded_fl
 static void count_vector(const struct variables *x, struct workload_counts *counts)
 {
     const struct ranks *ranks = x->ranks;
-    double const gate = x->gated * x->rows * (double)oracle_mlp_columns(ranks);
-    double const mlp = gate * ((2 + x->whole) * VECTOR_GATE + VECTOR_GATE_BACKWARD);
+    double const gate = x->mlp.gated * x->mlp.rows * (double)oracle_mlp_columns(ranks);
+    double const mlp = gate * ((2 + x->remat.whole) * VECTOR_GATE + VECTOR_GATE_BACKWARD);
     double layer = 0;
     double rest = 0;
     if (ranks_is_decoder(ranks)) {
-        double const forwards = 1 + x->attention_again;
+        double const forwards = 1 + x->remat.attention_again;
         double const latent = (double)((ranks->heads.queries + 1) * ranks->plan->model.mla.rope);
         double const turned = ranks->plan->model.positions.learned != 0 ? 0
-                              : ranks_has_mla(ranks)                    ? x->rows * latent
-                                                     : x->q + (x->qkv - x->q) / 2;
+                              : ranks_has_mla(ranks)
+                                  ? x->mlp.rows * latent
+                                  : x->attention.q + (x->attention.qkv - x->attention.q) / 2;
         double const rope = VECTOR_ROPE * turned;
-        layer += 2 * x->shard * ((1 + x->norms_again) * VECTOR_NORM + VECTOR_NORM_BACKWARD);
+        layer +=
+            2 * x->mlp.shard * ((1 + x->remat.norms_again) * VECTOR_NORM + VECTOR_NORM_BACKWARD);
         /* Of the layer's input the sum is kept. */
-        layer -= (x->again - x->whole) * x->shard * (VECTOR_NORM - VECTOR_NORM_ALONE);
+        layer -=
+            (x->remat.again - x->remat.whole) * x->mlp.shard * (VECTOR_NORM - VECTOR_NORM_ALONE);
         layer += forwards * rope;
-        layer += rope + (1 - x->unfused) * VECTOR_ROW_DOT * x->attended;
-        rest = (forwards * VECTOR_SOFTMAX + VECTOR_SOFTMAX_BACKWARD) * x->all_scores;
-        rest += (forwards + 1) * x->drops * VECTOR_DROPOUT * x->all_scores;
-        rest += x->shard * (VECTOR_NORM + VECTOR_NORM_BACKWARD + 1) + VECTOR_LOSS * x->logits;
+        layer += rope + (1 - x->attention.unfused) * VECTOR_ROW_DOT * x->attention.attended;
+        rest = (forwards * VECTOR_SOFTMAX + VECTOR_SOFTMAX_BACKWARD) * x->attention.all_scores;
+        rest += (forwards + 1) * x->attention.drops * VECTOR_DROPOUT * x->attention.all_scores;
+        rest += x->mlp.shard * (VECTOR_NORM + VECTOR_NORM_BACKWARD + 1) + VECTOR_LOSS * x->logits;
     }
     counts->vector_flop = oracle_tied_share(x) + oracle_summed_elements(x) +
                           x->microbatches * (x->dense * mlp + x->layers * layer + rest) +
@@ -228,17 +217,19 @@ static void count_vector(const struct variables *x, struct workload_counts *coun
 static void count_ops(const struct variables *x, struct workload_counts *counts)
 {
     bool const llama = ranks_is_decoder(x->ranks);
-    double const more = 2 * x->unfused + x->drops, back = 4 * x->unfused + x->drops;
+    double const more = 2 * x->attention.unfused + x->attention.drops,
+                 back = 4 * x->attention.unfused + x->attention.drops;
     double const forward = llama ? 7 + more : 2, backward = llama ? 11 + back : 4;
-    double const between = llama ? 2 * x->norms_again + x->attention_again * (1 + more) : 0;
-    double const again = x->again > 0 ? forward - 1 + x->whole : between;
+    double const between =
+        llama ? 2 * x->remat.norms_again + x->remat.attention_again * (1 + more) : 0;
+    double const again = x->remat.again > 0 ? forward - 1 + x->remat.whole : between;
     double const updates = x->layers + (llama ? 2 - x->ranks->tie.here : 0);
     counts->ops.count =
         (x->tied_apart > 0 ? 2 : 0) + (x->ranks->copies > 1 ? 4 : 1) * updates +
         x->microbatches * (x->layers * (forward + backward + again) + (llama ? 8 : 0));
     if (x->sparse == 0) return;
     /* Of what is counted for an MLP: a norm, two matmuls; backwards a norm and four. */
-    double const instead = 3 + 5 + (x->again > 0 ? 2 + x->whole : x->norms_again);
+    double const instead = 3 + 5 + (x->remat.again > 0 ? 2 + x->remat.whole : x->remat.norms_again);
     counts->ops.count -= x->microbatches * x->sparse * instead;
 }
 
@@ -251,13 +242,13 @@ static void count_replicas(const struct variables *x, bool experts, uint64_t uni
     uint64_t const times = ranks->gradients.last ? ranks->copies : plan->accumulate;
     double const elements = oracle_share(x, ranks->shards, experts);
     if (plan->zero == 0) {
-        traffic->all_reduce_bytes += (double)times * elements * x->g;
+        traffic->all_reduce_bytes += (double)times * elements * x->bytes.g;
         traffic->all_reduce_count += times * units;
         return;
     }
-    traffic->scatter_bytes += (double)times * elements * x->g;
+    traffic->scatter_bytes += (double)times * elements * x->bytes.g;
     traffic->scatter_count += times * units;
-    traffic->gather_bytes += ranks->copies * elements * x->w;
+    traffic->gather_bytes += ranks->copies * elements * x->bytes.w;
     traffic->gather_count += ranks->copies * units;
 }
 
@@ -286,24 +277,25 @@ static void count_weights(const struct variables *x, struct workload_counts *cou
     if (ranks->shards > 1 && ranks->gradients.once) {
         /* At least once: how often more depends on the order of passes. */
         struct workload_traffic *traffic = &counts->role[ranks->shard_role];
-        traffic->gather_bytes += ranks->copies * (x->step_elements + experts) * x->w;
+        traffic->gather_bytes += ranks->copies * (x->step_elements + experts) * x->bytes.w;
         traffic->gather_count += ranks->copies * (units + of_experts + owned);
-        traffic->scatter_bytes += ranks->copies * (x->step_elements + experts) * x->g;
+        traffic->scatter_bytes += ranks->copies * (x->step_elements + experts) * x->bytes.g;
         traffic->scatter_count += ranks->copies * (units + of_experts + owned);
     } else if (ranks->shards > 1) {
         struct workload_traffic *traffic = &counts->role[ranks->shard_role];
         /* Tied, the one matrix is gathered for the lookup and for the head. */
-        traffic->gather_bytes +=
-            x->microbatches * (2 * (layers + experts) + rest + (tied ? x->vocabulary : 0)) * x->w;
+        traffic->gather_bytes += x->microbatches *
+                                 (2 * (layers + experts) + rest + (tied ? x->vocabulary : 0)) *
+                                 x->bytes.w;
         traffic->gather_count += plan->accumulate * (2 * (units + of_experts) + (llama ? 2 : 0));
         /* Other passes of a pipeline may lie between the head's forward and backward pass. */
         if (ranks->pp > 1 && llama) {
             uint32_t const returns = x->lists.head_returns;
             traffic->gather_bytes +=
-                returns * (x->vocabulary + (double)oracle_norm_elements(ranks)) * x->w;
+                returns * (x->vocabulary + (double)oracle_norm_elements(ranks)) * x->bytes.w;
             traffic->gather_count += returns;
         }
-        traffic->scatter_bytes += x->microbatches * (x->step_elements + experts) * x->g;
+        traffic->scatter_bytes += x->microbatches * (x->step_elements + experts) * x->bytes.g;
         traffic->scatter_count += plan->accumulate * (units + of_experts + owned);
     }
     if (ranks->replicas.count > 1)
@@ -321,15 +313,16 @@ static void count_activations(const struct variables *x, struct workload_counts 
     uint64_t const ends =
         llama ? UINT64_C(2) : 0; /* Embedding and head: one of each kind a pass. */
     bool const parts = ranks_keeps_parts(ranks);
-    bool const in_again = llama ? parts || x->norms_again > 0 : x->attention_again > 0;
+    bool const in_again = llama ? parts || x->remat.norms_again > 0 : x->remat.attention_again > 0;
     uint64_t const gathers = UINT64_C(2) + in_again;
-    uint64_t const repeated = (x->again > 0 ? attentions : 0) + (x->whole > 0 ? mlps : 0);
+    uint64_t const repeated =
+        (x->remat.again > 0 ? attentions : 0) + (x->remat.whole > 0 ? mlps : 0);
     struct workload_traffic *tp = &counts->role[MESH_TP];
     if (ranks->tp > 1) {
         tp->gather_count = plan->accumulate * ((attentions + mlps) * gathers + ends);
         tp->scatter_count = plan->accumulate * (2 * (attentions + mlps) + repeated + ends);
-        tp->gather_bytes = (double)tp->gather_count * x->full * x->a;
-        tp->scatter_bytes = (double)tp->scatter_count * x->full * x->a;
+        tp->gather_bytes = (double)tp->gather_count * x->mlp.full * x->bytes.a;
+        tp->scatter_bytes = (double)tp->scatter_count * x->mlp.full * x->bytes.a;
         tp->critical_passes = tp->gather_count + tp->scatter_count;
     }
     if (ranks->heads.group.dimension_count > 0) {
@@ -337,7 +330,7 @@ static void count_activations(const struct variables *x, struct workload_counts 
             ranks->replicas.gradient_shards == 1 ? ranks->copies : plan->accumulate;
         counts->kv.all_reduce_count = times * layers;
         counts->kv.all_reduce_bytes =
-            (double)counts->kv.all_reduce_count * (double)partial_elements(ranks) * x->g;
+            (double)counts->kv.all_reduce_count * (double)partial_elements(ranks) * x->bytes.g;
     }
 }
 
@@ -350,24 +343,25 @@ static void count_sequences(const struct variables *x, struct workload_counts *c
     if (ranks->sequences.parts == 1) return;
     struct workload_traffic *traffic = &counts->sequence;
     uint64_t const layers = plan->accumulate * plan->model.layers;
-    uint64_t const forwards = UINT64_C(1) + (x->attention_again > 0);
+    uint64_t const forwards = UINT64_C(1) + (x->remat.attention_again > 0);
     if (ranks_has_ulysses(ranks)) {
-        double const turned = 2 * (x->q * ranks->cp + x->kv / 2 * ranks->cp) * x->a;
+        double const turned =
+            2 * (x->attention.q * ranks->cp + x->attention.kv / 2 * ranks->cp) * x->bytes.a;
         traffic->all_to_all_count = traffic->critical_passes = 4 * layers * (forwards + 1);
         traffic->all_to_all_bytes = (double)(layers * (forwards + 1)) * turned;
         return;
     }
     traffic->gather_count = layers * (forwards + ranks_has_ring(ranks));
     traffic->scatter_count = layers;
-    traffic->gather_bytes = (double)traffic->gather_count * x->kv * x->a;
-    traffic->scatter_bytes = (double)traffic->scatter_count * x->kv * x->a;
+    traffic->gather_bytes = (double)traffic->gather_count * x->attention.kv * x->bytes.a;
+    traffic->scatter_bytes = (double)traffic->scatter_count * x->attention.kv * x->bytes.a;
     if (!ranks_has_ring(ranks)) {
         traffic->critical_passes = traffic->gather_count + traffic->scatter_count;
         return;
     }
     traffic->algorithm = ranks->sequences.rounds;
     traffic->permute_count = layers;
-    traffic->permute_bytes = (double)layers * x->kv * x->a / ranks->cp;
+    traffic->permute_bytes = (double)layers * x->attention.kv * x->bytes.a / ranks->cp;
 }
 
 /* Bytes that the layers keep from their forward to their backward pass. */
@@ -375,25 +369,26 @@ static double saved_bytes(const struct variables *x)
 {
     const struct ranks *ranks = x->ranks;
     bool const llama = ranks_is_decoder(ranks);
-    double const normed = (1 - x->norms_again) * x->in_kept * x->normed;
+    double const normed = (1 - x->remat.norms_again) * x->mlp.in_kept * x->bytes.normed;
     switch (ranks->plan->remat) {
     case GRAPH_REMAT_NONE:
     case GRAPH_REMAT_NORMS:
-        if (!llama) return x->layers * (x->full * x->a + x->tmp * x->m);
-        return x->dense * (x->shard * x->a + normed + x->tmp * x->m) +
-               x->layers *
-                   ((x->shard + x->attention_tmp + x->attended) * x->a + normed + x->statistics +
-                    x->scores * (x->unfused * x->a + x->drops * (x->a + 1)) +
-                    (double)shared_kept_elements(ranks) * x->a);
+        if (!llama) return x->layers * (x->mlp.full * x->bytes.a + x->mlp.tmp * x->bytes.m);
+        return x->dense * (x->mlp.shard * x->bytes.a + normed + x->mlp.tmp * x->bytes.m) +
+               x->layers * ((x->mlp.shard + x->attention.tmp + x->attention.attended) * x->bytes.a +
+                            normed + x->attention.statistics +
+                            x->attention.scores * (x->attention.unfused * x->bytes.a +
+                                                   x->attention.drops * (x->bytes.a + 1)) +
+                            (double)shared_kept_elements(ranks) * x->bytes.a);
     case GRAPH_REMAT_BIG_MATMULS:
-        return x->dense * (x->shard * x->a + x->tmp * x->m) +
-               x->layers * (llama * x->shard + x->attention_tmp) * x->a;
+        return x->dense * (x->mlp.shard * x->bytes.a + x->mlp.tmp * x->bytes.m) +
+               x->layers * (llama * x->mlp.shard + x->attention.tmp) * x->bytes.a;
     case GRAPH_REMAT_BLOCK:
     case GRAPH_REMAT_LAYER:
     case GRAPH_REMAT_NEVER:
         break;
     }
-    return x->layers * x->shard * x->a;
+    return x->layers * x->mlp.shard * x->bytes.a;
 }
 
 /* Counts up: a rank that has any collective has a whole one. */
@@ -466,8 +461,8 @@ void oracle_count(const struct workload_plan *plan, const struct machine *machin
 
     if (ranks_is_decoder(&ranks)) {
         double const widths = (double)(oracle_head_width(&ranks) + oracle_value_width(&ranks));
-        double const ways = (double)plan->batch_tokens / x.rows * ranks.tp;
-        counts.useful_attention_flop = 6 * x.all_useful_scores * widths * ways;
+        double const ways = (double)plan->batch_tokens / x.mlp.rows * ranks.tp;
+        counts.useful_attention_flop = 6 * x.attention.all_useful_scores * widths * ways;
     }
     oracle_experts(&x, &counts);
     bool const experts = x.sparse > 0;
@@ -475,13 +470,13 @@ void oracle_count(const struct workload_plan *plan, const struct machine *machin
         oracle_share(&x, ranks.shards, false) + oracle_share(&x, ranks.shards, true);
     double gradients = oracle_share(&x, ranks.replicas.gradient_shards, false);
     if (experts) gradients += oracle_share(&x, ranks.experts.replicas.gradient_shards, true);
-    counts.memory.parameter_bytes = ranks.copies * kept * x.w;
-    counts.memory.optimizer_bytes = 2 * oracle_state_elements(&x) * x.o;
-    counts.memory.gradient_bytes = ranks.copies * gradients * x.g;
+    counts.memory.parameter_bytes = ranks.copies * kept * x.bytes.w;
+    counts.memory.optimizer_bytes = 2 * oracle_state_elements(&x) * x.bytes.o;
+    counts.memory.gradient_bytes = ranks.copies * gradients * x.bytes.g;
     counts.memory.activation_bytes += saved_bytes(&x);
     oracle_overheads_saved(&x, &counts);
     double const gathered = x.sparse > 0 ? x.sparse_elements + x.expert_elements : x.layer_elements;
-    counts.held_anyway.gathered_bytes = ranks.shards > 1 ? gathered * x.w : 0;
+    counts.held_anyway.gathered_bytes = ranks.shards > 1 ? gathered * x.bytes.w : 0;
     oracle_offload(&x, &counts);
     oracle_overheads(&x, &counts);
     stages_divide(&counts, ranks.pp);

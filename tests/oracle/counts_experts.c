@@ -38,7 +38,7 @@ static struct expert_variables variables_of(const struct variables *x)
     bool const by_tokens = ranks->plan->activations == WORKLOAD_ACTIVATIONS_TOKENS;
     struct expert_variables e = {.shared = model->shared != 0};
     e.idle = 1 - (double)experts->asked / count;
-    e.in = width * columns * (1 + x->gated);
+    e.in = width * columns * (1 + x->mlp.gated);
     e.out = width * columns;
     e.weights_in = count * e.in;
     e.weights_out = count * e.out;
@@ -47,10 +47,10 @@ static struct expert_variables variables_of(const struct variables *x)
     e.sorted = (double)experts->all * width;
     e.arrivals = (double)experts->arrivals * width;
     e.part = (double)experts->sent * width / tp;
-    e.tmp = (double)experts->all * columns * (1 + x->gated);
-    e.shared_tmp = x->rows * (double)model->shared * columns * (1 + x->gated);
+    e.tmp = (double)experts->all * columns * (1 + x->mlp.gated);
+    e.shared_tmp = x->mlp.rows * (double)model->shared * columns * (1 + x->mlp.gated);
     e.assigned = (double)experts->kept;
-    e.logits = x->rows * (by_tokens ? 1 / tp : 1) * (double)model->count;
+    e.logits = x->mlp.rows * (by_tokens ? 1 / tp : 1) * (double)model->count;
     e.router = width * (by_tokens ? 1 : 1 / tp) * (double)model->count;
     e.adds = ranks->plan->accumulate > 1 && experts->replicas.gradient_shards == 1;
     e.gathers = e.shared > 0 && ranks->tp > 1;
@@ -66,7 +66,7 @@ void oracle_experts_variables(struct variables *x)
     struct expert_variables const e = variables_of(x);
     double const count = (double)model->count / x->ranks->experts.ranks;
     double const columns = (double)columns_of(x->ranks);
-    double const bias = columns * (1 + x->gated) + (double)oracle_width(x->ranks);
+    double const bias = columns * (1 + x->mlp.gated) + (double)oracle_width(x->ranks);
     x->sparse_elements += e.router + (model->router_biased ? (double)model->count : 0);
     x->sparse_elements += e.shared_in + e.shared_out;
     x->sparse_elements +=
@@ -97,9 +97,9 @@ static void count_matmuls(const struct variables *x, const struct expert_variabl
     const struct ranks *ranks = x->ranks;
     const struct routing *experts = &ranks->experts;
     const struct model_experts *model = &ranks->plan->model.experts;
-    double const passes = 3 + x->again, times = x->microbatches * x->sparse;
-    double const ins = passes, outs = 3 + x->whole;
-    double const shared = 2 * x->rows * (e->shared_in + e->shared_out);
+    double const passes = 3 + x->remat.again, times = x->microbatches * x->sparse;
+    double const ins = passes, outs = 3 + x->remat.whole;
+    double const shared = 2 * x->mlp.rows * (e->shared_in + e->shared_out);
     double const router = 2 * e->logits * e->router / (double)model->count;
     double const all = (double)(experts->asked * experts->rows);
     counts->spare.uneven = times * 3 * 2 * (all - e->assigned) * (e->in + e->out);
@@ -112,7 +112,7 @@ static void count_matmuls(const struct variables *x, const struct expert_variabl
     bool const by_tokens = ranks->plan->activations == WORKLOAD_ACTIVATIONS_TOKENS;
     uint64_t const router_rows = by_tokens ? ranks->rows / ranks->tp : ranks->rows;
     uint64_t const router_inner = by_tokens ? oracle_width(ranks) : oracle_width(ranks) / ranks->tp;
-    double const gates = ins * (1 + x->gated);
+    double const gates = ins * (1 + x->mlp.gated);
     double pads = (double)experts->asked *
                   (gates * oracle_padded_matmul(x, experts->rows, oracle_width(ranks), columns) +
                    outs * oracle_padded_matmul(x, experts->rows, columns, oracle_width(ranks)));
@@ -123,7 +123,7 @@ static void count_matmuls(const struct variables *x, const struct expert_variabl
         times * passes * oracle_padded_matmul(x, router_rows, router_inner, model->count);
     oracle_linear(counts,
                   times * (2 * all * (ins * e->in + outs * e->out) +
-                           2 * x->rows * (ins * e->shared_in + outs * e->shared_out)),
+                           2 * x->mlp.rows * (ins * e->shared_in + outs * e->shared_out)),
                   times * pads);
 }
 
@@ -131,17 +131,17 @@ static void count_vector(const struct variables *x, const struct expert_variable
                          struct workload_counts *counts)
 {
     const struct model_experts *model = &x->ranks->plan->model.experts;
-    double const times = x->microbatches * x->sparse, forwards = 1 + x->again;
-    double const outs = 2 + x->whole; /* Out-projections, or their dW, and ways back. */
-    double const one = e->tmp / (1 + x->gated), shared = e->shared_tmp / (1 + x->gated);
-    double const gate = x->gated * VECTOR_GATE;
-    double const back = x->gated * VECTOR_GATE_BACKWARD;
+    double const times = x->microbatches * x->sparse, forwards = 1 + x->remat.again;
+    double const outs = 2 + x->remat.whole; /* Out-projections, or their dW, and ways back. */
+    double const one = e->tmp / (1 + x->mlp.gated), shared = e->shared_tmp / (1 + x->mlp.gated);
+    double const gate = x->mlp.gated * VECTOR_GATE;
+    double const back = x->mlp.gated * VECTOR_GATE_BACKWARD;
     double flop = forwards * (double)(VECTOR_ROUTE + model->top_k) * e->logits;
     flop += VECTOR_ROUTE_BACKWARD * e->logits;
     flop += outs * ((1 + gate) * one + gate * shared);
     flop += (VECTOR_ROW_DOT + 1 + back) * one + back * shared;
     /* Sums of a token's experts on a chip, and of what comes back of it. */
-    flop += outs * (e->sorted + e->part + e->shared * x->shard) + x->shard;
+    flop += outs * (e->sorted + e->part + e->shared * x->mlp.shard) + x->mlp.shard;
     counts->vector_flop += times * flop;
 }
 
@@ -150,31 +150,36 @@ static void count_vector(const struct variables *x, const struct expert_variable
 static double projections_bytes(const struct variables *x, double adds, const double weights[2],
                                 double rows, double rows_bytes, double tmp)
 {
-    struct oracle_side const in = {rows, rows_bytes, x->a}, between = {tmp, x->m, x->m};
-    struct oracle_side const out = {rows, x->a, rows_bytes};
-    return oracle_projection_bytes(x, weights[0], adds, x->again, in, between) +
-           oracle_projection_bytes(x, weights[1], adds, x->whole, between, out) +
-           x->gated * tmp * x->m;
+    struct oracle_side const in = {rows, rows_bytes, x->bytes.a},
+                             between = {tmp, x->bytes.m, x->bytes.m};
+    struct oracle_side const out = {rows, x->bytes.a, rows_bytes};
+    return oracle_projection_bytes(x, weights[0], adds, x->remat.again, in, between) +
+           oracle_projection_bytes(x, weights[1], adds, x->remat.whole, between, out) +
+           x->mlp.gated * tmp * x->bytes.m;
 }
 
 static void count_hbm(const struct variables *x, const struct expert_variables *e,
                       struct workload_counts *counts)
 {
-    double const forwards = 1 + x->again, outs = 2 + x->whole;
+    double const forwards = 1 + x->remat.again, outs = 2 + x->remat.whole;
     double const weights[2] = {e->weights_in, e->weights_out};
     double const shared[2] = {e->shared_in, e->shared_out};
-    double bytes = projections_bytes(x, e->adds, weights, e->sorted, x->m, e->tmp);
-    bytes -= e->idle * x->w * ((2 + x->again) * weights[0] + (2 + x->whole) * weights[1]);
-    if (e->shared > 0) bytes += projections_bytes(x, x->adds, shared, x->full, x->a, e->shared_tmp);
-    bytes += forwards * (x->shard * x->a + e->router * x->w + 3 * 4 * e->logits);
-    bytes += 2 * x->shard * x->a + e->router * x->w + 4 * 4 * e->logits +
-             e->router * x->g * (1 + x->adds);
+    double bytes = projections_bytes(x, e->adds, weights, e->sorted, x->bytes.m, e->tmp);
+    bytes -= e->idle * x->bytes.w *
+             ((2 + x->remat.again) * weights[0] + (2 + x->remat.whole) * weights[1]);
+    if (e->shared > 0)
+        bytes +=
+            projections_bytes(x, x->remat.adds, shared, x->mlp.full, x->bytes.a, e->shared_tmp);
+    bytes += forwards * (x->mlp.shard * x->bytes.a + e->router * x->bytes.w + 3 * 4 * e->logits);
+    bytes += 2 * x->mlp.shard * x->bytes.a + e->router * x->bytes.w + 4 * 4 * e->logits +
+             e->router * x->bytes.g * (1 + x->remat.adds);
     /* Sorted and summed, both ways, and sorted once more where rows are not kept. */
-    double const sorts = forwards + 1 + (x->attention_again - x->again);
-    bytes += sorts * (e->arrivals * x->d + e->sorted * x->m);
-    bytes += outs * (e->arrivals + e->sorted) * x->a;
-    bytes += sorts * e->casts * x->shard * (x->a + x->d);
-    bytes += outs * (e->part + (1 + e->shared) * x->shard) * x->a + x->shard * x->a;
+    double const sorts = forwards + 1 + (x->remat.attention_again - x->remat.again);
+    bytes += sorts * (e->arrivals * x->bytes.d + e->sorted * x->bytes.m);
+    bytes += outs * (e->arrivals + e->sorted) * x->bytes.a;
+    bytes += sorts * e->casts * x->mlp.shard * (x->bytes.a + x->bytes.d);
+    bytes +=
+        outs * (e->part + (1 + e->shared) * x->mlp.shard) * x->bytes.a + x->mlp.shard * x->bytes.a;
     counts->hbm_bytes += x->microbatches * x->sparse * bytes;
 }
 
@@ -184,13 +189,14 @@ static void count_traffic(const struct variables *x, const struct expert_variabl
     const struct ranks *ranks = x->ranks;
     const struct routing *experts = &ranks->experts;
     uint64_t const layers = ranks->plan->accumulate * ranks_layers_with(ranks, true);
-    uint64_t const block = x->again > 0, big = x->attention_again > 0 && !block;
-    uint64_t const outs = 2 + (x->whole > 0); /* Ways back, of what experts give or gradients. */
+    uint64_t const block = x->remat.again > 0, big = x->remat.attention_again > 0 && !block;
+    uint64_t const outs =
+        2 + (x->remat.whole > 0); /* Ways back, of what experts give or gradients. */
     if (experts->ranks > 1) {
         struct workload_traffic *exchange = &counts->role[MESH_EP];
         double const part = (double)oracle_width(ranks) / ranks->tp; /* Of a token. */
         uint64_t const there = layers * (2 + block + big), back = layers * outs;
-        double const bytes = part * ((double)there * x->d + (double)back * x->a);
+        double const bytes = part * ((double)there * x->bytes.d + (double)back * x->bytes.a);
         exchange->all_to_all_count = there + back;
         exchange->critical_passes = there + back;
         exchange->all_to_all_bytes = (double)experts->exchanged * bytes;
@@ -201,18 +207,18 @@ static void count_traffic(const struct variables *x, const struct expert_variabl
     struct workload_traffic *tp = &counts->role[MESH_TP];
     uint64_t const shared = e->shared > 0, times = 1 + block;
     /* In alone. */
-    uint64_t const again = (x->norms_again > 0 && !block) || ranks_keeps_parts(ranks);
+    uint64_t const again = (x->remat.norms_again > 0 && !block) || ranks_keeps_parts(ranks);
     uint64_t const rows_gathered = layers * (times + 1 + big);
     uint64_t const rows_scattered = layers * outs;
     uint64_t const in_gathered = layers * shared * (times + 1 + again);
     uint64_t const out_scattered = layers * shared * outs;
     uint64_t const sums = e->sums > 0 ? layers * times : 0;
     tp->gather_count += rows_gathered + in_gathered;
-    tp->gather_bytes +=
-        (double)rows_gathered * e->arrivals * x->d + (double)in_gathered * x->full * x->a;
+    tp->gather_bytes += (double)rows_gathered * e->arrivals * x->bytes.d +
+                        (double)in_gathered * x->mlp.full * x->bytes.a;
     tp->scatter_count += rows_scattered + out_scattered;
     tp->scatter_bytes +=
-        ((double)rows_scattered * e->arrivals + (double)out_scattered * x->full) * x->a;
+        ((double)rows_scattered * e->arrivals + (double)out_scattered * x->mlp.full) * x->bytes.a;
     tp->all_reduce_count += sums;
     tp->all_reduce_bytes += (double)sums * 4 * e->logits;
     /* Each rank has the router's gradient of its own tokens. */
@@ -221,7 +227,7 @@ static void count_traffic(const struct variables *x, const struct expert_variabl
         uint64_t const of_router =
             ranks_layers_with(ranks, true) * (once ? ranks->copies : ranks->plan->accumulate);
         tp->all_reduce_count += of_router;
-        tp->all_reduce_bytes += (double)of_router * e->router * x->g;
+        tp->all_reduce_bytes += (double)of_router * e->router * x->bytes.g;
     }
     tp->critical_passes += rows_gathered + rows_scattered + in_gathered + out_scattered + 2 * sums;
 }
@@ -231,7 +237,7 @@ static void count_dropped(const struct variables *x, struct workload_counts *cou
 {
     const struct workload_plan *plan = x->ranks->plan;
     const struct routing *experts = &x->ranks->experts;
-    double const all = x->rows * (double)plan->model.experts.top_k * experts->ranks;
+    double const all = x->mlp.rows * (double)plan->model.experts.top_k * experts->ranks;
     counts->rows.assigned =
         x->sparse * (double)plan->batch_tokens * (double)plan->model.experts.top_k;
     counts->rows.dropped = counts->rows.assigned * (double)experts->dropped / all;
@@ -241,7 +247,7 @@ double oracle_experts_products(const struct variables *x)
 {
     if (x->sparse == 0) return 0;
     struct expert_variables const e = variables_of(x);
-    return x->sparse * (e.tmp + e.shared_tmp) / (1 + x->gated);
+    return x->sparse * (e.tmp + e.shared_tmp) / (1 + x->mlp.gated);
 }
 
 void oracle_experts(const struct variables *x, struct workload_counts *counts)
@@ -254,13 +260,15 @@ void oracle_experts(const struct variables *x, struct workload_counts *counts)
     count_traffic(x, &e, counts);
     count_dropped(x, counts);
     double const forward = 8 + 2 * e.shared, backward = 10 + 4 * e.shared;
-    double const dead = (1 - x->whole) * (3 + e.shared); /* Out, the way back and the sum. */
-    double const again = x->again > 0 ? forward - dead : x->norms_again + x->attention_again;
-    double const casts = e.casts * (2 + x->attention_again);
+    double const dead = (1 - x->remat.whole) * (3 + e.shared); /* Out, the way back and the sum. */
+    double const again =
+        x->remat.again > 0 ? forward - dead : x->remat.norms_again + x->remat.attention_again;
+    double const casts = e.casts * (2 + x->remat.attention_again);
     counts->ops.count += x->microbatches * x->sparse * (forward + backward + again + casts);
-    if (x->again > 0) return;
-    double kept = x->shard * x->a + (e.tmp + e.shared_tmp) * x->m + 4 * e.logits;
-    if (x->attention_again == 0) kept += e.sorted * x->m;
-    if (x->norms_again == 0) kept += (e.gathers > 0 ? x->in_kept : x->shard) * x->a;
+    if (x->remat.again > 0) return;
+    double kept = x->mlp.shard * x->bytes.a + (e.tmp + e.shared_tmp) * x->bytes.m + 4 * e.logits;
+    if (x->remat.attention_again == 0) kept += e.sorted * x->bytes.m;
+    if (x->remat.norms_again == 0)
+        kept += (e.gathers > 0 ? x->mlp.in_kept : x->mlp.shard) * x->bytes.a;
     counts->memory.activation_bytes += x->sparse * kept;
 }

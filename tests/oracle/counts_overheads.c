@@ -26,10 +26,11 @@ static uint64_t mask_bytes(const struct ranks *ranks)
 void oracle_overheads_saved(const struct variables *x, struct workload_counts *counts)
 {
     const struct ranks *ranks = x->ranks;
-    double const product = x->tmp / (1 + x->gated) * x->m;
+    double const product = x->mlp.tmp / (1 + x->mlp.gated) * x->bytes.m;
     if (!overheads_count(ranks) || !ranks_is_decoder(ranks)) return;
     if (keeps_outputs(ranks))
-        counts->memory.activation_bytes += x->dense * product + oracle_experts_products(x) * x->m;
+        counts->memory.activation_bytes +=
+            x->dense * product + oracle_experts_products(x) * x->bytes.m;
     if (keeps_masks(ranks))
         counts->memory.activation_bytes += (x->layers + x->dense) * (double)mask_bytes(ranks);
 }
@@ -46,10 +47,10 @@ void oracle_overheads(const struct variables *x, struct workload_counts *counts)
     if (x->sparse > 0) gradients += oracle_share(x, ranks->experts.replicas.gradient_shards, true);
     counts->memory.gradient_bytes =
         ranks->copies * gradients * format_bits(overheads_gradient_format(ranks)) / 8;
-    bool const wide = x->w >= FP32 || ranks_offloads_optimizer(ranks);
+    bool const wide = x->bytes.w >= FP32 || ranks_offloads_optimizer(ranks);
     if (!wide)
         counts->memory.master_bytes = overheads_of_fsdp(ranks)
-                                          ? ranks->copies * kept * (FP32 - x->w)
+                                          ? ranks->copies * kept * (FP32 - x->bytes.w)
                                           : oracle_state_elements(x) * FP32;
     for (uint32_t kind = 0; kind < ranks->kinds.count; kind++)
         layers[kind] = ranks_layer_count(ranks, kind);

@@ -9,6 +9,42 @@
 #include "sim/step/ranks.h"
 #include "tests/oracle/oracle.h"
 
+/* Of what remat repeats: 1 or 0. */
+struct variables_remat {
+    double again;           /* The forward pass, */
+    double whole;           /* with what nothing reads, the last projection and what follows. */
+    double attention_again; /* So does big_matmuls with the attention between the matmuls, */
+    double norms_again;     /* and these and `norms` with the norms and the latents. */
+    double adds;            /* dW reads the accumulator that it is added to. */
+};
+
+/* Bytes of an element. */
+struct variables_bytes {
+    double a, w, g, o; /* Activations, weights, gradients, moments; */
+    double m, d;       /* what only matmuls read, what travels to experts; */
+    double normed;     /* what a norm gives to them. */
+};
+
+struct variables_mlp {
+    double rows, full, shard, tmp, mid, in_weights, out_weights;
+    double in_kept; /* Without remat. */
+    double gated;
+};
+
+struct variables_attention {
+    double q, qkv, kv, scores, in, out;
+    double attended, tmp;     /* What attention gives, and its in-projection. */
+    double mla_up;            /* Matrices that take latents up to the heads. */
+    double all_scores;        /* Of all layers, which differ where some have a window, */
+    double all_mean_scores;   /* of the mean rank, */
+    double all_useful_scores; /* and of heads that are no padding. */
+    double useful_heads;      /* These, of a rank's heads. */
+    double windowed;          /* Layers that have one. */
+    double unfused, drops;    /* 1: scores lie in HBM; 1: with dropout. */
+    double ring_steps;        /* Parts of attention after the first. */
+    double statistics;        /* Bytes. */
+};
+
 /* One chip, one microbatch, elements unless the name says more. */
 struct variables {
     const struct ranks *ranks;
@@ -17,28 +53,10 @@ struct variables {
     double layers, microbatches; /* Layers with those in modules that predict further tokens; */
     double mtp_modules;          /* the modules. */
     double dense, sparse;        /* Layers that have an MLP, and experts in its place. */
-    double again;                /* 1: remat repeats the forward pass, */
-    double whole;           /* 1: with what nothing reads, the last projection and what follows; */
-    double attention_again; /* 1: so does big_matmuls with the attention between the matmuls; */
-    double norms_again;     /* 1: and these and `norms` with the norms and the latents. */
-    double adds;            /* 1: dW reads the accumulator that it is added to. */
-    double a, w, g, o;      /* Bytes of an element: activations, weights, gradients, moments; */
-    double m, d;            /* what only matmuls read, what travels to experts; */
-    double normed;          /* what a norm gives to them. */
-    double rows, full, shard, tmp, mid, in_weights, out_weights; /* Of the MLP. */
-    double in_kept;                                              /* Without remat. */
-    double q, qkv, kv, scores, attention_in, attention_out;      /* Of attention. */
-    double attended, attention_tmp; /* What attention gives, and its in-projection. */
-    double mla_up;                  /* Matrices that take latents up to the heads. */
-    double all_scores;              /* Of all layers, which differ where some have a window, */
-    double all_mean_scores;         /* of the mean rank, */
-    double all_useful_scores;       /* and of heads that are no padding. */
-    double useful_heads;            /* These, of a rank's heads. */
-    double windowed;                /* Layers that have one. */
-    double statistics;              /* Bytes. */
-    double unfused, drops;          /* 1: scores lie in HBM; 1: with dropout. */
-    double ring_steps;              /* Parts of attention after the first. */
-    double gated;
+    struct variables_remat remat;
+    struct variables_bytes bytes;
+    struct variables_mlp mlp;
+    struct variables_attention attention;
     double vocabulary, logits;
     double tied_apart;      /* Of both ends of a pipeline, what is added up. */
     double layer_elements;  /* All weights of a layer that has an MLP; */
@@ -144,7 +162,7 @@ double oracle_padded_matmul(const struct variables *x, uint64_t rows, uint64_t i
 
 /* Scores (counts_scores.c): their variables; and their products in all layers, with shapes padded.
  */
-void oracle_scores_variables(struct variables *x);
+void oracle_attention_variables(struct variables *x);
 double oracle_padded_scores(const struct variables *x, uint64_t width, bool weighted);
 
 /* Operand and result of a projection: elements, and bytes of one in the forward pass and of its

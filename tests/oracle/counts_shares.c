@@ -38,10 +38,11 @@ static double attention_padding(const struct variables *x)
 {
     const struct ranks *ranks = x->ranks;
     const struct model *model = &ranks->plan->model;
-    double const heads = (double)ranks->heads.queries * (1 - x->useful_heads);
+    double const heads = (double)ranks->heads.queries * (1 - x->attention.useful_heads);
     double const values = heads * (double)oracle_value_width(ranks);
     double const width = (double)oracle_width(ranks);
-    if (ranks_has_mla(ranks)) return x->mla_up * (1 - x->useful_heads) + width * values;
+    if (ranks_has_mla(ranks))
+        return x->attention.mla_up * (1 - x->attention.useful_heads) + width * values;
     double const kv_heads = (double)(oracle_kv_heads_padded(ranks) - model->kv_heads) / ranks->tp;
     return width * ((heads + 2 * kv_heads) * (double)oracle_head_width(ranks) + values);
 }
@@ -51,11 +52,11 @@ double oracle_matmul_padding(const struct variables *x)
     const struct ranks *ranks = x->ranks;
     const struct model *model = &ranks->plan->model;
     double const wanted = (double)oracle_width(ranks) / ranks->tp;
-    double const mlp =
-        x->in_weights + x->out_weights - wanted * (double)(model->matrices * model->mlp_width);
+    double const mlp = x->mlp.in_weights + x->mlp.out_weights -
+                       wanted * (double)(model->matrices * model->mlp_width);
     double elements = x->dense * mlp;
     if (ranks_is_decoder(ranks))
         elements += x->layers * attention_padding(x) +
                     (1 + x->mtp_modules) * (x->vocabulary - wanted * (double)model->vocabulary);
-    return 3 * 2 * x->rows * elements;
+    return 3 * 2 * x->mlp.rows * elements;
 }

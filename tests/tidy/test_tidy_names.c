@@ -170,7 +170,15 @@ static void sizes_of_a_model_are_multiplied_by_the_graph(void **state)
             "sim/roofline/inference.c:1: a model's vocabulary is multiplied here: sizes of tensors "
             "come from the graph, or from model_count()\n");
     accepts("sim/graph/count.c", wide);
-    accepts("sim/step/ranks.c", "int a = model->kv_heads + ranks->heads * b;\n");
+    refuses("tools/podsim/run/advise.c", "int a = m->heads * b;\n",
+            "tools/podsim/run/advise.c:1: a model's heads is multiplied here: sizes of tensors "
+            "come from the graph, or from model_count()\n");
+    refuses("sim/step/ranks.c", "int a = b * of->model.head_width;\n",
+            "sim/step/ranks.c:1: a model's head_width is multiplied here: sizes of tensors come "
+            "from the graph, or from model_count()\n");
+    accepts("tests/oracle/counts.c", wide);
+    accepts("sim/step/ranks.c",
+            "int a = model->kv_heads + b * ranks->heads.held * ranks->sequences.kv_heads;\n");
 }
 
 int main(void)

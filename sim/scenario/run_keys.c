@@ -81,7 +81,7 @@ static enum status parameters_settle(const struct key_reader *reader, struct jso
                      plan->zero);
 }
 
-/* Whether reductions of replicas may wait. */
+/* Whether reductions of replicas may wait; or do, in a program, which has no batch. */
 static bool reduces_once(const struct key_source *source)
 {
     const struct scenario *scenario = shown_of(source);
@@ -92,7 +92,8 @@ static bool reduces_once(const struct key_source *source)
         shards = shards || mesh->axis[i].role == MESH_FSDP;
     }
     return scenario->workload.software.dp_apart ||
-           (scenario->workload.kind == WORKLOAD_TRAIN_STEP && replicates && !shards);
+           (scenario->workload.kind == WORKLOAD_TRAIN_STEP &&
+            scenario->workload.batch_tokens != 0 && replicates && !shards);
 }
 
 static enum status overlap_settle(const struct key_reader *reader, struct json *member,

@@ -1,10 +1,12 @@
 /*
  * Models of type mpt: a decoder whose attention and MLP have objects of their own in config.json.
  *
- * Two classes read such files. transformers' MptForCausalLM has ALiBi and no biases unless a file
- * says otherwise; MosaicML's MPTForCausalLM, which files name under `architectures`, has learned
- * positions and biases (mosaicml/llm-foundry at 49521837, llmfoundry/models/mpt/
- * configuration_mpt.py and modeling_mpt.py).
+ * Two classes read such files. transformers' MptForCausalLM has ALiBi, an MLP of 4 D, all heads of
+ * keys and values, and no biases, whatever a file says (transformers at 0206c7b0, modeling_mpt.py);
+ * a file that says otherwise is refused. MosaicML's MPTForCausalLM, which files name under
+ * `architectures`, does as they say, and has learned positions and biases by default
+ * (mosaicml/llm-foundry at 49521837, llmfoundry/models/mpt/configuration_mpt.py and
+ * modeling_mpt.py).
  */
 #include <stddef.h>
 
@@ -18,6 +20,7 @@ enum { POSITIONS_DEFAULT = 2048, RATIO_MAX = 1 << 10 };
 /* What a file leaves to the class. */
 struct defaults {
     bool alibi, without_biases;
+    bool fixed; /* And nothing else. */
 };
 
 static enum status defaults_of(struct json *document, struct defaults *ret_defaults,
@@ -26,7 +29,7 @@ static enum status defaults_of(struct json *document, struct defaults *ret_defau
     static const char *const foundry[] = {"MPTForCausalLM", "MPTModel", NULL};
     struct json *list = NULL;
     STATUS_TRY(model_take_list(document, "architectures", &list, reterr));
-    *ret_defaults = (struct defaults){.alibi = true, .without_biases = true};
+    *ret_defaults = (struct defaults){.alibi = true, .without_biases = true, .fixed = true};
     for (uint32_t i = 0; list != NULL && i < json_count(list); i++) {
         const char *name = NULL;
         STATUS_TRY(json_as_string(json_at(list, i), &name, reterr));
@@ -40,17 +43,8 @@ static enum status defaults_of(struct json *document, struct defaults *ret_defau
 /* What changes no op, count or byte: how scores are computed and scaled, and positions that have
  * no weights. */
 static const char *const attention_ignored[] = {
-    "attn_impl",
-    "alibi_bias_max",
-    "softmax_scale",
-    "fused_qkv",
-    "rope_theta",
-    "rope_impl",
-    "kv_n_heads",
-    /* Of groups alone. */ "rope_dail_config",
-    "rope_hf_config",
-    "verbose",
-    NULL,
+    "attn_impl",  "alibi_bias_max",   "softmax_scale",  "fused_qkv", "rope_theta", "rope_impl",
+    "kv_n_heads", "rope_dail_config", "rope_hf_config", "verbose",   NULL,
 };
 
 /* Heads of keys and values. */
@@ -170,6 +164,24 @@ static enum status read_positions(struct json *document, bool alibi, bool rope, 
     return STATUS_OK;
 }
 
+/* Refuses what the class of transformers has not. */
+static enum status check_fixed(struct json *document, bool rope, const struct model *model,
+                               struct error *reterr)
+{
+    struct json *const architectures = json_take(document, "architectures");
+    bool const biased = model->biases.qkv || model->biases.o || model->biases.mlp;
+    if (!biased && !rope && model->attends.biases_scores && model->kv_heads == model->heads &&
+        model->norms.qk == MODEL_QK_NORMS_NONE && model->matrices == 2 &&
+        model->mlp_width == 4 * model->width && model->norms.biases == 0)
+        return STATUS_OK;
+    return error_set(
+        reterr, STATUS_UNSUPPORTED,
+        json_where(architectures != NULL ? architectures : json_take(document, "model_type")),
+        "MptForCausalLM of transformers has ALiBi, an MLP 4 times as wide as the "
+        "model, all heads of keys and values and no biases, whatever the file says; "
+        "a file of MosaicML's class has \"architectures\": [\"MPTForCausalLM\"]");
+}
+
 enum status model_read_mpt(struct json *document, struct model *model, struct error *reterr)
 {
     struct defaults defaults;
@@ -182,5 +194,6 @@ enum status model_read_mpt(struct json *document, struct model *model, struct er
     if (attention != NULL) STATUS_TRY(read_attention(attention, &alibi, &rope, model, reterr));
     if (mlp != NULL) STATUS_TRY(read_mlp(mlp, model, reterr));
     STATUS_TRY(read_norms(document, defaults.without_biases, model, reterr));
-    return read_positions(document, alibi, rope, model, reterr);
+    STATUS_TRY(read_positions(document, alibi, rope, model, reterr));
+    return defaults.fixed ? check_fixed(document, rope, model, reterr) : STATUS_OK;
 }

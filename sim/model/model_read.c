@@ -155,9 +155,9 @@ static enum status check_activation(struct json *document, const struct model_fa
         STATUS_TRY(json_as_string(value, &name, reterr));
         if (known[name_find(name, known)] != NULL) continue;
         return error_set(reterr, STATUS_UNSUPPORTED, json_where(value),
-                         "an MLP with \"%.40s\" is not modelled yet, only ones gated by silu, "
-                         "gelu or relu2, or with gelu or relu2 alone%s",
-                         name,
+                         "an MLP with \"%.40s\" is not modelled in models of type %s, only ones "
+                         "gated by silu, gelu or relu2, or with gelu or relu2 alone%s",
+                         name, family->type,
                          name_offer(name, known, "; the nearest name is \"", "\"", NULL).text);
     }
     return STATUS_OK;

@@ -104,30 +104,55 @@ static void each_key_changes_its_part(void **state)
     assert_true(model_rotates(&turned));
     assert_int_equal(turned.positions.learned, 0);
     assert_int_equal(
-        model_with("\"attn_config\": {\"attn_type\": \"multiquery_attention\"},").kv_heads, 1);
-    assert_int_equal(model_with("\"attn_config\": {\"attn_type\": \"grouped_query_attention\", "
+        model_with(FOUNDRY "\"attn_config\": {\"attn_type\": \"multiquery_attention\"},").kv_heads,
+        1);
+    assert_int_equal(model_with(FOUNDRY
+                                "\"attn_config\": {\"attn_type\": \"grouped_query_attention\", "
                                 "\"kv_n_heads\": 2},")
                          .kv_heads,
                      2);
-    assert_int_equal(model_with("\"attn_config\": {\"kv_n_heads\": 8},").kv_heads, 8);
-    assert_int_equal(model_with("\"attn_config\": {\"qk_ln\": true},").norms.qk,
+    assert_int_equal(model_with(FOUNDRY "\"attn_config\": {\"kv_n_heads\": 8},").kv_heads, 8);
+    assert_int_equal(model_with(FOUNDRY "\"attn_config\": {\"qk_ln\": true},").norms.qk,
                      MODEL_QK_NORMS_WHOLE);
-    assert_int_equal(model_with("\"attn_config\": {\"sliding_window_size\": -1},").kv_heads, 8);
-    struct model const learned = model_with("\"attn_config\": {\"alibi\": false}, "
-                                            "\"max_seq_len\": 4096,");
+    assert_int_equal(model_with(FOUNDRY "\"attn_config\": {\"sliding_window_size\": -1},").kv_heads,
+                     8);
+    struct model const learned = model_with(FOUNDRY "\"attn_config\": {\"alibi\": false}, "
+                                                    "\"max_seq_len\": 4096,");
     assert_int_equal(learned.positions.learned, 4096);
     assert_int_equal(learned.positions.most, 4096);
-    struct model const apart = model_with("\"no_bias\": true, \"attention_bias\": true,");
+    struct model const apart = model_with(FOUNDRY "\"no_bias\": true, \"attention_bias\": true,");
     assert_true(apart.biases.qkv);
     assert_false(apart.biases.o || apart.biases.mlp);
-    assert_true(model_with("\"no_bias\": false,").biases.o);
+    assert_true(model_with(FOUNDRY "\"no_bias\": false,").biases.o);
     assert_int_equal(model_with(FOUNDRY "\"norm_type\": \"rmsnorm\",").norms.biases, 0);
     assert_int_equal(model_with(FOUNDRY "\"norm_type\": \"layernorm\",").norms.biases, 1);
-    assert_int_equal(model_with("\"expansion_ratio\": 2.5,").mlp_width, 1280);
-    assert_int_equal(model_with("\"ffn_config\": {\"ffn_type\": \"mptglu\", "
-                                "\"fc_type\": {\"name\": \"torch\"}},")
+    assert_int_equal(model_with(FOUNDRY "\"expansion_ratio\": 2.5,").mlp_width, 1280);
+    assert_int_equal(model_with(FOUNDRY "\"ffn_config\": {\"ffn_type\": \"mptglu\", "
+                                        "\"fc_type\": {\"name\": \"torch\"}},")
                          .matrices,
                      3);
+}
+
+/* The class of transformers passes over what it does not have. */
+static void what_the_class_has_not_is_refused(void **state)
+{
+    static const char *const more[] = {
+        "\"no_bias\": false,",
+        "\"attention_bias\": true,",
+        "\"expansion_ratio\": 2,",
+        "\"attn_config\": {\"attn_type\": \"multiquery_attention\"},",
+        "\"attn_config\": {\"qk_ln\": true},",
+        "\"attn_config\": {\"alibi\": false},",
+        "\"ffn_config\": {\"ffn_type\": \"mptglu\"},"};
+    (void)state;
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
+        struct model model = {0};
+        const char *members = arena_format(
+            case_arena, "%s \"d_model\": 512, \"n_heads\": 8, \"n_layers\": 2, \"vocab_size\": 9",
+            more[i]);
+        case_refused(read_text(members, &model, &case_error), STATUS_UNSUPPORTED, "/model_type",
+                     "a file of MosaicML's class has");
+    }
 }
 
 static void what_is_not_modelled_is_refused_at_its_key(void **state)
@@ -183,6 +208,7 @@ int main(void)
         cmocka_unit_test(parameters_equal_the_published_counts),
         cmocka_unit_test(the_two_classes_have_their_own_defaults),
         cmocka_unit_test(each_key_changes_its_part),
+        cmocka_unit_test(what_the_class_has_not_is_refused),
         cmocka_unit_test(what_is_not_modelled_is_refused_at_its_key),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);

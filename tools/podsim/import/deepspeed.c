@@ -35,6 +35,7 @@ static const struct import_row facts_of[] = {
 };
 
 #define LOGGED "logging"
+#define WAITS "gradients are reduced after the backward pass; podsim reduces them during it"
 #define STOPS "nothing is computed while gradients are reduced; podsim computes meanwhile"
 #define RATE "learning rate and other numbers of the optimizer"
 
@@ -150,11 +151,15 @@ static enum status zero_set(struct import *import, uint64_t copies, struct error
         STATUS_TRY(import_set(import, reterr, "/workload/zero=%" PRIu64, policy->stage));
     if (is_shared && reductions_wait(import))
         STATUS_TRY(import_set(import, reterr, "/run/dp_overlap=false"));
+    else if (is_said && !is_shared)
+        import_plain(import, &policy->reduces_ahead, "there are no replicas");
     else if (is_said && !policy->reduces_ahead)
-        import_lacks(import, &policy->reduces_ahead, STOPS);
+        import_lacks(import, &policy->reduces_ahead, policy->stage <= 1 ? WAITS : STOPS);
     else if (!is_said && policy->stage < 3 && is_shared)
-        STATUS_TRY(
-            import_remark(import, ZERO "overlap_comm", "the file leaves it out: " STOPS, reterr));
+        STATUS_TRY(import_remark(import, ZERO "overlap_comm",
+                                 policy->stage <= 1 ? "the file leaves it out: " WAITS
+                                                    : "the file leaves it out: " STOPS,
+                                 reterr));
     return import_offload(import, reterr);
 }
 

@@ -98,7 +98,8 @@ static struct amounts backward_amounts(const struct kernel_table *table, const u
  * flash_attn/cute/tile_scheduler.py, SingleTileLPTScheduler). A head has B tiles of B/2 steps in
  * the mean, so C cores begin its tiles within B^2/2C steps. When the last tile begins, the last
  * head's longest has B - B^2/2C steps to go, and a core B/3 in the mean. The last core therefore
- * ends B (2/3 - B/2C) steps behind the mean, where that is above 0.
+ * ends B (2/3 - B/2C) steps behind the mean, where that is above 0. Each tile has FILL_STEPS more,
+ * so that B outside of the brackets is B + FILL_STEPS.
  */
 static uint64_t attention_steps(const uint64_t *side, uint32_t core_count)
 {

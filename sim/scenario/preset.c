@@ -1,6 +1,7 @@
 #include "sim/scenario/preset.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim/base/arena.h"
@@ -181,20 +182,33 @@ static bool has_axis(struct json *mesh, const struct preset_key *key)
     return false;
 }
 
-/* Whether a scenario has a key, "/mesh/fsdp", or a value, "/workload/zero=2". */
+/* Whether two values mean the same: numbers may be written as text, 2 as "2" or 2.0. */
+static bool same_value(const char *one, const char *other)
+{
+    const char *const text[2] = {one + (*one == '"'), other + (*other == '"')};
+    double number[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        char *end = NULL;
+        number[i] = strtod(text[i], &end);
+        if (end == text[i] || strspn(end, "\"") != strlen(end)) return name_same(one, other);
+    }
+    return !(number[0] < number[1]) && !(number[0] > number[1]);
+}
+
+/* Whether a scenario has a key, "/mesh/fsdp", or a value, "/workload/zero=2"; null: not the key. */
 static enum status is_met(struct arena *arena, struct json *document, const char *condition,
                           bool *ret_met, struct error *reterr)
 {
     size_t const bytes = strcspn(condition, "=");
     const char *const pointer = arena_format(arena, "%.*s", (int)bytes, condition);
-    const char *text = NULL;
+    const char *text = "null";
     if (pointer == NULL)
         return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory for a preset");
     struct json *const at = at_pointer(document, pointer);
     *ret_met = at != NULL;
-    if (at == NULL || condition[bytes] == '\0') return STATUS_OK;
-    STATUS_TRY(value_text(arena, at, &text, reterr));
-    *ret_met = name_same(text, condition + bytes + 1);
+    if (condition[bytes] == '\0') return STATUS_OK;
+    if (at != NULL) STATUS_TRY(value_text(arena, at, &text, reterr));
+    *ret_met = same_value(text, condition + bytes + 1);
     return STATUS_OK;
 }
 

@@ -88,8 +88,9 @@ static bool reduces_once(const struct key_source *source)
     const struct mesh_plan *mesh = &scenario->mesh;
     bool replicates = false, shards = scenario->workload.zero > 1;
     for (uint32_t i = 0; i < mesh->axis_count; i++) {
-        replicates = replicates || mesh->axis[i].role == MESH_DP;
-        shards = shards || mesh->axis[i].role == MESH_FSDP;
+        enum mesh_role const role = mesh->axis[i].role;
+        replicates = replicates || role == MESH_DP || role == MESH_EP || role == MESH_CP;
+        shards = shards || role == MESH_FSDP;
     }
     return scenario->workload.software.dp_apart ||
            (scenario->workload.kind == WORKLOAD_TRAIN_STEP &&
@@ -170,8 +171,8 @@ const struct key run_keys[] = {
             "`overlap_param_gather`)"),
     ROW("dp_overlap", key_flag, workload.software.dp_apart, .negated = true, .preset = 1,
         .shown = reduces_once, .settle = overlap_settle,
-        .when = "of training, `false` with `dp` and `zero` 0 or 1, without `fsdp`, an offloaded "
-                "optimizer, MTP or two copies of a model",
+        .when = "of training, `false` with `dp`, `ep` or `cp` and `zero` 0 or 1, without `fsdp`, "
+                "an offloaded optimizer, MTP or two copies of a model",
         .help = "gradients of replicas are reduced while the backward pass runs. `false`: they are "
                 "reduced once all passes have ended, and updated weights gathered once all are "
                 "updated, as Megatron does without `--overlap-grad-reduce`"),

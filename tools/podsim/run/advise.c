@@ -120,23 +120,27 @@ static enum status rest_play(struct advise_search *search, struct error *reterr)
     const struct workload_plan *plan = &search->session->scenario.workload;
     struct arena *arena = search->session->arena;
     bool const reduces_each = plan->zero == 2 && plan->accumulate > 1;
-    const char *const settings[] = {
-        reduces_each ? "/workload/zero=1" : NULL,
-        plan->software.dp_apart ? "/run/dp_overlap=true" : NULL,
-        plan->collective_matmul ? "/run/collective_matmul=false" : "/run/collective_matmul=true",
-        plan->prefetch_layers == 1 ? "/run/prefetch_layers=2" : "/run/prefetch_layers=1",
+    const struct {
+        const char *setting; /* NULL: not for this step. */
+        const char *unless;  /* Nor for a neighbour that has set this key already. */
+    } tries[] = {
+        {reduces_each ? "/workload/zero=1" : NULL, "/workload/zero"},
+        {plan->software.dp_apart ? "/run/dp_overlap=true" : NULL, "/run/dp_overlap"},
+        {plan->collective_matmul ? "/run/collective_matmul=false" : "/run/collective_matmul=true",
+         NULL},
+        {plan->prefetch_layers == 1 ? "/run/prefetch_layers=2" : "/run/prefetch_layers=1", NULL},
     };
-    for (uint32_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+    for (uint32_t i = 0; i < sizeof tries / sizeof *tries; i++) {
         advise_best_find(search->advise);
         if (search->advise->best == ADVISE_NONE) return STATUS_OK;
         struct advise_row row = {.setting_count = 0};
         const struct advise_row *best = &search->advise->row[search->advise->best];
-        if (settings[i] == NULL || (i == 0 && advise_sets(best, "/workload/zero")) ||
-            (i == 1 && advise_sets(best, "/run/dp_overlap")))
+        if (tries[i].setting == NULL ||
+            (tries[i].unless != NULL && advise_sets(best, tries[i].unless)))
             continue;
         memcpy(row.setting, best->setting, sizeof row.setting);
         row.setting_count = best->setting_count;
-        STATUS_TRY(advise_setting_add(arena, &row, settings[i], reterr));
+        STATUS_TRY(advise_setting_add(arena, &row, tries[i].setting, reterr));
         STATUS_TRY(advise_row_add(search, row, reterr));
     }
     return STATUS_OK;

@@ -100,14 +100,35 @@ static inline struct blocks_sums blocks_sums_of(const struct blocks_layer *layer
     return sums;
 }
 
-/* A decode of 64 sequences of 1,024 tokens. */
-static inline void blocks_decode(struct workload_case *made)
+/* A decode of sequences of 1,024 tokens. */
+static inline void blocks_decode_of(struct workload_case *made, uint32_t sequences)
 {
     static const uint64_t context[] = {1024};
     made->plan.kind = WORKLOAD_DECODE;
     made->plan.attention.mask = WORKLOAD_ATTENTION_CAUSAL;
     made->plan.attention.context = WORKLOAD_CONTEXT_ALL_GATHER;
-    made->plan.inference = (struct inference_plan){.decodes = {64, lengths_given(context, 1), 1}};
+    made->plan.inference =
+        (struct inference_plan){.decodes = {sequences, lengths_given(context, 1), 1}};
+}
+
+/* 64 of them. */
+static inline void blocks_decode(struct workload_case *made)
+{
+    blocks_decode_of(made, 64);
+}
+
+/* Parts of a decode of 32 sequences of serial layers, over 2 ranks on x and 4 on y: `tp` names the
+ * axis of tp, `tp_d` that of tp_d. The caller frees the case. */
+static inline void blocks_decode_on_axes(struct workload_case *made, blocks_set *set,
+                                         const char *tp, const char *tp_d, struct ranks *ranks,
+                                         struct graph_cases *ret_cases)
+{
+    const char *const parts[MESH_ROLE_COUNT] = {[MESH_TP] = tp, [MESH_TP_D] = tp_d};
+    assert_int_equal(case_build_roles(made, &case_llama_70b, "2x4x1", parts), STATUS_OK);
+    set(&made->plan.model, BLOCKS_SERIAL);
+    blocks_decode_of(made, 32);
+    graph_ranks(&made->plan, &made->machine, &made->mesh, ranks);
+    graph_cases_build(ranks, ret_cases);
 }
 
 /* FLOP of the vector unit that a chip has in one part of a decode, of serial layers: each of 16

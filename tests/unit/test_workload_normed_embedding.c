@@ -6,14 +6,13 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
-#include "sim/base/json.h"
 #include "sim/base/vector.h"
 #include "sim/graph/parameters.h"
-#include "sim/model/model_read.h"
 #include "tests/support/case.h"
 #include "tests/support/counts.h"
 #include "tests/support/play.h"
 #include "tests/unit/blocks_case.h"
+#include "tests/unit/config_case.h"
 
 static void normed_set(struct model *model, uint32_t kind)
 {
@@ -190,16 +189,6 @@ static void pipelines_compute_the_gradient(void **state)
         assert_int_equal(backward.left, -forward.left);
         play_close(&play);
     }
-}
-
-static struct model config_model(const char *config)
-{
-    struct json *document = NULL;
-    struct model model;
-    case_ok(json_read_text(case_arena, "text", config, strlen(config), &document, &case_error));
-    case_ok(model_read_config(case_arena, document, "bloom", &model, &case_error));
-    json_free(document);
-    return model;
 }
 
 /* Published: the model cards of BLOOM on Hugging Face; bloom-1b1's count is the sum of the tensors

@@ -5,11 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/base/json.h"
 #include "sim/graph/parameters.h"
-#include "sim/model/model_read.h"
 #include "tests/support/case.h"
 #include "tests/unit/blocks_case.h"
+#include "tests/unit/config_case.h"
 
 /* Of a layer; and both halves side by side, which read one stream. */
 enum blocks { SERIAL, EXPERTS, BLOCKS, PARALLEL = BLOCKS, KINDS };
@@ -200,21 +199,12 @@ static void what_follows_waits_for_the_sums(void **state)
 static void heads_on_two_axes_are_added_up_over_both(void **state)
 {
     static const enum op_axis axes[] = {OP_AXIS_TP, OP_AXIS_TP_D};
-    static const uint64_t context[] = {1024};
-    static const char *const parts[MESH_ROLE_COUNT] = {[MESH_TP] = "x", [MESH_TP_D] = "y"};
     static struct ranks ranks;
     static struct graph_cases cases;
     struct workload_case made;
     uint32_t found = 0;
     (void)state;
-    assert_int_equal(case_build_roles(&made, &case_llama_70b, "2x4x1", parts), STATUS_OK);
-    behind_alone_set(&made.plan.model, SERIAL);
-    made.plan.kind = WORKLOAD_DECODE;
-    made.plan.attention.mask = WORKLOAD_ATTENTION_CAUSAL;
-    made.plan.attention.context = WORKLOAD_CONTEXT_ALL_GATHER;
-    made.plan.inference = (struct inference_plan){.decodes = {32, lengths_given(context, 1), 1}};
-    graph_ranks(&made.plan, &made.machine, &made.mesh, &ranks);
-    graph_cases_build(&ranks, &cases);
+    blocks_decode_on_axes(&made, behind_alone_set, "x", "y", &ranks, &cases);
     for (uint32_t i = 0; i < cases.count; i++) {
         const struct graph_case *of = &cases.part[i];
         for (uint8_t k = 0; of->which.part == BLOCK_LAYER && k < of->graph.op_count; k++) {
@@ -243,17 +233,14 @@ static void published_counts_are_those_of_the_graph(void **state)
         uint64_t width, mlp_width, layers, parameters;
     } rows[] = {{4096, 11008, 32, 7298617344}, {5120, 13824, 40, 13716198400}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct json *document = NULL;
-        struct model model;
-        const char *text = arena_format(
+        const char *config = arena_format(
             case_arena,
             "{\"model_type\": \"olmo2\", \"architectures\": [\"Olmo2ForCausalLM\"], "
             "\"attention_bias\": false, \"hidden_size\": %llu, \"intermediate_size\": %llu, "
             "\"num_attention_heads\": %llu, \"num_hidden_layers\": %llu, \"vocab_size\": 100352}",
             (unsigned long long)rows[i].width, (unsigned long long)rows[i].mlp_width,
             (unsigned long long)rows[i].width / 128, (unsigned long long)rows[i].layers);
-        case_ok(json_read_text(case_arena, "text", text, strlen(text), &document, &case_error));
-        case_ok(model_read_config(case_arena, document, "published", &model, &case_error));
+        struct model const model = config_model(config);
         assert_int_equal(model_count(&model).total, rows[i].parameters);
         assert_true(model.norms.behind && model.norms.none_before);
         assert_int_equal(model.norms.qk, MODEL_QK_NORMS_WHOLE);

@@ -236,21 +236,12 @@ static void new_tokens_are_normed_too(void **state)
  * on tp alone. */
 static void rows_are_added_up_where_they_lie(void **state)
 {
-    static const uint64_t context[] = {1024};
-    static const char *const parts[MESH_ROLE_COUNT] = {[MESH_TP] = "y", [MESH_TP_D] = "x"};
     static struct ranks ranks;
     static struct graph_cases cases;
     struct workload_case made;
     uint32_t looked_at = 0;
     (void)state;
-    assert_int_equal(case_build_roles(&made, &case_llama_70b, "2x4x1", parts), STATUS_OK);
-    made.plan.model.norms.inside = true;
-    made.plan.kind = WORKLOAD_DECODE;
-    made.plan.attention.mask = WORKLOAD_ATTENTION_CAUSAL;
-    made.plan.attention.context = WORKLOAD_CONTEXT_ALL_GATHER;
-    made.plan.inference = (struct inference_plan){.decodes = {32, lengths_given(context, 1), 1}};
-    graph_ranks(&made.plan, &made.machine, &made.mesh, &ranks);
-    graph_cases_build(&ranks, &cases);
+    blocks_decode_on_axes(&made, inside_set, "y", "x", &ranks, &cases);
     for (uint32_t i = 0; i < cases.count; i++) {
         const struct graph_case *of = &cases.part[i];
         struct op_move move[OP_MOVES_MAX];

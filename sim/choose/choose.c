@@ -189,6 +189,7 @@ enum status choose_rank(struct arena *arena, const struct choose_args *args, con
         if (is_drawn_twice(&request, algorithm)) continue;
         struct protocol_use const use = {args->machine, &args->request.group, request.kind,
                                          *algorithm, request.size_bytes};
+        if (of_nccl && !protocol_contends(&use)) continue;
         for (uint32_t p = 0; p < PROTOCOL_COUNT; p++) {
             struct choose_candidate candidate = {.algorithm = *algorithm,
                                                  .protocol = (enum protocol)p};

@@ -48,12 +48,12 @@ static const uint64_t whole = UINT64_C(1000000000);
 static const uint64_t nvls_share[GENERATIONS] = {0, 0, 850000000, 740000000};
 static const uint64_t tree_share = 920000000, ring_ll128_share = 920000000;
 
-/* Time of a byte within a node as measured, in percent of NCCL's prediction, by generation. LL is
- * left out: the processor bounds it. */
+/* Times within a node as measured, in percent of NCCL's prediction, by generation. */
 static const struct node_percent {
-    uint8_t without_nvls; /* Chips send all messages: rings, trees, direct exchanges. */
-    uint8_t nvls;         /* Switches add or copy. */
-} node_percent[GENERATIONS] = {{100, 100}, {114, 100}, {100, 128}, {100, 149}};
+    uint8_t latency;      /* Of all protocols and algorithms. */
+    uint8_t without_nvls; /* A byte, where chips send all messages: rings, trees, exchanges. */
+    uint8_t nvls;         /* A byte, where switches add or copy. */
+} node_percent[GENERATIONS] = {{100, 100, 100}, {178, 109, 100}, {123, 100, 127}, {191, 100, 140}};
 
 /* Tenths, for sizes of 64 B, 128 B, ... */
 static const uint8_t tree_tenths[CLASS_COUNT][CORRECTIONS] = {
@@ -125,6 +125,13 @@ const char *protocol_refusal(const struct protocol_use *use, enum protocol proto
     if (nvls_share[generation_of(use->machine)] == 0)
         return "has no constants for switches that add before Hopper";
     return NULL;
+}
+
+bool protocol_contends(const struct protocol_use *use)
+{
+    uint64_t nodes, ranks;
+    protocol_extent(use->machine, use->group, &nodes, &ranks);
+    return row_of(use) != ROW_TREE || nodes > 1;
 }
 
 bool protocol_is_taken(const struct protocol_use *use, enum protocol protocol)
@@ -242,6 +249,15 @@ static int64_t plateau(const struct protocol_use *use, uint32_t class, uint64_t 
     return generation_of(use->machine) == 0 ? 190 : 140;
 }
 
+/* Latencies, in percent of NCCL's. */
+static int64_t latency_percent(const struct protocol_use *use, uint32_t class, uint64_t nodes,
+                               uint64_t ranks)
+{
+    bool const singly = nodes == 1 && use->machine->chip.launch.by != CHIP_LAUNCHES_GRAPH;
+    return singly ? node_percent[generation_of(use->machine)].latency
+                  : plateau(use, class, nodes, ranks);
+}
+
 enum status protocol_make(const struct protocol_use *use, enum protocol protocol, const char *where,
                           struct plan_protocol *ret_protocol, struct error *reterr)
 {
@@ -254,7 +270,7 @@ enum status protocol_make(const struct protocol_use *use, enum protocol protocol
     uint32_t const class = (uint32_t)protocol - PROTOCOL_LL;
     uint64_t nodes, ranks;
     protocol_extent(machine, use->group, &nodes, &ranks);
-    int64_t const percent = plateau(use, class, nodes, ranks);
+    int64_t const percent = latency_percent(use, class, nodes, ranks);
     enum measure_row const row = row_of(use);
     struct plan_protocol made = {.name = names[protocol]};
     made.begin_ps = base_ns[row][class] * percent * ps_per_ns / 100;
@@ -264,7 +280,7 @@ enum status protocol_make(const struct protocol_use *use, enum protocol protocol
             message_ns(use, level, class, nodes, ranks) * percent * ps_per_ns / 100;
         made.message_ps[1 + level] = message > path ? message - path : 0;
         if (row == ROW_NVLS && is_nvlink(machine, level))
-            made.begin_ps += nvlink_ns[row][class] * ps_per_ns - path;
+            made.begin_ps += nvlink_ns[row][class] * percent * ps_per_ns / 100 - path;
     }
     uint64_t const share = share_of(use, class, nodes, ranks);
     made.wire_ppm = (uint32_t)((PPM_ONE * whole + share / 2) / share);

@@ -3,8 +3,8 @@
  *
  * LL sends eight bytes with a flag each, half of what passes: quick, and slow in bulk. LL128 sends
  * 120 of 128 bytes. Simple sends whole buffers and synchronises afterwards. Their costs are the
- * public constants by which NCCL predicts its own times, per generation of NVLink. Within a node a
- * byte takes the measured time, where that is longer.
+ * public constants by which NCCL predicts its own times, per generation of NVLink. Within a node
+ * latencies and bytes take the measured times, where these are longer.
  *
  *   begin_ps     NCCL's base latency; of NVLS, which has none, its latency of NVLink
  *   message_ps   NCCL's latency of a hop by NVLink or network, less that of the machine's own path,
@@ -20,9 +20,12 @@
  * Algorithms that NCCL does not have take the constants of its ring. Message sizes at which LL
  * would need more memory than it has are not modelled.
  *
- * Measured: AllReduce of 128 MiB on eight GPUs of a node, a ring on A100 (1,169 us), NVLS on H100
- * and H200 (579, 565 us) and on B200 (398 us). What these rows take more than with NCCL's shares is
- * taken as time of their bytes.
+ * Measured: AllReduces on eight GPUs of a node, which nccl-tests launch singly. Rings of LL of 64
+ * KiB take 28.1 us on A100, 18.7 and 19.9 on H100 and H200, 29.0 on B200: by as much are all
+ * latencies of the generation longer. Of 128 MiB, a ring on A100 takes 1,169 us, NVLS 579 and 565
+ * us on H100 and H200, 398 us on B200: the rest is time of their bytes. Latencies of collectives in
+ * a graph are NCCL's: eight A100 decode a token of Mixtral 8x7B in 4.6 ms (gpt-fast, int8), of
+ * which 64 AllReduces that took 27 us each would leave 2.9, less than reading the weights.
  *
  * Sources: NVIDIA/nccl, src/graph/tuning.cc at 5067397c (its tables, ncclTopoTuneModel,
  * ncclTopoGetAlgoTime); ai-dynamo/aiconfigurator at 095f58a51c4c, nccl_perf.parquet.
@@ -70,6 +73,11 @@ struct protocol_use {
 
 /* Whether a protocol can be used; if not, why, as the end of a sentence ("is NCCL's, ..."). */
 const char *protocol_refusal(const struct protocol_use *use, enum protocol protocol);
+
+/* Whether NCCL would compare the algorithm with others. Within a node its trees are chains, which
+ * have the latency of its rings and fewer bytes a second (src/graph/tuning.cc: 2 (ranks - 1) hops);
+ * podsim's trees have fewer hops there. */
+bool protocol_contends(const struct protocol_use *use);
 
 /* Whether NCCL takes it for as many bytes. Of messages from rank to rank it never compares times:
  * they go by LL up to a size, and by Simple beyond. Source: NVIDIA/nccl src/enqueue.cc at 5067397c

@@ -81,28 +81,28 @@ static struct plan_protocol made(const char *chip, uint32_t nodes, const char *a
 }
 
 /* The way through NVLink takes 0.6 us by itself, that between nodes what it takes. */
-static void constants_are_those_of_nccl(void **state)
+static void constants_are_those_of_nccl_and_of_measurements(void **state)
 {
     (void)state;
     struct plan_protocol got = made("h100-sxm", 1, "ring", PROTOCOL_LL, 65536);
     assert_string_equal(got.name, "LL");
-    assert_int_equal(got.begin_ps, 6600000);
-    assert_int_equal(got.message_ps[1], 0);
+    assert_int_equal(got.begin_ps, 6600000 * 123 / 100);
+    assert_int_equal(got.message_ps[1], 600000 * 123 / 100 - 600000);
     assert_int_equal(got.wire_ppm, 3191489); /* 141 of 450 GB/s, less than half. */
     got = made("h100-sxm", 1, "ring", PROTOCOL_LL128, 65536);
-    assert_int_equal(got.begin_ps, 14000000);
-    assert_int_equal(got.message_ps[1], 1900000 - 600000);
+    assert_int_equal(got.begin_ps, 14000000 * 123 / 100);
+    assert_int_equal(got.message_ps[1], 1900000 * 123 / 100 - 600000);
     assert_int_equal(got.wire_ppm, 1086957);
     got = made("h100-sxm", 1, NULL, PROTOCOL_SIMPLE, 65536);
-    assert_int_equal(got.begin_ps, 8400000);
-    assert_int_equal(got.message_ps[1], 3400000 - 600000);
+    assert_int_equal(got.begin_ps, 8400000 * 123 / 100);
+    assert_int_equal(got.message_ps[1], 3400000 * 123 / 100 - 600000);
     assert_int_equal(got.wire_ppm, 1000000);
     got = made("h100-sxm", 1, "sharp", PROTOCOL_SIMPLE, 65536);
-    assert_int_equal(got.begin_ps, 25000000 - 600000);
+    assert_int_equal(got.begin_ps, INT64_C(25000000) * 123 / 100 - 600000);
     assert_int_equal(got.message_ps[1], 0);
-    assert_int_equal(got.wire_ppm, 1505882); /* .85 of NVLink, and 1.28 times as long. */
+    assert_int_equal(got.wire_ppm, 1494118); /* .85 of NVLink, and 1.27 times as long. */
     got = made("h100-sxm", 1, "double-tree", PROTOCOL_SIMPLE, 1u << 18);
-    assert_int_equal(got.message_ps[1], 4000000 - 600000);
+    assert_int_equal(got.message_ps[1], 4000000 * 123 / 100 - 600000);
     assert_int_equal(got.wire_ppm, 2173913); /* .92, and .5 for 256 KiB. */
     got = made("h100-sxm", 1, "double-tree", PROTOCOL_SIMPLE, UINT64_C(1) << 30);
     assert_int_equal(got.wire_ppm, 1086957);
@@ -114,11 +114,23 @@ static void constants_are_those_of_nccl(void **state)
 static void bytes_in_a_node_take_what_is_measured(void **state)
 {
     (void)state;
-    assert_int_equal(made("a100-sxm", 1, "ring", PROTOCOL_SIMPLE, 1u << 27).wire_ppm, 1140000);
-    assert_int_equal(made("a100-sxm", 1, "ring", PROTOCOL_LL128, 1u << 27).wire_ppm, 1239130);
+    assert_int_equal(made("a100-sxm", 1, "ring", PROTOCOL_SIMPLE, 1u << 27).wire_ppm, 1090000);
+    assert_int_equal(made("a100-sxm", 1, "ring", PROTOCOL_LL128, 1u << 27).wire_ppm, 1184783);
     assert_int_equal(made("a100-sxm", 2, "ring", PROTOCOL_SIMPLE, 1u << 27).wire_ppm, 1000000);
-    assert_int_equal(made("b200", 1, "sharp", PROTOCOL_SIMPLE, 1u << 27).wire_ppm, 2013514);
+    assert_int_equal(made("b200", 1, "sharp", PROTOCOL_SIMPLE, 1u << 27).wire_ppm, 1891892);
     assert_int_equal(made("b200", 1, "ring", PROTOCOL_SIMPLE, 1u << 27).wire_ppm, 1000000);
+}
+
+/* Kernels of a graph do not wait for their launch. */
+static void a_graph_has_latencies_of_nccl(void **state)
+{
+    (void)state;
+    struct machine machine = machine_of("a100-sxm", 1);
+    assert_int_equal(made_on(&machine, "ring", PROTOCOL_LL, 65536).begin_ps, 6600000 * 178 / 100);
+    machine.chip.launch.by = CHIP_LAUNCHES_GRAPH;
+    assert_int_equal(made_on(&machine, "ring", PROTOCOL_LL, 65536).begin_ps, 6600000);
+    machine.chip.launch.by = CHIP_LAUNCHES_EAGER;
+    assert_int_equal(made_on(&machine, "ring", PROTOCOL_LL, 65536).begin_ps, 6600000 * 178 / 100);
 }
 
 static void rings_across_nodes_pay_for_posting_and_for_the_plateau(void **state)
@@ -126,15 +138,15 @@ static void rings_across_nodes_pay_for_posting_and_for_the_plateau(void **state)
     (void)state;
     struct plan_protocol near = made("h100-sxm", 1, "ring", PROTOCOL_SIMPLE, 1u << 30);
     struct plan_protocol far = made("h100-sxm", 4, "ring", PROTOCOL_SIMPLE, 1u << 30);
-    assert_int_equal(far.begin_ps * 10, near.begin_ps * 14);
+    assert_int_equal(far.begin_ps * 123, near.begin_ps * 140);
     assert_int_equal(far.message_ps[1], 3400000 * 14 / 10 - 600000);
     assert_true(far.message_ps[2] > 14000000 && far.message_ps[2] < 14000000 * 14 / 10);
-    assert_int_equal(made("h100-sxm", 4, "ring", PROTOCOL_SIMPLE, 64).begin_ps, near.begin_ps);
+    assert_int_equal(made("h100-sxm", 4, "ring", PROTOCOL_SIMPLE, 64).begin_ps, 8400000);
     assert_int_equal(made("h100-sxm", 4, "ring", PROTOCOL_LL, 64).message_ps[1], 1000000 - 600000);
     struct machine machine = machine_of("h100-sxm", 4);
     machine.chip.network.nvlink_generation = 2;
     assert_int_equal(made_on(&machine, "ring", PROTOCOL_SIMPLE, 1u << 30).begin_ps,
-                     near.begin_ps * 19 / 10);
+                     8400000 * 19 / 10);
     /* LL: 20.4 of the node's 400 GB/s. */
     assert_int_equal(made("h100-sxm", 4, "ring", PROTOCOL_LL, 64).wire_ppm, 19607843);
 }
@@ -430,8 +442,9 @@ static void a_simulation_of_messages_begins_anew(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(constants_are_those_of_nccl),
+        cmocka_unit_test(constants_are_those_of_nccl_and_of_measurements),
         cmocka_unit_test(bytes_in_a_node_take_what_is_measured),
+        cmocka_unit_test(a_graph_has_latencies_of_nccl),
         cmocka_unit_test(rings_across_nodes_pay_for_posting_and_for_the_plateau),
         cmocka_unit_test(a_protocol_that_cannot_be_used_is_refused),
         cmocka_unit_test(the_first_line_that_fits_decides),

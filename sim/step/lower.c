@@ -94,12 +94,27 @@ uint32_t lower_compute(struct lower *lower, const char *name, const struct work 
                                                    .index = (uint16_t)index});
 }
 
-/* "auto" of inference, where collectives are exposed, is what is fastest alone. A collective that
- * computes go chunk by chunk with, tokens that are drawn and messages go by shape. */
+/* Whether NCCL chooses by its own estimates: it has no AllToAll, which goes by messages, and
+ * between nodes the levels of a plan stand for its rings. */
+static bool is_of_nccl_in_node(const struct lower *lower, const struct plan_request *request)
+{
+    const struct machine *machine = lower->ranks->machine;
+    if (request->kind == COLLECTIVE_ALL_TO_ALL ||
+        workload_protocols(lower->ranks->plan, &machine->chip) != WORKLOAD_PROTOCOLS_NCCL)
+        return false;
+    for (uint32_t d = 0; d < request->group.dimension_count; d++)
+        if (machine->axis_level[request->group.dimension[d].axis] != 0) return false;
+    return machine->chip.kind == CHIP_GPU;
+}
+
+/* "auto" of inference, where collectives are exposed, is what is fastest alone; so is NCCL's choice
+ * in a node. A collective that computes go chunk by chunk with, tokens that are drawn and messages
+ * go by shape. */
 static void choose(struct lower *lower, struct plan_request *request, const char *where)
 {
     const struct plan_chooser *chooser = &lower->ranks->plan->inference.chooser;
-    if (!ranks_serves(lower->ranks) || chooser->choose == NULL || request->chunk_count != 0 ||
+    bool const by_estimates = ranks_serves(lower->ranks) || is_of_nccl_in_node(lower, request);
+    if (!by_estimates || chooser->choose == NULL || request->chunk_count != 0 ||
         request->ragged.expert_count != 0 || request->kind == COLLECTIVE_PERMUTE ||
         request->group.dimension_count == 0 || !algorithm_is_chosen(&request->algorithm))
         return;

@@ -7,6 +7,7 @@
 #include "sim/choose/channels.h"
 #include "sim/choose/choose.h"
 #include "sim/choose/contention.h"
+#include "sim/choose/one_shot.h"
 #include "sim/measure/autotune.h"
 
 struct choice_made {
@@ -20,6 +21,7 @@ struct choices {
     struct arena *arena;
     const struct machine *machine;
     bool protocols;
+    enum all_reduce_kernels all_reduce;
     struct contention_cache known;
     const struct choice_made *last;     /* Of algorithms. */
     const struct choice_made *conveyed; /* Of protocols. */
@@ -50,7 +52,11 @@ static enum status choose(void *owner, struct plan_request *request, const char 
     struct choices *choices = owner;
     const struct choice_made *at = choices->last;
     void *memory = NULL;
+    struct plan_protocol protocol;
     request->algorithm = (struct algorithm){.means = ALGORITHM_AUTO};
+    if (choices->protocols && one_shot_make(choices->all_reduce, choices->machine, request,
+                                            &request->algorithm, &protocol))
+        return STATUS_OK;
     while (at != NULL && !plan_request_equal(&at->asked, request)) at = at->before;
     if (at == NULL) {
         STATUS_TRY(arena_try(choices->arena, 1, sizeof(struct choice_made), &memory, reterr));
@@ -95,7 +101,13 @@ static enum status convey(void *owner, struct plan_request *request, const char 
 {
     struct choices *choices = owner;
     const struct choice_made *at = choices->conveyed;
+    struct algorithm const asked = request->algorithm;
+    struct algorithm algorithm;
     void *memory = NULL;
+    if (one_shot_make(choices->all_reduce, choices->machine, request, &algorithm,
+                      &request->protocol) &&
+        algorithm_equal(&asked, &algorithm))
+        return STATUS_OK;
     while (at != NULL && !plan_request_equal(&at->asked, request)) at = at->before;
     if (at == NULL) {
         struct arena *arena = arena_create(0);
@@ -114,15 +126,16 @@ static enum status convey(void *owner, struct plan_request *request, const char 
     return STATUS_OK;
 }
 
-enum status choices_create(struct arena *arena, const struct machine *machine, bool protocols,
+enum status choices_create(struct arena *arena, const struct choices_args *args,
                            struct plan_chooser *ret_chooser, struct error *reterr)
 {
     void *memory = NULL;
     STATUS_TRY(arena_try(arena, 1, sizeof(struct choices), &memory, reterr));
     struct choices *choices = memory;
     choices->arena = arena;
-    choices->machine = machine;
-    choices->protocols = protocols && choose_by_protocols(machine);
+    choices->machine = args->machine;
+    choices->protocols = args->protocols && choose_by_protocols(args->machine);
+    choices->all_reduce = args->all_reduce;
     *ret_chooser = (struct plan_chooser){choose, choices->protocols ? convey : NULL, choices};
     return STATUS_OK;
 }

@@ -5,6 +5,7 @@
 
 #include "sim/base/json.h"
 #include "sim/base/name.h"
+#include "sim/collective/all_reduce_kernels.h"
 #include "sim/collective/choice.h"
 #include "sim/collective/collective.h"
 #include "sim/scenario/scenario_parts.h"
@@ -18,6 +19,12 @@ static const char *const parameters_names[] = {"end", "next_step", NULL};
 static const char *const engine_names[] = {"fast", "reference", NULL};
 static const char *const prefetch_names[] = {"none", "vmem", NULL};
 static const char *const protocols_names[] = {"none", "nccl", NULL};
+static const char *const all_reduce_names[] = {
+#define X(name, text) text,
+    ALL_REDUCE_KERNELS_TABLE(X)
+#undef X
+        NULL,
+};
 static const char *const collective_cores_names[] = {"none", "nccl", NULL};
 /* In the order of enum arbitration. */
 static const char *const arbitration_names[] = {"fair", "priority", "fifo", NULL};
@@ -208,11 +215,17 @@ const struct key run_keys[] = {
                 "is fastest alone](algorithm-choice.md#in-a-step-of-inference)"),
     ROW("protocols", key_choice, workload.software.protocols, .choices = protocols_names,
         .least = WORKLOAD_PROTOCOLS_NONE, .preset = WORKLOAD_PROTOCOLS_DEFAULT, .quiet = true,
-        .preset_text = "`nccl` on GPUs with a `stack`, else `none`",
+        .preset_text =
+            "`nccl` on GPUs with a `stack`, or behind kernels of `all_reduce`; else `none`",
         .help = "NCCL's protocols. `nccl`: each collective takes LL, LL128 or Simple, whichever "
                 "has the smallest estimated time, with NCCL's latencies and shares of the wire "
                 "([protocols](algorithm-choice.md#protocols)); `none`: latency and rate of the "
                 "links alone"),
+    ROW("all_reduce", key_choice, workload.software.all_reduce, .choices = all_reduce_names,
+        .help =
+            "whose kernels add up within a node. `nccl`: NCCL's; `vllm`, `trtllm`, `torch`: the "
+            "engine's [one-shot and two-shot kernels](algorithm-choice.md#kernels-of-engines) "
+            "for arrays up to 8 to 16 MB, and NCCL's beyond"),
     ROW("collective_cores", key_choice, workload.software.collective_cores,
         .choices = collective_cores_names, .least = WORKLOAD_COLLECTIVE_CORES_NONE,
         .preset = WORKLOAD_COLLECTIVE_CORES_DEFAULT, .quiet = true,

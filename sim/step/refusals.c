@@ -331,6 +331,17 @@ static enum status shards_check(const struct ranks *ranks, struct error *reterr)
            UNSUPPORTED, "/run/protocols",
            "\"nccl\" has the latencies of real GPUs; %s in the profile " NAME " has \"none\"",
            ranks->machine->chip.title, ranks->machine->chip.profile);
+    REFUSE(plan->software.all_reduce != ALL_REDUCE_KERNELS_NCCL &&
+               (ranks->machine->chip.kind != CHIP_GPU || ranks->machine->chip.is_ideal),
+           UNSUPPORTED, "/run/all_reduce",
+           "kernels of engines have the latencies of real GPUs; %s in the profile " NAME
+           " has \"nccl\"",
+           ranks->machine->chip.title, ranks->machine->chip.profile);
+    REFUSE(plan->software.all_reduce != ALL_REDUCE_KERNELS_NCCL &&
+               plan->software.protocols == WORKLOAD_PROTOCOLS_NONE,
+           INVALID, "/run/all_reduce",
+           "larger arrays go by NCCL, whose \"protocols\" are \"none\" here; "
+           "there are \"nccl\" for both");
     REFUSE(plan->software.collective_cores == WORKLOAD_COLLECTIVE_CORES_NCCL &&
                workload_protocols(plan, &ranks->machine->chip) != WORKLOAD_PROTOCOLS_NCCL,
            UNSUPPORTED, "/run/collective_cores",

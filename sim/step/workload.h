@@ -10,6 +10,7 @@
 
 #include "sim/base/cancel.h"
 #include "sim/base/status.h"
+#include "sim/collective/all_reduce_kernels.h"
 #include "sim/graph/terms.h"
 #include "sim/machine/machine.h"
 #include "sim/mesh/mesh.h"
@@ -81,6 +82,7 @@ enum { WORKLOAD_RECIPE_DEFAULT, WORKLOAD_RECIPE_NONE, WORKLOAD_RECIPE_FIRST };
 struct workload_software {
     enum workload_memory memory;
     enum workload_protocols protocols;
+    enum all_reduce_kernels all_reduce;
     enum workload_collective_cores collective_cores;
     uint32_t fp8_recipe; /* WORKLOAD_RECIPE_... */
     enum loss_fusion loss;
@@ -195,7 +197,8 @@ static inline uint64_t workload_mtp(const struct workload_plan *plan)
  * where collectives go by NCCL's protocols too, and else `book`. */
 enum workload_memory workload_memory(const struct workload_plan *plan, const struct chip *chip);
 
-/* What `protocols` means on a machine: NCCL's on GPUs that have a stack of software. */
+/* What `protocols` means on a machine: NCCL's on GPUs that have a stack of software, and behind an
+ * engine's own kernels. */
 enum workload_protocols workload_protocols(const struct workload_plan *plan,
                                            const struct chip *chip);
 

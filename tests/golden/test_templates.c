@@ -28,8 +28,8 @@ static void hold(const struct embed_file *file, const char *name,
     case_ok(machine_build(arena, &scenario.machine, &machine, &case_error));
     case_ok(mesh_build(&scenario.mesh, &machine, &mesh, &case_error));
     inference_stages_set(&scenario.workload, mesh.axis[MESH_PP].size);
-    case_ok(
-        choices_create(arena, &machine, false, &scenario.workload.inference.chooser, &case_error));
+    struct choices_args const choices = {.machine = &machine};
+    case_ok(choices_create(arena, &choices, &scenario.workload.inference.chooser, &case_error));
     case_ok(workload_lower(arena, &scenario.workload, &machine, &mesh, &program, &case_error));
     templates_hold(name, &program, &machine);
     arena_destroy(arena);

@@ -22,10 +22,14 @@ enum status play_stages(struct play *play, const struct play_options *options, s
     STATUS_TRY(machine_build(play->arena, &scenario->machine, &play->machine, reterr));
     STATUS_TRY(mesh_build(&scenario->mesh, &play->machine, &play->mesh, reterr));
     inference_stages_set(&scenario->workload, play->mesh.axis[MESH_PP].size);
-    STATUS_TRY(choices_create(play->arena, &play->machine,
-                              workload_protocols(&scenario->workload, &play->machine.chip) ==
-                                  WORKLOAD_PROTOCOLS_NCCL,
-                              &scenario->workload.inference.chooser, reterr));
+    struct choices_args const choices = {
+        .machine = &play->machine,
+        .protocols =
+            workload_protocols(&scenario->workload, &play->machine.chip) == WORKLOAD_PROTOCOLS_NCCL,
+        .all_reduce = scenario->workload.software.all_reduce,
+    };
+    STATUS_TRY(
+        choices_create(play->arena, &choices, &scenario->workload.inference.chooser, reterr));
     STATUS_TRY(workload_lower(play->arena, &scenario->workload, &play->machine, &play->mesh,
                               &play->program, reterr));
     STATUS_TRY(roofline_train_step(&scenario->workload, &play->machine, &play->mesh,

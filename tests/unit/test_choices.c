@@ -119,7 +119,8 @@ static void each_request_is_decided_once(void **state)
                                 .group = case_group(&machine, NULL),
                                 .size_bytes = 512 << 10,
                                 .algorithm = algorithm_read("auto")};
-    case_ok(choices_create(case_arena, &machine, false, &chooser, &case_error));
+    struct choices_args const args = {.machine = &machine};
+    case_ok(choices_create(case_arena, &args, &chooser, &case_error));
     case_ok(chooser.choose(chooser.owner, &sums, "", &case_error));
     struct algorithm const first = sums.algorithm;
     assert_string_equal(algorithm_text(&first).text, "double-tree");
@@ -188,8 +189,8 @@ static struct plan_request node_sum(const struct machine *machine, uint64_t size
     return request;
 }
 
-static void node_build(const char *profile, struct machine *ret_machine,
-                       struct plan_chooser *ret_chooser)
+static void node_build(const char *profile, enum all_reduce_kernels kernels,
+                       struct machine *ret_machine, struct plan_chooser *ret_chooser)
 {
     char text[256];
     struct scenario scenario;
@@ -201,7 +202,9 @@ static void node_build(const char *profile, struct machine *ret_machine,
     case_ok(scenario_read_text(case_arena, "test.json", text, strlen(text), NULL, 0, &scenario,
                                &case_error));
     case_ok(machine_build(case_arena, &scenario.machine, ret_machine, &case_error));
-    case_ok(choices_create(case_arena, ret_machine, true, ret_chooser, &case_error));
+    struct choices_args const args = {
+        .machine = ret_machine, .protocols = true, .all_reduce = kernels};
+    case_ok(choices_create(case_arena, &args, ret_chooser, &case_error));
 }
 
 /* LL sends half of what passes and starts soonest, Simple the other way round. */
@@ -214,7 +217,7 @@ static void small_arrays_go_by_quick_protocols(void **state)
     struct machine machine;
     struct plan_chooser chooser;
     (void)state;
-    node_build("measured", &machine, &chooser);
+    node_build("measured", ALL_REDUCE_KERNELS_NCCL, &machine, &chooser);
     assert_non_null(chooser.convey);
     for (uint32_t i = 0; i < 2 * sizeof rows / sizeof *rows; i++) { /* Again, from what is known. */
         struct plan_request request = node_sum(&machine, rows[i / 2].size_bytes);
@@ -232,8 +235,46 @@ static void small_arrays_go_by_quick_protocols(void **state)
     message.size_bytes = 16384;
     case_ok(chooser.convey(chooser.owner, &message, "/run", &case_error));
     assert_string_equal(message.protocol.name, "LL");
-    node_build("ideal", &machine, &chooser);
+    node_build("ideal", ALL_REDUCE_KERNELS_NCCL, &machine, &chooser);
     assert_null(chooser.convey);
+}
+
+/* One shot has one latency and whole arrays, two shots have two latencies and parts. */
+static void an_engine_adds_small_arrays_up_by_its_own_kernels(void **state)
+{
+    static const struct {
+        uint64_t size_bytes;
+        const char *name, *algorithm;
+        int64_t begin_ns;
+    } rows[] = {{64 << 10, "one-shot", "direct", 4713 - 1200},
+                {(256 << 10) - 1, "one-shot", "direct", 4713 - 1200},
+                {256 << 10, "two-shot", "direct", 2 * 4713 - 1200},
+                {8 << 20, "two-shot", "direct", 2 * 4713 - 1200},
+                {16 << 20, "Simple", "sharp", 0}};
+    struct machine machine;
+    struct plan_chooser chooser;
+    (void)state;
+    node_build("measured", ALL_REDUCE_KERNELS_VLLM, &machine, &chooser);
+    for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct plan_request request = node_sum(&machine, rows[i].size_bytes);
+        case_ok(chooser.choose(chooser.owner, &request, "/run", &case_error));
+        case_ok(chooser.convey(chooser.owner, &request, "/run", &case_error));
+        assert_string_equal(request.protocol.name, rows[i].name);
+        assert_string_equal(algorithm_text(&request.algorithm).text, rows[i].algorithm);
+        if (rows[i].begin_ns == 0) continue;
+        assert_int_equal(request.protocol.begin_ps, rows[i].begin_ns * 1000);
+        /* 8 ranks: 7 arrays for 7 quarters of one, at 291.2 of 370.8 GB/s. */
+        assert_int_equal(request.protocol.wire_ppm, rows[i].begin_ns < 4000 ? 5093406 : 1000000);
+    }
+    struct plan_request gather = node_sum(&machine, 64 << 10);
+    gather.kind = COLLECTIVE_ALL_GATHER;
+    case_ok(chooser.choose(chooser.owner, &gather, "/run", &case_error));
+    case_ok(chooser.convey(chooser.owner, &gather, "/run", &case_error));
+    assert_string_equal(gather.protocol.name, "LL");
+    struct plan_request three = node_sum(&machine, 64 << 10);
+    three.group.dimension[0].size = 3;
+    case_ok(chooser.choose(chooser.owner, &three, "/run", &case_error));
+    assert_string_equal(algorithm_text(&three.algorithm).text, "ring");
 }
 
 int main(void)
@@ -244,6 +285,7 @@ int main(void)
         cmocka_unit_test(each_request_is_decided_once),
         cmocka_unit_test(training_goes_by_shape),
         cmocka_unit_test(small_arrays_go_by_quick_protocols),
+        cmocka_unit_test(an_engine_adds_small_arrays_up_by_its_own_kernels),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

@@ -230,10 +230,14 @@ static enum status program_lower(struct session *session, struct error *reterr)
     return roofline_of_ranks(ranks, &session->roofline, reterr);
 }
 
-bool session_protocols(const struct session *session)
+struct choices_args session_choices(const struct session *session)
 {
-    return workload_protocols(&session->scenario.workload, &session->machine.chip) ==
-           WORKLOAD_PROTOCOLS_NCCL;
+    const struct workload_plan *plan = &session->scenario.workload;
+    return (struct choices_args){
+        .machine = &session->machine,
+        .protocols = workload_protocols(plan, &session->machine.chip) == WORKLOAD_PROTOCOLS_NCCL,
+        .all_reduce = plan->software.all_reduce,
+    };
 }
 
 enum status session_build(struct session *session, const struct session_source *source,
@@ -265,11 +269,12 @@ enum status session_build(struct session *session, const struct session_source *
     STATUS_TRY(mesh_build(&scenario->mesh, &session->machine, &session->mesh, reterr));
     inference_stages_set(&scenario->workload, session->mesh.axis[MESH_PP].size);
     if (stage < SESSION_PROGRAM) return STATUS_OK;
+    struct choices_args const choices = session_choices(session);
     if (source->chooser != NULL)
         scenario->workload.inference.chooser = *source->chooser;
     else
-        STATUS_TRY(choices_create(session->arena, &session->machine, session_protocols(session),
-                                  &scenario->workload.inference.chooser, reterr));
+        STATUS_TRY(choices_create(session->arena, &choices, &scenario->workload.inference.chooser,
+                                  reterr));
     return program_lower(session, reterr);
 }
 

@@ -7,6 +7,7 @@
 
 #include "sim/fold/fold.h"
 #include "sim/machine/machine.h"
+#include "sim/measure/choices.h"
 #include "sim/mesh/mesh.h"
 #include "sim/program/program.h"
 #include "sim/replay/replay.h"
@@ -80,8 +81,8 @@ enum status session_source_read_either(const struct options *options, const char
                                        struct session_source *ret_source, struct error *reterr);
 void session_source_close(struct session_source *source);
 
-/* Whether collectives of its steps go by NCCL's protocols; its machine is built. */
-bool session_protocols(const struct session *session);
+/* What `auto` chooses by in its steps; its machine is built. */
+struct choices_args session_choices(const struct session *session);
 
 /* Builds every stage up to and with `stage`. To be closed whatever is returned. */
 enum status session_build(struct session *session, const struct session_source *source,

@@ -47,13 +47,15 @@ static enum status machines_build(struct pareto *pareto, struct error *reterr)
     for (uint32_t i = 0; i < pareto->shapes.count; i++) {
         struct pareto_machine *machine = &pareto->machine[i];
         struct session_source source = pareto->source;
+        struct choices_args choices;
         struct error ignored;
         settings_add(&source, &pareto->shapes.value[i]);
         machine->is =
-            session_build(&machine->session, &source, SESSION_MACHINE, &ignored) == STATUS_OK &&
-            choices_create(machine->session.arena, &machine->session.machine,
-                           session_protocols(&machine->session), &machine->chooser,
-                           &ignored) == STATUS_OK;
+            session_build(&machine->session, &source, SESSION_MACHINE, &ignored) == STATUS_OK;
+        if (!machine->is) continue;
+        choices = session_choices(&machine->session);
+        machine->is = choices_create(machine->session.arena, &choices, &machine->chooser,
+                                     &ignored) == STATUS_OK;
     }
     return STATUS_OK;
 }

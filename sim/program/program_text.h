@@ -5,11 +5,11 @@
  *
  *     compute 4 "mlp.In" stream=0 parts=1 work=2 class="mlp.In"
  *
- * A value is a whole number, a word of a list, or text in quotes (with \" and \\). A
- * value with a blank stands in quotes. Blanks at the beginning of a line mean nothing, and neither
- * do empty lines and lines that begin with #. What is counted is numbered from 0 in the order of
- * the text. A key that is left out is 0, or the first word of its list; `parts` are those of the
- * plan of a collective, and else 1.
+ * A value is a whole number, a word of a list, several words with commas between them,
+ * or text in quotes (with \" and \\). A value with a blank stands in quotes. Blanks at the
+ * beginning of a line mean nothing, and neither do empty lines and lines that begin with #. What is
+ * counted is numbered from 0 in the order of the text. A key that is left out is 0, or the first
+ * word of its list; `parts` are those of the plan of a collective, and else 1.
  *
  * The lines, and what each belongs to:
  *

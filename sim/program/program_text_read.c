@@ -181,9 +181,7 @@ static enum status top_read(struct reader *reader, enum text_line_kind kind)
     if (kind == LINE_STREAM) {
         reader->stream_line[next] = line;
         program->stream_count++;
-        STATUS_TRY(line_read(reader, kind, next, &program->stream[next]));
-        program->stream[next].use = stream_use_read(program->stream[next].name);
-        return STATUS_OK;
+        return line_read(reader, kind, next, &program->stream[next]);
     }
     if (kind == LINE_WORK) {
         program->work_count++;

@@ -22,10 +22,22 @@
 #define TEXT(name, type, member) .key = name, .kind = ROW_TEXT, MEMBER(type, member)
 #define WORD(name, type, member, list)                                                             \
     .key = name, .kind = ROW_WORD, MEMBER(type, member), .words = list
+#define WORDS(name, type, member, list)                                                            \
+    .key = name, .kind = ROW_WORDS, MEMBER(type, member), .words = list, .instead = "none"
 #define AXIS(name, type, member) .key = name, .kind = ROW_AXIS, MEMBER(type, member)
 
 static const char *const no_yes[] = {"no", "yes", NULL};
 static const char *const op_kinds[] = {"compute", "collective", "copy", "send", "receive", NULL};
+static const char *const verbs[] = {"none",
+#define X(name, text) text,
+                                    STREAM_VERB_TABLE(X) NULL
+#undef X
+};
+static const char *const ofs[] = {
+#define X(name, text) text,
+    STREAM_OF_TABLE(X) NULL
+#undef X
+};
 static const char *const formats[] = {
 #define X(name, text, nccl, bits) text,
     FORMAT_TABLE(X) NULL
@@ -121,6 +133,11 @@ static bool sends(const void *line)
     return ((const struct program_stream *)line)->kind == PROGRAM_OP_SEND;
 }
 
+static bool moves(const void *line)
+{
+    return ((const struct program_stream *)line)->kind != PROGRAM_OP_COMPUTE;
+}
+
 static bool has_fewer_tokens(const void *line)
 {
     return ((const struct plan_ragged *)line)->tokens != 0;
@@ -170,6 +187,8 @@ static const struct text_row roles_rows[] = {
 
 static const struct text_row stream_rows[] = {
     {WORD("kind", program_stream, kind, op_kinds), .needed = true},
+    {WORD("verb", program_stream, use.verb, verbs), .means = moves},
+    {WORDS("of", program_stream, use.of, ofs), .means = moves},
     {NUMBER("inbox", program_stream, inbox, PROGRAM_STREAMS_MAX - 1), .means = sends},
     {NUMBER("urgency", program_stream, urgency, UINT8_MAX)},
 };

@@ -14,8 +14,9 @@ enum row_kind {
     ROW_UNSIGNED,
     ROW_SIGNED,
     ROW_TEXT,
-    ROW_WORD, /* The place of the word in its list. */
-    ROW_AXIS, /* An axis of the machine, by its name. */
+    ROW_WORD,  /* The place of the word in its list. */
+    ROW_WORDS, /* A bit for the place of each word, with commas between words. */
+    ROW_AXIS,  /* An axis of the machine, by its name. */
 };
 
 /* A key of a line. */

@@ -177,6 +177,13 @@ static enum status number_set(const struct text_cursor *cursor, const struct tex
     return STATUS_OK;
 }
 
+static enum status word_unknown(const struct text_cursor *cursor, const struct text_row *row,
+                                const char *at, const char *value, const char *const *words)
+{
+    return cursor_refuse(cursor, STATUS_INVALID, at, "%s cannot be \"%.40s\"%s", row->key, value,
+                         name_offer(value, words, "; the nearest is ", "", NULL).text);
+}
+
 static enum status word_set(const struct text_cursor *cursor, const struct text_row *row,
                             const char *at, const char *value, void *line)
 {
@@ -190,8 +197,27 @@ static enum status word_set(const struct text_cursor *cursor, const struct text_
         member_set(line, row, found);
         return STATUS_OK;
     }
-    return cursor_refuse(cursor, STATUS_INVALID, at, "%s cannot be \"%.40s\"%s", row->key, value,
-                         name_offer(value, words, "; the nearest is ", "", NULL).text);
+    return word_unknown(cursor, row, at, value, words);
+}
+
+/* Words with commas between them; each comma becomes the end of a word. */
+static enum status words_set(const struct text_cursor *cursor, const struct text_row *row,
+                             const char *at, char *value, void *line)
+{
+    uint64_t bits = 0;
+    bool const none = name_same(value, row->instead);
+    for (char *word = none ? NULL : value, *next; word != NULL; word = next) {
+        next = strchr(word, ',');
+        if (next != NULL) *next++ = '\0';
+        uint32_t const found = name_find(word, row->words);
+        if (row->words[found] == NULL) return word_unknown(cursor, row, at, word, row->words);
+        if ((bits >> found & 1) != 0)
+            return cursor_refuse(cursor, STATUS_INVALID, at, "%s says \"%s\" twice", row->key,
+                                 word);
+        bits |= UINT64_C(1) << found;
+    }
+    member_set(line, row, bits);
+    return STATUS_OK;
 }
 
 static enum status row_set(struct text_cursor *cursor, const struct text_row *row, void *line)
@@ -207,6 +233,9 @@ static enum status row_set(struct text_cursor *cursor, const struct text_row *ro
     case ROW_SIGNED:
         STATUS_TRY(value_take(cursor, value));
         return number_set(cursor, row, at, value, line);
+    case ROW_WORDS:
+        STATUS_TRY(value_take(cursor, value));
+        return words_set(cursor, row, at, value, line);
     case ROW_WORD:
     case ROW_AXIS:
         STATUS_TRY(value_take(cursor, value));

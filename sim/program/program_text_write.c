@@ -62,6 +62,17 @@ static void add_word(struct strbuf *text, const char *word)
         strbuf_add(text, "%s", word);
 }
 
+/* The words of the bits that are set. */
+static void add_words(struct strbuf *text, const char *const *words, uint64_t bits)
+{
+    const char *comma = "";
+    for (uint32_t i = 0; words[i] != NULL; i++) {
+        if ((bits >> i & 1) == 0) continue;
+        strbuf_add(text, "%s%s", comma, words[i]);
+        comma = ",";
+    }
+}
+
 static void add_row(const struct out *out, const struct text_row *row, const void *line)
 {
     const void *member = (const char *)line + row->offset;
@@ -91,6 +102,9 @@ static void add_row(const struct out *out, const struct text_row *row, const voi
         break;
     case ROW_WORD:
         add_word(out->text, row->words[member_unsigned(member, row->size)]);
+        break;
+    case ROW_WORDS:
+        add_words(out->text, row->words, member_unsigned(member, row->size));
         break;
     case ROW_AXIS:
         add_word(out->text,

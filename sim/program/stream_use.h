@@ -74,7 +74,4 @@ const char *stream_of_text(uint32_t of, char buffer[STREAM_USE_BYTES]);
 /* "gather fsdp", "kv". Returns `buffer`. */
 const char *stream_use_text(struct stream_use use, char buffer[STREAM_USE_BYTES]);
 
-/* Of a name that stream_use_text() may have printed; all 0 of any other. */
-struct stream_use stream_use_read(const char *name);
-
 #endif

@@ -36,7 +36,7 @@ struct analysis_class {
 
     /* Collectives, and copies to and from the host, which are a collective of one rank here. */
     const char *kind;          /* "AllGather"; "store" */
-    const char *axis;          /* The group of its stream: "fsdp", "sequence". */
+    const char *axis;          /* The group of its stream: "fsdp", "sequence"; "" if unknown. */
     uint32_t of;               /* The group of its stream, as bits of enum stream_of. */
     enum stream_verb verb;     /* What its stream does. */
     enum collective_kind runs; /* KIND_COUNT: a message to another rank of the pipeline, a copy. */

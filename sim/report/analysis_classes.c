@@ -34,7 +34,7 @@ static const char *machine_axes(struct arena *arena, const struct group *group, 
     return arena_text(arena, text);
 }
 
-/* What a stream is for: "fsdp" of "gather fsdp"; its name where that is not known. */
+/* What a stream is for: "fsdp" of "gather fsdp"; "" where the program does not say. */
 static void stream_set(const struct report_input *input, struct arena *arena, uint32_t stream,
                        struct analysis_class *row)
 {
@@ -42,7 +42,7 @@ static void stream_set(const struct report_input *input, struct arena *arena, ui
     char text[STREAM_USE_BYTES];
     row->of = of->use.of;
     row->verb = of->use.verb;
-    row->axis = row->of == 0 ? of->name : arena_text(arena, stream_of_text(row->of, text));
+    row->axis = arena_text(arena, stream_of_text(row->of, text));
 }
 
 /* V of an array; of a ragged exchange, that of the dense one which moves as much. */

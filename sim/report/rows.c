@@ -45,7 +45,7 @@ enum { NAME_COLUMNS = 36, NAME_COLUMNS_MAX = 60 }; /* Of a collective. */
 #define COLLECTIVES(X)                                                                             \
     X(COLLECTIVE, "name", WORDS(of->name), NAMED("collective", column_words))                      \
     X(COLLECTIVE_KIND, "kind", WORDS(of->kind), HIDDEN)                                            \
-    X(COLLECTIVE_AXIS, "axis", WORDS(of->axis), HIDDEN)                                            \
+    X(COLLECTIVE_AXIS, "axis", OR_NULL(of->of != 0, WORDS(of->axis)), HIDDEN)                      \
     X(COLLECTIVE_MACHINE_AXES, "machine_axes", WORDS(of->machine_axes), HIDDEN)                    \
     X(COLLECTIVE_RANKS, "ranks", WHOLE(of->rank_count), SHOWN("", "ranks", 43, column_count))      \
     X(COLLECTIVE_ALGORITHM, "algorithm", WORDS(of->algorithm), HIDDEN)                             \

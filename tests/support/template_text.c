@@ -57,12 +57,14 @@ static size_t word_length(const char *word)
     return length;
 }
 
-/* Names, and numbers of lines that are written in place of their number. */
+/* Names, what streams are for, which names said when the digests were taken, and numbers of lines
+ * that are written in place of their number. */
 static bool is_left_out(const char *word, bool in_template)
 {
-    static const char *const keys[] = {"class=", "array=", "work=", "plan=", "host_copy="};
+    static const char *const keys[] = {"class=", "array=", "work=", "plan=", "host_copy=", "verb="};
     if (*word == '"') return true;
     if (*word >= '0' && *word <= '9') return !in_template;
+    if (strncmp(word, "of=", strlen("of=")) == 0) return !in_template;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (strncmp(word, keys[i], strlen(keys[i])) == 0) return true;
     return false;

@@ -9,11 +9,28 @@
 #include "sim/base/name.h"
 #include "sim/base/strbuf.h"
 
+/* The end of " ([page](address), [page](address))", which says nothing but where to read on; NULL:
+ * another text. */
+static const char *reference_end(const char *at)
+{
+    if (strncmp(at, " ([", 3) != 0) return NULL;
+    for (at += 3;; at += 4) {
+        at = strpbrk(at, "[]");
+        if (at == NULL || at[0] != ']' || at[1] != '(') return NULL;
+        at = strchr(at, ')');
+        if (at != NULL && at[1] == ')') return at + 1;
+        if (at == NULL || strncmp(at, "), [", 4) != 0) return NULL;
+    }
+}
+
 /* The text of a link, the name behind which it points nowhere, and what code marks enclose. */
 static void plain_add(struct strbuf *text, const char *markdown)
 {
     for (const char *at = markdown; *at != '\0'; at++) {
-        if (at[0] == ']' && at[1] == '(')
+        const char *const end = reference_end(at);
+        if (end != NULL)
+            at = end;
+        else if (at[0] == ']' && at[1] == '(')
             at = strchr(at, ')');
         else if (*at != '[' && *at != '`' && *at != '\\')
             strbuf_add_bytes(text, at, 1);

@@ -258,7 +258,7 @@ _Static_assert(CHIP_WRAP_FULL_AXIS == 0 && CHIP_WRAP_CUBES == 1, "names of rules
 #define PROFILES_KEY(of, below)                                                                    \
     KEY("profiles", profiles_kind, NEEDED, .members = of,                                          \
         .values.words = "an object for each profile",                                              \
-        .help = "measured shares of these rates, and overheads: [below](#" below ")")
+        .help = "[measured shares](#" below ") of these rates, and overheads")
 
 const struct key chip_tpu_keys[] = {
     HEAD_KEYS(tpu_names),

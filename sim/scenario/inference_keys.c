@@ -171,8 +171,8 @@ static const struct key format_keys[] = {
             .preset_text = "`auto`: heads as far as they go, then, where tokens are decoded, "     \
                            "sequences, if each rank has one, or parts of them",                    \
             .help = "how the cache lies on the ranks of `tp`, and of `tp_d`; without `tp_d` "      \
-                    "`batch` or `sequence` is 1: "                                                 \
-                    "[inference](inference.md#the-cache-on-the-ranks-of-tp)"),                     \
+                    "`batch` or `sequence` is 1 "                                                  \
+                    "([inference](inference.md#the-cache-on-the-ranks-of-tp))"),                   \
         ROUTING_SKEW, TOKEN_COPIES,                                                                \
         ROW("allow_oversubscription", key_flag, allow_oversubscription,                            \
             .help = "simulate a step that does not fit the memory")
@@ -199,7 +199,7 @@ static const struct key format_keys[] = {
     ROW("context", key_choice, attention.context, .choices = scenario_context_names,               \
         .preset = WORKLOAD_CONTEXT_ALL_GATHER, .shown = scenario_shows_context,                    \
         .values.instead = "tokens of each prompt are /workload/prompt", .when = "with `cp`",       \
-        .help = "how its ranks attend to shared prompts: [context](context.md)"),                  \
+        .help = "how its ranks attend to [shared prompts](context.md)"),                           \
         KEY_OF_ORDER
 
 #define KEYS_OF_DECODES                                                                            \

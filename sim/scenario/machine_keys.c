@@ -367,7 +367,7 @@ const struct key machine_keys[] = {
                   "`slice`"),
     ROW("network", key_object, network, .members = network_keys, .has_table = true,
         .values.example = "{\"policy\": \"hash\", \"leaf\": {\"oversubscription\": 2}}",
-        .preset_text = "the hardware's", .help = "switches: [below](#network)"),
+        .preset_text = "the hardware's", .help = "[switches](#network) and their cables"),
     ROW("unrealisable", key_flag, unrealisable,
         .help = "permits shapes that the product cannot be sliced into"),
     KEY("wrap", key_object, .members = wrap_keys, .values.example = "{\"x\": true}",

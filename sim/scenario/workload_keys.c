@@ -278,9 +278,8 @@ const struct key workload_train_step_keys[] = {
             "`fp16` `fp32`",
         .preset_text = "`bf16`, optimizer and `main_gradients` `fp32`; `matmuls` and `dispatch` as "
                        "`activations`",
-        .help =
-            "number format of each kind of tensor: [below](#formats). `optimizer` is that of each "
-            "of Adam's two moments"),
+        .help = "[number format](#formats) of each kind of tensor. `optimizer` is that of each of "
+                "Adam's two moments"),
     ROW("fp8_recipe", key_choice, software.fp8_recipe, .choices = recipe_names,
         .least = WORKLOAD_RECIPE_NONE, .preset = WORKLOAD_RECIPE_DEFAULT, .quiet = true,
         .preset_text = "what the library of the `stack` does where `matmuls` are fp8, else `none`",
@@ -299,12 +298,12 @@ const struct key workload_train_step_keys[] = {
         .help = "what is sharded over `tp` between blocks"),
     ROW("context", key_choice, attention.context, .choices = scenario_context_names,
         .shown = scenario_shows_context, .when = "with `cp`",
-        .help = "how its ranks attend to shared sequences: [context](context.md)"),
+        .help = "how its ranks attend to [shared sequences](context.md)"),
     ROW("context_order", key_choice, attention.order, .choices = scenario_context_order_names,
         .shown = scenario_shows_context_order, .when = "with `cp`",
         .help = "a rank holds a part from each end of a causal sequence, or one part"),
     ROW("offload", key_choice, offload, .choices = offload_names,
-        .help = "what is kept in the host's memory: [host memory](offload.md)"),
+        .help = "what is kept in the [host's memory](offload.md)"),
     ROUTING_SKEW,
     TOKEN_COPIES,
     ROW("capacity_factor", key_share, routing.capacity_ppm,

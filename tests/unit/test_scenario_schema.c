@@ -80,12 +80,27 @@ static void descriptions_are_plain_text(void **state)
     struct json *training = json_at(json_take(workload, "anyOf"), 0);
     struct json *keys = json_take(training, "properties");
     assert_string_equal(text_of(json_take(json_take(keys, "context"), "description")),
-                        "with cp: how its ranks attend to shared sequences: context");
+                        "with cp: how its ranks attend to shared sequences");
     assert_string_equal(
         text_of(json_take(json_take(keys, "memory"), "description")),
         "the bytes that count: the book's, or also the bytes of Megatron-LM, "
         "PyTorch, NCCL and CUDA. framework needs GPUs. Default: framework on GPUs in "
         "another profile than ideal, else book");
+}
+
+/* An editor shows a description alone: what a page says elsewhere is not pointed at. */
+static void descriptions_stand_alone(void **state)
+{
+    (void)state;
+    static const char *const places[] = {"(below)",     ": below",   "(programs)", "(inference",
+                                         ": inference", "(kernels)", ": context",  "(protocols)"};
+    struct strbuf text = {0};
+    scenario_schema(&text);
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (strstr(text.bytes, places[i]) != NULL) fail_msg("the schema says \"%s\"", places[i]);
+    assert_non_null(strstr(text.bytes, "straight to its GPU\""));
+    assert_non_null(strstr(text.bytes, "the gathered array. whole is refused"));
+    strbuf_free(&text);
 }
 
 static void what_is_shown_is_valid(void **state)
@@ -419,6 +434,7 @@ int main(void)
         cmocka_unit_test(schema_is_valid),
         cmocka_unit_test(shipped_scenarios_are_valid),
         cmocka_unit_test(descriptions_are_plain_text),
+        cmocka_unit_test(descriptions_stand_alone),
         cmocka_unit_test(what_is_shown_is_valid),
         cmocka_unit_test(every_default_is_shown),
         cmocka_unit_test(what_memory_means_is_shown),

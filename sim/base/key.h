@@ -176,6 +176,9 @@ void key_number_write(struct json_writer *writer, const struct key *row,
 enum status key_object_read(const struct key *row, const struct key_reader *reader,
                             struct json *value, struct error *reterr);
 void key_object_schema(struct json_writer *writer, const struct key *row);
+/* The text of a value; row->word itself where the text is the same or there is no value. */
+enum status key_text_or_word(const struct key *row, struct json *value, const char **ret_text,
+                             struct error *reterr);
 /* Refuses what is not an array with the given number of elements. */
 enum status key_array(struct json *json, int64_t least, int64_t most, struct error *reterr);
 /* What is the same of all arrays; the schema of its elements is open behind it. */

@@ -143,6 +143,16 @@ static void amount_say(struct strbuf *text, const struct key *row, int64_t numbe
     strbuf_add(text, "%s", amount_text(row, number, buffer));
 }
 
+enum status key_text_or_word(const struct key *row, struct json *value, const char **ret_text,
+                             struct error *reterr)
+{
+    *ret_text = row->word;
+    if (value == NULL) return STATUS_OK;
+    STATUS_TRY(json_as_string(value, ret_text, reterr));
+    if (name_same(*ret_text, row->word)) *ret_text = row->word;
+    return STATUS_OK;
+}
+
 static enum status text_read(const struct key *row, const struct key_reader *reader,
                              struct json *value, struct error *reterr)
 {

@@ -8,6 +8,7 @@
 #include "sim/base/status.h"
 #include "sim/report/report.h"
 
+struct algorithm;
 struct arena;
 
 /* In axis_bits: over the link to the host. */
@@ -35,15 +36,16 @@ struct analysis_class {
     double idle_s;
 
     /* Collectives, and copies to and from the host, which are a collective of one rank here. */
-    const char *kind;          /* "AllGather"; "store" */
-    const char *axis;          /* The group of its stream: "fsdp", "sequence"; "" if unknown. */
-    uint32_t of;               /* The group of its stream, as bits of enum stream_of. */
-    enum stream_verb verb;     /* What its stream does. */
-    enum collective_kind runs; /* KIND_COUNT: a message to another rank of the pipeline, a copy. */
-    const char *algorithm;     /* "ring" */
-    bool in_switches;          /* Switches copy or add for the collective. */
-    const char *machine_axes;  /* "x y" */
-    uint32_t axis_bits;        /* The machine axes as bits. */
+    const char *kind;           /* "AllGather"; "store" */
+    const char *axis;           /* The group of its stream: "fsdp", "sequence"; "" if unknown. */
+    uint32_t of;                /* The group of its stream, as bits of enum stream_of. */
+    enum stream_verb verb;      /* What its stream does. */
+    enum collective_kind runs;  /* KIND_COUNT: a message to another rank of the pipeline, a copy. */
+    const char *algorithm;      /* "ring" */
+    const struct algorithm *by; /* What `algorithm` is the text of; NULL of a copy. */
+    bool in_switches;           /* Switches copy or add for the collective. */
+    const char *machine_axes;   /* "x y" */
+    uint32_t axis_bits;         /* The machine axes as bits. */
     uint64_t rank_count;
     double bytes; /* Sum of V over `count`, of a whole array or of what one rank sends. */
     bool of_rank; /* `bytes` are of what one rank sends, as of a Permute. */

@@ -70,6 +70,7 @@ static void add_collective(const struct report_input *input, struct arena *arena
     row->of_rank = plan->kind == COLLECTIVE_PERMUTE;
     stream_set(input, arena, op->stream, row);
     row->algorithm = plan->algorithm_name;
+    row->by = &plan->algorithm;
     for (uint32_t i = 0; i < plan->item_count; i++)
         if (plan->item[i].primitive->network != PRIMITIVE_NETWORK_NONE) row->in_switches = true;
     row->machine_axes = machine_axes(arena, &plan->group, &row->axis_bits);
@@ -122,6 +123,7 @@ static void add_send(const struct report_input *input, struct arena *arena,
     row->runs = COLLECTIVE_KIND_COUNT;
     stream_set(input, arena, op->stream, row);
     row->algorithm = plan->algorithm_name;
+    row->by = &plan->algorithm;
     row->machine_axes = machine_axes(arena, &plan->group, &row->axis_bits);
     row->rank_count = 2;
     row->hop_s = send_hop_s(input, plan);

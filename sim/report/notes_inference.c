@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "sim/base/counted.h"
-#include "sim/base/name.h"
 #include "sim/base/units.h"
 #include "sim/collective/algorithm.h"
 #include "sim/graph/parameters.h"
@@ -19,8 +18,8 @@ static bool is_said(const struct analysis *analysis, uint32_t class_index)
 {
     const struct analysis_class *of = &analysis->classes[class_index];
     for (uint32_t c = 0; c < class_index; c++)
-        if (analysis->classes[c].runs == of->runs &&
-            name_same(analysis->classes[c].algorithm, of->algorithm))
+        if (analysis->classes[c].runs == of->runs && analysis->classes[c].by != NULL &&
+            algorithm_equal(analysis->classes[c].by, of->by))
             return true;
     return false;
 }
@@ -34,7 +33,7 @@ static void algorithms_add(struct arena *arena, const struct report_input *input
     for (uint32_t c = 0; c < analysis->class_count; c++) {
         const struct analysis_class *of = &analysis->classes[c];
         size_t const used = strlen(list);
-        if (of->algorithm == NULL || of->rank_count < 2 || is_said(analysis, c)) continue;
+        if (of->by == NULL || of->rank_count < 2 || is_said(analysis, c)) continue;
         (void)snprintf(list + used, sizeof list - used, "%s%s by %s", used == 0 ? "" : ", ",
                        of->kind, of->algorithm);
     }

@@ -6,7 +6,6 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/json.h"
-#include "sim/base/name.h"
 #include "sim/base/path.h"
 #include "sim/base/units.h"
 #include "sim/scenario/scenario_parts.h"
@@ -122,20 +121,18 @@ static void chip_kind_schema(struct json_writer *writer, const struct key *row)
 static const struct key_kind chip_kind = {
     .read = chip_kind_read, .write = chip_kind_write, .waits = true, .schema = chip_kind_schema};
 
-static const char no_stack[] = "none";
-
 /* The name of a stack of the catalogue, or the path of a file, found as a chip's is. */
 static enum status stack_kind_read(const struct key *row, const struct key_reader *reader,
                                    struct json *stack, struct error *reterr)
 {
     struct machine_plan *plan = reader->base;
-    (void)row;
+    const char *name = NULL;
     plan->stack = NULL;
     plan->stack_document = NULL;
-    if (stack == NULL) return STATUS_OK;
-    STATUS_TRY(json_as_string(stack, &plan->stack, reterr));
-    if (name_same(plan->stack, no_stack)) plan->stack = NULL;
-    if (plan->stack == NULL || !path_is(plan->stack)) return STATUS_OK;
+    STATUS_TRY(key_text_or_word(row, stack, &name, reterr));
+    if (name == row->word) return STATUS_OK;
+    plan->stack = name;
+    if (!path_is(plan->stack)) return STATUS_OK;
     STATUS_TRY(path_beside(reader->arena, reader->base_folder, plan->stack, &plan->stack, reterr));
     return json_read_file(reader->arena, plan->stack, &plan->stack_document, reterr);
 }
@@ -144,8 +141,7 @@ static void stack_kind_write(struct json_writer *writer, const struct key *row,
                              const struct key_source *source)
 {
     const struct machine_plan *plan = source->base;
-    (void)row;
-    json_write_string(writer, plan->stack == NULL ? no_stack : plan->stack);
+    json_write_string(writer, plan->stack == NULL ? row->word : plan->stack);
 }
 
 static const struct key_kind stack_kind = {

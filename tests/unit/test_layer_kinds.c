@@ -141,7 +141,8 @@ static void words_say_what_layers_have(void **state)
 {
     (void)state;
     assert_string_equal(layer_kind_text((struct layer_kind){.experts = false}).text, "");
-    assert_string_equal(layer_kind_text((struct layer_kind){true, true, true}).text,
+    struct layer_kind const all = {.experts = true, .borrows = true, .windowed = true};
+    assert_string_equal(layer_kind_text(all).text,
                         ", with experts, with keys of another, with windows");
 }
 

@@ -23,37 +23,46 @@ static struct table_figure look_least(struct column_value value)
     return figure;
 }
 
+/* What a screen has in place of the figures of JSON. */
+struct shown {
+    struct table_figure time;   /* The period, or else the step. */
+    struct table_figure memory; /* The share of a chip's HBM. */
+};
+
 #define TABLE(X)                                                                                   \
     X(STATE, "state", WORDS(states[of->state]), SHOWN("", "MFU", 8, column_words))                 \
     X(FITS, "fits", WHERE(played || of->state == ADVISE_UNFIT, FLAG(played && of->fits)), HIDDEN)  \
-    X(STEP, "step_time_s", WHERE(played, SECONDS(of->step_ps)), HIDDEN)                            \
-    X(PERIOD, "period_time_s", WHERE(played && of->has_period, SECONDS(of->time_ps)), HIDDEN)      \
-    X(MFU, "mfu", WHERE(played && of->mfu > 0, REAL(of->mfu)), SHOWN("", "MFU", 8, column_share))  \
-    X(MEMORY, "memory_bytes", WHERE(played, WHOLE(of->memory_bytes)), HIDDEN)                      \
-    X(LEAST, "least_bytes", WHERE(is_least, WHOLE(of->memory_bytes)), HIDDEN)                      \
-    X(WHY, "why", WHERE(of->why != NULL, WORDS(of->why)), HIDDEN)                                  \
-    X(TIME, NULL, WHERE(played, SECONDS(of->time_ps)), SHOWN("", "step", 11, column_seconds))      \
-    X(SHOWN_PERIOD, NULL, WHERE(played, SECONDS(of->time_ps)),                                     \
+    X(STEP, "step_time_s",                                                                         \
+      WHERE(played, COLUMN_VALUE(COLUMN_REAL, .real = units_seconds(of->step_ps),                  \
+                                 .said = shown->time.text)),                                       \
+      SHOWN("", "step", 11, column_seconds))                                                       \
+    X(PERIOD, "period_time_s", WHERE(played && of->has_period, SECONDS(of->time_ps)),              \
       SHOWN("", "period", 11, column_seconds))                                                     \
-    X(SHARE, NULL, WHERE(played, PERCENT(of->memory_bytes, advise->hbm_bytes)),                    \
-      SHOWN("", "memory", 9, column_percent))                                                      \
-    X(SHARE_LEAST, NULL, WHERE(is_least, PERCENT(of->memory_bytes, advise->hbm_bytes)),            \
-      SHOWN("", "memory", 9, look_least))
+    X(MFU, "mfu", WHERE(played && of->mfu > 0, REAL(of->mfu)), SHOWN("", "MFU", 8, column_share))  \
+    X(MEMORY, "memory_bytes", WHERE(played, HELD), SHOWN("", "memory", 9, column_bytes))           \
+    X(LEAST, "least_bytes", WHERE(is_least, HELD), SHOWN("", "memory", 9, column_bytes))           \
+    X(WHY, "why", WHERE(of->why != NULL, WORDS(of->why)), HIDDEN)
+#define HELD COLUMN_VALUE(COLUMN_WHOLE, .whole = of->memory_bytes, .said = shown->memory.text)
 
 enum { TABLE(COLUMN_NAME) COLUMN_TOTAL };
 
 static const struct column columns[] = {TABLE(COLUMN_ENTRY)};
-static const uint8_t steps[] = {TIME, MFU, SHARE}, periods[] = {SHOWN_PERIOD, MFU, SHARE};
-static const uint8_t not_simulated[] = {TIME, STATE, SHARE_LEAST}; /* Which says why. */
+static const uint8_t steps[] = {STEP, MFU, MEMORY};
+static const uint8_t periods[] = {PERIOD, MFU, MEMORY};      /* The headings alone. */
+static const uint8_t not_simulated[] = {STEP, STATE, LEAST}; /* Which says why. */
 static const struct column_line steps_line = COLUMN_LINE(columns, steps);
 static const struct column_line periods_line = COLUMN_LINE(columns, periods);
 static const struct column_line not_simulated_line = COLUMN_LINE(columns, not_simulated);
 
-static void find(const struct advise *advise, uint32_t row, struct column_value *ret_values)
+static void find(const struct advise *advise, uint32_t row, struct shown *shown,
+                 struct column_value *ret_values)
 {
     const struct advise_row *of = &advise->row[row];
     bool const played = of->state == ADVISE_PLAYED;
     bool const is_least = !played && of->memory_bytes > 0;
+    struct column_value const share = PERCENT(of->memory_bytes, advise->hbm_bytes);
+    shown->time = column_seconds(SECONDS(of->time_ps));
+    shown->memory = played ? column_percent(share) : look_least(share);
     TABLE(COLUMN_FIND)
 }
 
@@ -115,8 +124,9 @@ static void add_row(const struct advise *advise, uint32_t index, struct strbuf *
 {
     const struct advise_row *row = &advise->row[index];
     struct column_value values[COLUMN_TOTAL];
+    struct shown shown;
     strbuf_add(text, index == advise->best ? " >" : "  ");
-    find(advise, index, values);
+    find(advise, index, &shown, values);
     column_add_figures(row->state == ADVISE_PLAYED ? &steps_line : &not_simulated_line, values, 0,
                        false, text);
     strbuf_pad(text, CHANGE_COLUMN);
@@ -329,8 +339,9 @@ void advise_write_json(const struct advise *advise, struct json_writer *json)
     for (uint32_t i = 0; i < advise->count; i++) {
         const struct advise_row *row = &advise->row[i];
         struct column_value values[COLUMN_TOTAL];
+        struct shown shown;
         json_write_object(json);
-        find(advise, i, values);
+        find(advise, i, &shown, values);
         column_put(columns, values, 0, WHY, json);
         json_put_array(json, "set");
         for (uint32_t s = 0; s < row->setting_count; s++) json_write_string(json, row->setting[s]);

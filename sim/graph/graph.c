@@ -154,17 +154,25 @@ const char *graph_op_name(const struct graph_op *op)
     return dot != NULL ? dot + 1 : op->name;
 }
 
-struct graph_label graph_label(const struct graph *graph, const struct graph_op *op,
-                               const char *name, bool gradient)
+struct graph_label graph_prefix(const struct graph *graph, const struct graph_op *op)
 {
     size_t const own = op != NULL ? (size_t)(graph_op_name(op) - op->name) : 0;
     const char *prefix = own != 0     ? op->name
                          : op != NULL ? graph->block[op->block].block->prefix
                                       : "";
     int const length = (int)(own != 0 ? own : strlen(prefix));
-    bool const small = gradient && name[0] >= 'a' && name[0] <= 'z';
     struct graph_label label;
-    (void)snprintf(label.text, sizeof label.text, "%.*s%s%c%s", length, prefix, gradient ? "d" : "",
+    (void)snprintf(label.text, sizeof label.text, "%.*s", length, prefix);
+    return label;
+}
+
+struct graph_label graph_label(const struct graph *graph, const struct graph_op *op,
+                               const char *name, bool gradient)
+{
+    bool const small = gradient && name[0] >= 'a' && name[0] <= 'z';
+    struct graph_label label = graph_prefix(graph, op);
+    size_t const used = strlen(label.text);
+    (void)snprintf(label.text + used, sizeof label.text - used, "%s%c%s", gradient ? "d" : "",
                    small ? name[0] - 'a' + 'A' : name[0], name + 1);
     return label;
 }

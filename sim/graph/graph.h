@@ -293,6 +293,8 @@ struct graph_label {
 };
 struct graph_label graph_label(const struct graph *graph, const struct graph_op *op,
                                const char *name, bool gradient);
+/* What labels of an op begin with: "attention.", "shared."; "" of NULL. */
+struct graph_label graph_prefix(const struct graph *graph, const struct graph_op *op);
 /* The name of an op without a prefix: "Out" of "shared.Out". */
 const char *graph_op_name(const struct graph_op *op);
 /* The op itself: "shared.Out", "attention.norm". */

@@ -1,14 +1,55 @@
 #include "sim/graph/print.h"
 
+#include "sim/base/name.h"
 #include "sim/base/quantity.h"
 #include "sim/graph/block.h"
 
 /* Of 80: "16.8 MB" takes 9, "8.80 TFLOP v" 12. */
 enum { NAME_COLUMN = 24, SHAPE_COLUMN = 32, FLOP_COLUMN = 42, BYTES_COLUMN = 55, LAST_COLUMN = 65 };
 
+static bool has(const tensor *list, uint8_t count, tensor of)
+{
+    for (uint8_t i = 0; i < count; i++)
+        if (list[i] == of) return true;
+    return false;
+}
+
+/* The op that makes a tensor; of weights and caches the first that reads them; NULL of what comes
+ * from before the part. */
+static const struct graph_op *home(const struct graph *graph, tensor of)
+{
+    const struct graph_tensor *at = &graph->tensor[of];
+    if (at->made_by != GRAPH_NONE) return &graph->op[at->made_by];
+    if (at->role != GRAPH_WEIGHT && at->role != GRAPH_CACHE) return NULL;
+    for (uint8_t i = 0; i < graph->op_count; i++) {
+        const struct graph_op *op = &graph->op[i];
+        if (has(op->weight, op->weight_count, of) || has(op->in, op->in_count, of)) return op;
+    }
+    return NULL;
+}
+
+/* "attention." before a name that several blocks give to an array of theirs. */
+static void prefix_add(const struct graph *graph, tensor of, struct strbuf *text)
+{
+    const char *name = graph->tensor[of].at.name;
+    uint8_t same = 0;
+    for (uint8_t t = 0; t < graph->tensor_count; t++)
+        same += name_same(graph->tensor[t].at.name, name);
+    if (same > 1) strbuf_add(text, "%s", graph_prefix(graph, home(graph, of)).text);
+}
+
+/* "dX", with a star where it is whole. */
+static void value_add(const struct graph *graph, struct graph_value value, struct strbuf *text)
+{
+    prefix_add(graph, value.of, text);
+    strbuf_add(text, "%s%s%s", value.gradient ? "d" : "", graph->tensor[value.of].at.name,
+               value.full ? "*" : "");
+}
+
 static void array_add(const struct graph *graph, tensor of, struct strbuf *text)
 {
     char buffer[SHARDING_TEXT_BYTES];
+    prefix_add(graph, of, text);
     strbuf_add(text, "%s", sharding_text(&graph->terms->mesh, &graph->tensor[of].at, buffer));
 }
 
@@ -154,7 +195,7 @@ void graph_print_backward(const struct graph_sharded *sharded,
     }
     for (uint8_t t = 0; t < graph->tensor_count; t++) {
         if (backward->due[t] == 0 && backward->parts[t] <= 1) continue;
-        strbuf_add(text, "d%s", graph->tensor[t].at.name);
+        value_add(graph, (struct graph_value){.of = t, .gradient = true}, text);
         strbuf_pad(text, NAME_COLUMN);
         axes_add(graph, "due", backward->due[t], text);
         if (backward->parts[t] > 1) strbuf_add(text, "  in %u parts", backward->parts[t]);
@@ -188,9 +229,10 @@ void graph_print_kept(const struct graph_sharded *sharded, const struct graph_ke
 static void values_add(const struct graph *graph, const struct graph_value *values, uint8_t count,
                        struct strbuf *text)
 {
-    for (uint8_t i = 0; i < count; i++)
-        strbuf_add(text, " %s%s%s", values[i].gradient ? "d" : "",
-                   graph->tensor[values[i].of].at.name, values[i].full ? "*" : "");
+    for (uint8_t i = 0; i < count; i++) {
+        strbuf_add(text, " ");
+        value_add(graph, values[i], text);
+    }
 }
 
 void graph_print_steps(const struct graph_sharded *sharded, const struct graph_steps *steps,
@@ -228,9 +270,7 @@ void graph_print_live(const struct graph_sharded *sharded, const struct graph_li
     uint32_t most = 0;
     for (uint32_t i = 0; i < live->count; i++) {
         const struct graph_life *life = &live->life[i];
-        const struct graph_tensor *of = &sharded->graph->tensor[life->value.of];
-        strbuf_add(text, "%s%s%s", life->value.gradient ? "d" : "", of->at.name,
-                   life->value.full ? "*" : "");
+        value_add(sharded->graph, life->value, text);
         strbuf_pad(text, NAME_COLUMN);
         strbuf_add(text, "steps %u to %u%s%s", life->first + 1, life->last + 1,
                    life->before ? ", from before" : "", life->after ? ", stays" : "");

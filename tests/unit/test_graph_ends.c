@@ -37,8 +37,8 @@ static void ends_are_printed_in_the_notation(void **state)
     static const char wanted[] =
         "embedding.lookup        Rows[B_X, D_Y] = lookup(W_embedding[Vocab_Y, D_X])"
         "  ReduceScatter_Y\n"
-        "head.Residual (fused)   X[B_X, D_Y] = merge(X[B_X, D_Y], Out[B_X, D_Y])\n"
-        "head.norm               In[B_X, D_Y] = norm(X[B_X, D_Y], w_In[D_Y])\n"
+        "head.Residual (fused)   head.X[B_X, D_Y] = merge(X[B_X, D_Y], Out[B_X, D_Y])\n"
+        "head.norm               In[B_X, D_Y] = norm(head.X[B_X, D_Y], w_In[D_Y])\n"
         "head.Logits             Logits[B_X, Vocab_Y] = matmul(In[B_X, D_Y], W_head[Vocab_Y,"
         " D_X])  AllGather_Y\n"
         "head.Loss               dLogits[B_X, Vocab_Y] = loss(Logits[B_X, Vocab_Y])\n"
@@ -49,7 +49,7 @@ static void ends_are_printed_in_the_notation(void **state)
         "  3    ReduceScatter tp                                268 MB\n"
         "       dIn* -> dIn\n"
         "  4  head.norm: d inputs                  302 MFLOP v  268 MB\n"
-        "       dIn X w_In -> dX dOut dw_In\n";
+        "       dIn head.X w_In -> dX dOut dw_In\n";
     static struct ranks ranks;
     static struct graph_cases cases;
     static struct graph_steps steps;

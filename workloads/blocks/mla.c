@@ -68,7 +68,7 @@ tensor mla_append(struct graph *g, const struct model *model, const struct mla_l
     bool const rotates = model_rotates(model);
     graph_rotating(g, &op_kind_append, "append", 2, (const tensor[]){of->lkv, of->kr},
                    graph_rotated(rotates ? of->kr : GRAPH_NONE, GRAPH_NONE));
-    return graph_cached(g, "CKV[Sc_ZXW, Key]");
+    return graph_cached(g, "CLKV[Sc_ZXW, Key]");
 }
 
 void mla_prompts_gather(struct graph *g, const struct mla_latents *of, tensor ret_latents[2])

@@ -31,6 +31,8 @@
  *       resident                 bytes that are held from the start
  *       block                    slots of one template
  *     end                        the last line: a text that was cut off has none
+ *     page                       behind the end, where a run has several programs: the next one is
+ *                                of the prefill of a generation, or of the last step of a page
  *
  * Every key of each line, its range and its words are rows of a table (program_text_rows.c), which
  * the writer and the reader share. The writer writes every key that means something, so a text
@@ -51,6 +53,24 @@ struct strbuf;
 /* Of a program that was sealed and has its requests, on the machine that it was made for. */
 void program_text_write(const struct program *program, const struct machine *machine,
                         struct strbuf *text);
+
+/* The line "page" before the program of a page of steps, or with `last` 0 before the prefill. */
+void program_text_write_page(uint64_t last, uint64_t of, struct strbuf *text);
+
+/* One of several programs in a text. */
+struct program_text_part {
+    uint64_t last; /* The last step of its page; 0: the whole, or the prefill. */
+    const char *text;
+    uint64_t text_bytes;
+    uint32_t line; /* The number of the first line. */
+};
+
+/* Divides a text at its lines "page": at first the program before them, which may be the only one,
+ * then one of each page. Refuses pages that are out of order or not all there. */
+enum status program_text_divide(struct arena *arena, const char *name, uint32_t line,
+                                const char *text, uint64_t text_bytes,
+                                struct program_text_part **ret_parts, uint32_t *ret_count,
+                                struct error *reterr);
 
 /* Builds its plans and seals it. Refusals say "NAME:LINE:COLUMN"; `line` is the number of the first
  * line of the text. Nothing is reserved for more than the limits of program.h. Names lie in the

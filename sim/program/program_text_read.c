@@ -28,18 +28,6 @@ struct reader {
     uint32_t plan_line;
 };
 
-/* The next line of a text; false at its end. */
-static bool line_next(struct text_cursor *cursor, const char **rest, const char *end)
-{
-    if (*rest >= end) return false;
-    const char *newline = memchr(*rest, '\n', (size_t)(end - *rest));
-    cursor->begin = cursor->at = *rest;
-    cursor->end = newline == NULL ? end : newline;
-    *rest = newline == NULL ? end : newline + 1;
-    cursor->line++;
-    return true;
-}
-
 static bool says_nothing(struct text_cursor *cursor)
 {
     return !cursor_more(cursor) || *cursor->at == '#';
@@ -58,7 +46,7 @@ static enum text_line_kind line_find(const struct text_cursor *cursor)
 
 static enum status word_unknown(const struct text_cursor *cursor)
 {
-    const char *words[LINE_COUNT + 1] = {0};
+    const char *words[LINE_COUNT + 2] = {[LINE_COUNT] = text_page_line.word};
     char word[48];
     uint32_t length = cursor_word(cursor);
     if (length >= sizeof word) length = sizeof word - 1;
@@ -74,7 +62,7 @@ static enum status end_check(const struct reader *reader, const char *text, cons
 {
     struct text_cursor cursor = reader->cursor, last = reader->cursor;
     last.line++; /* Of a text that says nothing, the first. */
-    while (line_next(&cursor, &text, end))
+    while (cursor_line(&cursor, &text, end))
         if (!says_nothing(&cursor)) last = cursor;
     if (last.at < last.end && line_find(&last) == LINE_END) return STATUS_OK;
     return cursor_refuse(&last, STATUS_INVALID, last.end,
@@ -87,7 +75,7 @@ static enum status end_check(const struct reader *reader, const char *text, cons
 static enum status lines_count(struct reader *reader, const char *text, const char *end)
 {
     struct text_cursor cursor = reader->cursor;
-    while (line_next(&cursor, &text, end)) {
+    while (cursor_line(&cursor, &text, end)) {
         if (says_nothing(&cursor)) continue;
         enum text_line_kind const kind = line_find(&cursor);
         if (kind == LINE_COUNT) return word_unknown(&cursor);
@@ -381,7 +369,7 @@ enum status program_text_read(struct arena *arena, const struct machine *machine
     STATUS_TRY(end_check(reader, text, end));
     STATUS_TRY(lines_count(reader, text, end));
     STATUS_TRY(tables_take(reader));
-    while (line_next(&reader->cursor, &text, end))
+    while (cursor_line(&reader->cursor, &text, end))
         if (!says_nothing(&reader->cursor)) STATUS_TRY(any_read(reader));
     STATUS_TRY(top_end(reader));
     STATUS_TRY(seal(reader));

@@ -343,6 +343,11 @@ static const struct text_row block_rows[] = {
     {NUMBER("since_slot", program_block, since_slot, COUNT_MOST)},
 };
 
+static const struct text_row page_rows[] = {
+    {NUMBER("last", text_page, last, COUNT_MOST), .needed = true},
+    {NUMBER("of", text_page, of, COUNT_MOST), .needed = true, .least = 1},
+};
+
 #define ROWS(list) .rows = list, .row_count = sizeof list / sizeof *list
 #define NAMED(type) .named = true, .name_offset = (uint16_t)offsetof(struct type, name)
 #define OP(text, list)                                                                             \
@@ -402,3 +407,6 @@ const struct text_line text_lines[LINE_COUNT] = {
                     ROWS(block_rows)},
     [LINE_END] = {.word = "end", .parent = LINE_COUNT, .most = 1},
 };
+
+/* Between programs, and in none. */
+const struct text_line text_page_line = {.word = "page", .parent = LINE_COUNT, ROWS(page_rows)};

@@ -77,6 +77,7 @@ struct text_line {
 };
 
 extern const struct text_line text_lines[LINE_COUNT];
+extern const struct text_line text_page_line; /* The target of the line is a struct text_page. */
 
 /* What lines are read into and written from that have no structure of their own in a program. */
 struct text_plan {
@@ -94,6 +95,11 @@ struct text_dimension {
     int32_t offset;
     uint64_t exchange_bytes;
     enum collective_kind kind; /* The kind of the plan that the dimension is of. */
+};
+
+struct text_page {
+    uint64_t last; /* The last step of the page; 0: the prefill. */
+    uint64_t of;   /* The last step of all. */
 };
 
 struct text_resident {

@@ -24,6 +24,17 @@ enum status cursor_refuse(const struct text_cursor *cursor, enum status status, 
     return error_set(cursor->reterr, status, where, "%s", message);
 }
 
+bool cursor_line(struct text_cursor *cursor, const char **rest, const char *end)
+{
+    if (*rest >= end) return false;
+    const char *newline = memchr(*rest, '\n', (size_t)(end - *rest));
+    cursor->begin = cursor->at = *rest;
+    cursor->end = newline == NULL ? end : newline;
+    *rest = newline == NULL ? end : newline + 1;
+    cursor->line++;
+    return true;
+}
+
 bool cursor_more(struct text_cursor *cursor)
 {
     while (cursor->at < cursor->end && is_blank(*cursor->at)) cursor->at++;
@@ -65,6 +76,11 @@ static bool digits_read(const char *at, uint32_t length, uint64_t *ret_number)
     }
     *ret_number = number;
     return true;
+}
+
+bool cursor_says(const struct text_cursor *cursor, const char *word)
+{
+    return is_word(cursor->at, cursor_word(cursor), word);
 }
 
 enum status cursor_number(struct text_cursor *cursor, const char *what, uint32_t next)

@@ -28,11 +28,17 @@ struct text_cursor {
 enum status cursor_refuse(const struct text_cursor *cursor, enum status status, const char *at,
                           const char *format, ...) __attribute__((format(printf, 4, 5)));
 
+/* The next line of the rest of a text, which then begins behind it; false at the text's end. */
+bool cursor_line(struct text_cursor *cursor, const char **rest, const char *end);
+
 /* Past blanks; whether something is left of the line. */
 bool cursor_more(struct text_cursor *cursor);
 
 /* The word at the cursor, up to a blank, "=" or the end. */
 uint32_t cursor_word(const struct text_cursor *cursor);
+
+/* Whether the word at the cursor is this one. */
+bool cursor_says(const struct text_cursor *cursor, const char *word);
 
 /* A number that must be the next one that is counted. */
 enum status cursor_number(struct text_cursor *cursor, const char *what, uint32_t next);

@@ -197,6 +197,16 @@ static void add_role(const struct out *out, uint32_t index)
         add_line(out, 1, LINE_BLOCK, b, &role->block[b]);
 }
 
+void program_text_write_page(uint64_t last, uint64_t of, struct strbuf *text)
+{
+    struct out const out = {.text = text};
+    struct text_page const page = {last, of};
+    strbuf_add(text, "\n%s", text_page_line.word);
+    for (uint32_t i = 0; i < text_page_line.row_count; i++)
+        add_row(&out, &text_page_line.rows[i], &page);
+    strbuf_add(text, "\n");
+}
+
 void program_text_write(const struct program *program, const struct machine *machine,
                         struct strbuf *text)
 {

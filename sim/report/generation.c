@@ -19,29 +19,30 @@ static uint64_t steps_of(const struct generation_page *page)
 
 /* --- Times --- */
 
-enum status generation_begin(struct arena *arena, const struct report_input *input,
-                             struct generation *ret_generation, struct error *reterr)
+enum status generation_begin(struct arena *arena, const struct report_input *input, uint64_t output,
+                             uint32_t pages, struct generation *ret_generation,
+                             struct error *reterr)
 {
-    const struct inference_plan *plan = &input->workload->inference;
-    uint64_t const pages = units_ceil_divide(plan->generation.output, plan->generation.page);
     struct analysis analysis;
     void *memory = NULL;
-    STATUS_TRY(arena_try(arena, pages + 1, sizeof *ret_generation->page, &memory, reterr));
+    STATUS_TRY(arena_try(arena, pages, sizeof *ret_generation->page, &memory, reterr));
+    *ret_generation = (struct generation){.page = memory,
+                                          .infers = input->roofline != NULL,
+                                          .output = output,
+                                          .chips = input->machine->chip_count};
+    if (!ret_generation->infers) return STATUS_OK;
     STATUS_TRY(analysis_build(arena, input, &analysis, reterr));
     struct inference_analysis const inference = inference_analysis_of(input, &analysis);
-    *ret_generation = (struct generation){.page = memory,
-                                          .fit = inference.fit,
-                                          .fit_of_gib = inference.fit_of_gib,
-                                          .page_steps = plan->generation.page,
-                                          .sequences = plan->prompts.count,
-                                          .output = plan->generation.output,
-                                          .chips = input->machine->chip_count};
+    ret_generation->fit = inference.fit;
+    ret_generation->fit_of_gib = inference.fit_of_gib;
+    ret_generation->page_steps = input->workload->inference.generation.page;
+    ret_generation->sequences = input->workload->inference.prompts.count;
     return STATUS_OK;
 }
 
 /* The clock ends at TIME_PS_END, and so does the sum of what it has told. */
-static enum status end_set(struct generation_page *page, const struct generation_page *former,
-                           struct error *reterr)
+static enum status end_set(const struct generation *generation, struct generation_page *page,
+                           const struct generation_page *former, struct error *reterr)
 {
     uint64_t const step_ps = (uint64_t)page->step_ps;
     uint64_t const room_ps = (uint64_t)(TIME_PS_END - (former == NULL ? 0 : former->end_ps));
@@ -55,7 +56,7 @@ static enum status end_set(struct generation_page *page, const struct generation
     if (fit > 0)
         (void)snprintf(nearest, sizeof nearest, "; an output of %llu goes",
                        (unsigned long long)fit);
-    return error_set(reterr, STATUS_LIMIT, "/workload/output",
+    return error_set(reterr, STATUS_LIMIT, generation->infers ? "/workload/output" : "",
                      "%s would take longer than %lld days, which is more than a run can count%s",
                      counted(page->last, "step").text,
                      (long long)(TIME_PS_END / (86400 * TIME_PS_PER_S)), nearest);
@@ -73,9 +74,12 @@ enum status generation_add(struct arena *arena, const struct report_input *input
                                      .step_ps = input->trace->step_ps,
                                      .compute_s = analysis.compute_s,
                                      .exposed_s = analysis.exposed_s,
-                                     .idle_s = analysis.idle_s,
-                                     .inference = inference_analysis_of(input, &analysis)};
-    STATUS_TRY(end_set(page, last == 0 ? NULL : page - 1, reterr));
+                                     .idle_s = analysis.idle_s};
+    if (generation->infers)
+        page->inference = inference_analysis_of(input, &analysis);
+    else /* A step gives a token to each. */
+        generation->sequences = input->program->tokens;
+    STATUS_TRY(end_set(generation, page, last == 0 ? NULL : page - 1, reterr));
     if (last == 0)
         (void)snprintf(page->name, sizeof page->name, "prefill");
     else if (page->first == last)
@@ -167,28 +171,33 @@ static uint64_t context_of(const struct generation_page *page)
     return page->inference.context_tokens / page->inference.sequences;
 }
 
+#define INFERRED(value) WHERE(generation->infers, value)
 #define TABLE(X)                                                                                   \
     X(STEPS, NULL, WORDS(page->name), SHOWN("", "steps", -17, column_words))                       \
     X(FIRST, "first_step", WHOLE(page->first), HIDDEN)                                             \
     X(LAST, "last_step", WHOLE(page->last), HIDDEN)                                                \
-    X(CONTEXT, NULL, WHOLE(context_of(page)), SHOWN("", "context", 9, column_count))               \
-    X(CONTEXTS, "context_tokens", WHOLE(page->inference.context_tokens), HIDDEN)                   \
+    X(CONTEXT, NULL, INFERRED(WHOLE(context_of(page))), SHOWN("", "context", 9, column_count))     \
+    X(CONTEXTS, "context_tokens", INFERRED(WHOLE(page->inference.context_tokens)), HIDDEN)         \
     X(STEP, "step_time_s", SECONDS(page->step_ps), SHOWN("", "each", 10, column_seconds))          \
     X(END, "end_s", SECONDS(page->end_ps), SHOWN("", "until", 10, column_seconds))                 \
     X(COMPUTE, "compute_s", REAL(page->compute_s), HIDDEN)                                         \
     X(EXPOSED, "exposed_communication_s", REAL(page->exposed_s),                                   \
       SHOWN("", "exposed", 10, column_seconds))                                                    \
     X(IDLE, "idle_s", REAL(page->idle_s), HIDDEN)                                                  \
-    X(LINEAR, "linear_s", REAL(page->inference.linear_s), SHOWN("", "linear", 10, column_seconds)) \
-    X(ATTENTION, "attention_s", REAL(page->inference.attention_s),                                 \
+    X(LINEAR, "linear_s", INFERRED(REAL(page->inference.linear_s)),                                \
+      SHOWN("", "linear", 10, column_seconds))                                                     \
+    X(ATTENTION, "attention_s", INFERRED(REAL(page->inference.attention_s)),                       \
       SHOWN("", "attention", 10, column_seconds))                                                  \
-    X(OTHER, "other_s", REAL(page->inference.other_s), SHOWN("", "other", 10, column_seconds))     \
-    X(BOOK, "book_step_s", REAL(page->inference.book.step_s), SHOWN("", "book", 10, column_seconds))
+    X(OTHER, "other_s", INFERRED(REAL(page->inference.other_s)),                                   \
+      SHOWN("", "other", 10, column_seconds))                                                      \
+    X(BOOK, "book_step_s", INFERRED(REAL(page->inference.book.step_s)),                            \
+      SHOWN("", "book", 10, column_seconds))
 
 enum { TABLE(COLUMN_NAME) COLUMN_TOTAL };
 static const struct column columns[] = {TABLE(COLUMN_ENTRY)};
 static const uint8_t screen[] = {STEPS,  CONTEXT,   STEP,  END, EXPOSED,
                                  LINEAR, ATTENTION, OTHER, BOOK};
+static const uint8_t of_text[] = {STEPS, STEP, END, EXPOSED};
 static const uint8_t csv[] = {FIRST,   LAST, CONTEXTS, STEP,      END,   COMPUTE,
                               EXPOSED, IDLE, LINEAR,   ATTENTION, OTHER, BOOK};
 const struct column_line generation_cells = COLUMN_LINE(columns, csv);
@@ -200,6 +209,7 @@ static void find(const void *owner, uint32_t row, struct column_value *ret_value
     TABLE(COLUMN_FIND)
 }
 
+static const struct column_line text_line = COLUMN_LINE(columns, of_text);
 static const struct column_table table = {columns, COLUMN_TOTAL, COLUMN_LINE(columns, screen),
                                           find};
 
@@ -220,7 +230,7 @@ void generation_write_csv(const struct generation *generation, struct strbuf *te
 #define FIGURES(X)                                                                                 \
     X(SEQUENCES, "sequences", WHOLE(generation->sequences), HIDDEN)                                \
     X(OUTPUT, "output", WHOLE(generation->output), HIDDEN)                                         \
-    X(PAGE, "page", WHOLE(generation->page_steps), HIDDEN)                                         \
+    X(PAGE, "page", INFERRED(WHOLE(generation->page_steps)), HIDDEN)                               \
     X(TOTAL, "total_s", REAL(total_s(generation)), NAMED("total", column_instant))                 \
     X(FIRST_TOKEN, "first_token_s", SECONDS(generation->page[0].step_ps),                          \
       NAMED("first token", column_instant))                                                        \
@@ -235,7 +245,8 @@ void generation_write_csv(const struct generation *generation, struct strbuf *te
     X(RATE, "tokens_per_s", REAL(tokens_per_s(generation)), IN_WORDS(column_rounded))              \
     X(CHIP_RATE, "tokens_per_s_per_chip",                                                          \
       REAL(tokens_per_s(generation) / (double)generation->chips), IN_WORDS(column_rounded))        \
-    X(BOOK_ALL, "book_s", REAL(generation_book_s(generation)), NAMED("book", column_seconds))
+    X(BOOK_ALL, "book_s", INFERRED(REAL(generation_book_s(generation))),                           \
+      NAMED("book", column_seconds))
 
 enum { FIGURES(COLUMN_NAME) FIGURE_TOTAL };
 static const struct column figures[] = {FIGURES(COLUMN_ENTRY)};
@@ -256,7 +267,7 @@ void generation_write(const struct generation *generation, struct json_writer *j
     column_put(figures, values, MEAN, TAIL, json);
     json_write_object_end(json);
     column_put(figures, values, TOKENS, BOOK_ALL, json);
-    inference_fit_put(&generation->fit, json);
+    if (generation->infers) inference_fit_put(&generation->fit, json);
     json_write_key(json, "steps");
     column_put_rows(&table, generation, generation->page_count, json);
     json_write_object_end(json);
@@ -277,12 +288,13 @@ static void rows_print(const struct generation *generation, struct strbuf *text)
     uint32_t shown = 0;
     strbuf_add(text, "\n");
     uint64_t const begin = table_open(text);
-    column_add_heading_line(&table.screen, text);
+    const struct column_line *screen_of = generation->infers ? &table.screen : &text_line;
+    column_add_heading_line(screen_of, text);
     for (uint32_t row = 0; row < generation->page_count; row++) {
         struct column_value values[COLUMN_TOTAL];
         if (!is_shown(generation, row)) continue;
         find(generation, row, values);
-        column_add_figure_line(&table.screen, values, text);
+        column_add_figure_line(screen_of, values, text);
         shown++;
     }
     table_close(text, begin, LABEL_COLUMNS);
@@ -314,8 +326,10 @@ void generation_print(const struct generation *generation, struct strbuf *text)
                FIGURE(MOST), FIGURE(HALF), FIGURE(TAIL));
     strbuf_add(text, " ");
     table_wrap_close(text, TABLE_LINE_COLUMNS, &line);
-    line_begin(values, BOOK_ALL, text);
-    strbuf_add(text, "   cache + the larger of weights and math, step by step\n");
-    inference_fit_print(&generation->fit, text);
+    if (generation->infers) {
+        line_begin(values, BOOK_ALL, text);
+        strbuf_add(text, "   cache + the larger of weights and math, step by step\n");
+        inference_fit_print(&generation->fit, text);
+    }
     rows_print(generation, text);
 }

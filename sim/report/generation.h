@@ -37,6 +37,7 @@ struct generation_times {
 struct generation {
     struct generation_page *page; /* The prefill first. */
     uint32_t page_count;
+    bool infers;         /* A model is known; without one `inference`, `fit` and the like are 0. */
     uint64_t page_steps; /* Steps of a full page. */
     uint64_t sequences, output;
     uint64_t chips;
@@ -45,10 +46,11 @@ struct generation {
     struct inference_fit fit_of_gib; /* What fits up to there if the data sheet's GB are GiB. */
 };
 
-/* Room for all pages of a plan. The input is of the prefill with the last step behind it.
- * STATUS_NO_MEMORY. */
-enum status generation_begin(struct arena *arena, const struct report_input *input,
-                             struct generation *ret_generation, struct error *reterr);
+/* Room for `pages`, the prefill among them. The input is of the prefill with the last step behind
+ * it; without a roofline it is of a program's text. STATUS_NO_MEMORY. */
+enum status generation_begin(struct arena *arena, const struct report_input *input, uint64_t output,
+                             uint32_t pages, struct generation *ret_generation,
+                             struct error *reterr);
 /* The next page: the input is of its last step, or of the prefill, and `last` that step. */
 enum status generation_add(struct arena *arena, const struct report_input *input, uint64_t last,
                            struct generation *generation, struct error *reterr);

@@ -100,7 +100,7 @@ enum status result_write(struct arena *arena, const struct report_input *input, 
         last.phase = "decode";
         last.fit = of->fit;
         last.fit_of_gib = of->fit_of_gib;
-        inference_analysis_write(&last, &json);
+        if (of->infers) inference_analysis_write(&last, &json);
     } else {
         STATUS_TRY(put_body(arena, input, &analysis, &json, reterr));
     }

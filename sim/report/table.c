@@ -10,6 +10,7 @@
 #include "sim/base/strbuf.h"
 #include "sim/base/units.h"
 #include "sim/kernels/kernels.h"
+#include "sim/report/generation.h"
 
 struct table_figure table_seconds(double seconds)
 {
@@ -201,11 +202,15 @@ static void heading_title(const char *title, struct strbuf *text)
 }
 
 /* Of a program that was read. */
-static void heading_program(const struct program *program, struct strbuf *text)
+static void heading_program(const struct report_input *input, struct strbuf *text)
 {
+    const struct program *program = input->program;
     strbuf_add(text, "\na program of %u %s", program->template_count,
                counted_noun(program->template_count, "template").text);
-    if (program->tokens > 0)
+    if (input->generation != NULL)
+        strbuf_add(text, ", and %u more, of the prefill and of the last step of each page",
+                   input->generation->page_count);
+    else if (program->tokens > 0)
         strbuf_add(text, ", %s %s a step", table_count(program->tokens).text,
                    counted_noun(program->tokens, "token").text);
     strbuf_add(text, "\n\n");
@@ -268,7 +273,7 @@ void table_heading(const struct report_input *input, bool colour, struct strbuf 
     if (input->mesh->order_count > 0) strbuf_add(text, "; ");
     table_mesh(input->mesh, machine, text);
     if (input->roofline == NULL) {
-        heading_program(input->program, text);
+        heading_program(input, text);
         return;
     }
     if (workload_serves(input->workload)) {

@@ -65,6 +65,24 @@ enum status program_file_read(struct arena *arena, const char *name,
                               const struct program_file_rest *rest, const struct machine *machine,
                               struct program *ret_program, struct error *reterr)
 {
-    return program_text_read(arena, machine, name, rest->line, rest->text, rest->text_bytes,
+    struct program_text_part *parts = NULL;
+    uint32_t count = 0;
+    STATUS_TRY(program_text_divide(arena, name, rest->line, rest->text, rest->text_bytes, &parts,
+                                   &count, reterr));
+    return program_text_read(arena, machine, name, parts->line, parts->text, parts->text_bytes,
                              ret_program, reterr);
+}
+
+enum status program_file_pages(struct arena *arena, const char *name,
+                               const struct program_file_rest *rest,
+                               const struct program_text_part **ret_pages, uint32_t *ret_count,
+                               struct error *reterr)
+{
+    struct program_text_part *parts = NULL;
+    uint32_t count = 0;
+    STATUS_TRY(program_text_divide(arena, name, rest->line, rest->text, rest->text_bytes, &parts,
+                                   &count, reterr));
+    *ret_pages = parts + 1;
+    *ret_count = count - 1;
+    return STATUS_OK;
 }

@@ -8,7 +8,8 @@
  *     step tokens=...
  *
  * a line with the version of the format; machine, mesh and run as `podsim show scenario` prints
- * them, up to a line "}"; and the program (sim/program/program_text.h).
+ * them, up to a line "}"; the program (sim/program/program_text.h), and of a generation the
+ * programs of its pages behind lines "page".
  */
 #ifndef SIM_SCENARIO_PROGRAM_FILE_H
 #define SIM_SCENARIO_PROGRAM_FILE_H
@@ -17,6 +18,7 @@
 
 #include "sim/base/status.h"
 #include "sim/program/program.h"
+#include "sim/program/program_text.h"
 #include "sim/scenario/scenario.h"
 
 struct arena;
@@ -48,5 +50,11 @@ enum status program_file_read_scenario(struct arena *arena, const char *name, co
 enum status program_file_read(struct arena *arena, const char *name,
                               const struct program_file_rest *rest, const struct machine *machine,
                               struct program *ret_program, struct error *reterr);
+/* The programs behind it, which program_text_read() reads: of the prefill of a generation and of
+ * its pages. */
+enum status program_file_pages(struct arena *arena, const char *name,
+                               const struct program_file_rest *rest,
+                               const struct program_text_part **ret_pages, uint32_t *ret_count,
+                               struct error *reterr);
 
 #endif

@@ -212,7 +212,7 @@ static void fuzz_program(const char *text, uint64_t text_bytes, struct fuzz_take
     struct error error = {0};
     struct scenario scenario;
     struct machine machine;
-    struct program program;
+    struct program program, page;
     struct program_file_rest rest;
     struct strbuf first = {0}, second = {0};
     struct arena *arena = arena_create(memory_limit_bytes);
@@ -222,6 +222,13 @@ static void fuzz_program(const char *text, uint64_t text_bytes, struct fuzz_take
     if (status == STATUS_OK) status = machine_build(arena, &scenario.machine, &machine, &error);
     if (status == STATUS_OK)
         status = program_file_read(arena, "fuzz", &rest, &machine, &program, &error);
+    const struct program_text_part *pages = NULL;
+    uint32_t count = 0;
+    if (status == STATUS_OK)
+        status = program_file_pages(arena, "fuzz", &rest, &pages, &count, &error);
+    for (uint32_t i = 0; status == STATUS_OK && i < count; i++)
+        status = program_text_read(arena, &machine, "fuzz", pages[i].line, pages[i].text,
+                                   pages[i].text_bytes, &page, &error);
     if (taken_or_explained(status, &error)) {
         SIM_ASSERT(program_file_write(arena, &scenario, &machine, &program, &first, &error) ==
                    STATUS_OK);

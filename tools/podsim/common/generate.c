@@ -39,15 +39,14 @@ static void work_add(struct trace *whole, const struct trace *part, uint64_t las
 }
 
 /* The prefill, or the step `last` alone. */
-static enum status part_play(struct playing *playing, uint64_t last, struct session *part,
-                             struct error *reterr)
+static enum status part_play(struct playing *playing, uint32_t index, uint64_t last,
+                             struct session *part, struct error *reterr)
 {
     struct replay_options options = *playing->options;
     struct report_input input;
     if (options.watch != NULL) options.watch = watch;
     options.watch_owner = playing;
-    STATUS_TRY(session_part_build(playing->whole, last == 0 ? INFERENCE_PREFILL : INFERENCE_STEP,
-                                  last, part, reterr));
+    STATUS_TRY(session_part_build(playing->whole, index, part, reterr));
     STATUS_TRY(session_replay(part, playing->source, &options, reterr));
     report_from_session(part, &input);
     STATUS_TRY(generation_add(part->arena, &input, last, playing->generation, reterr));
@@ -59,18 +58,20 @@ enum status generate_play(struct session *session, const struct session_source *
                           const struct replay_options *options, struct generation *ret_generation,
                           struct error *reterr)
 {
-    const struct inference_generation *of = &session->scenario.workload.inference.generation;
+    uint64_t const output = session_output(session);
+    uint64_t last = 0;
+    uint32_t count = 0;
     struct playing playing = {session, source, options, ret_generation, 0};
     struct report_input input;
     report_from_session(session, &input);
-    STATUS_TRY(generation_begin(session->arena, &input, ret_generation, reterr));
-    for (uint64_t last = 0;; last = of->output - last < of->page ? of->output : last + of->page) {
+    while (session_part_last(session, count, &last)) count++;
+    STATUS_TRY(generation_begin(session->arena, &input, output, count, ret_generation, reterr));
+    for (uint32_t index = 0; session_part_last(session, index, &last); index++) {
         struct session part;
-        playing.done = (double)last / (double)of->output;
-        enum status const status = part_play(&playing, last, &part, reterr);
+        playing.done = (double)last / (double)output;
+        enum status const status = part_play(&playing, index, last, &part, reterr);
         session_close(&part);
         STATUS_TRY(status);
-        if (last == of->output) break;
     }
     generation_end(ret_generation);
     return STATUS_OK;

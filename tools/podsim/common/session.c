@@ -217,6 +217,8 @@ static enum status program_build(struct session *session, const struct session_s
     STATUS_TRY(machine_build(session->arena, &scenario->machine, &session->machine, reterr));
     if (scenario->mesh.axis_count > 0) /* Which only reports ask for. */
         STATUS_TRY(mesh_build(&scenario->mesh, &session->machine, &session->mesh, reterr));
+    STATUS_TRY(program_file_pages(session->arena, source->path, &rest, &session->pages,
+                                  &session->page_count, reterr));
     return program_file_read(session->arena, source->path, &rest, &session->machine,
                              &session->program, reterr);
 }
@@ -288,13 +290,39 @@ static enum status part_begin(const struct session *whole, struct session *ret_p
     return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory for a step");
 }
 
-enum status session_part_build(const struct session *whole, enum inference_played played,
-                               uint64_t step, struct session *ret_part, struct error *reterr)
+uint64_t session_output(const struct session *session)
+{
+    if (!session->is_program) return session->scenario.workload.inference.generation.output;
+    return session->page_count == 0 ? 0 : session->pages[session->page_count - 1].last;
+}
+
+bool session_part_last(const struct session *session, uint32_t index, uint64_t *ret_last)
+{
+    uint64_t const page = session->scenario.workload.inference.generation.page;
+    uint64_t const output = session_output(session);
+    if (session->is_program) {
+        if (index < session->page_count) *ret_last = session->pages[index].last;
+        return index < session->page_count;
+    }
+    if (output == 0 || (index > 0 && (index - 1) * page >= output)) return false;
+    *ret_last = output / page < index ? output : index * page;
+    return true;
+}
+
+enum status session_part_build(const struct session *whole, uint32_t index,
+                               struct session *ret_part, struct error *reterr)
 {
     struct inference_generation *generation = &ret_part->scenario.workload.inference.generation;
     STATUS_TRY(part_begin(whole, ret_part, reterr));
-    generation->played = played;
-    generation->step = step;
+    if (whole->is_program) {
+        const struct program_text_part *page = &whole->pages[index];
+        return program_text_read(ret_part->arena, &ret_part->machine, whole->program.text_name,
+                                 page->line, page->text, page->text_bytes, &ret_part->program,
+                                 reterr);
+    }
+    bool const is_there = session_part_last(whole, index, &generation->step);
+    SIM_ASSERT(is_there);
+    generation->played = index == 0 ? INFERENCE_PREFILL : INFERENCE_STEP;
     return program_lower(ret_part, reterr);
 }
 

@@ -63,9 +63,11 @@ struct session {
     struct mesh mesh;
     struct program program;
     struct fold fold;
-    bool is_program;          /* Read, not lowered: there are no workload and no roofline. */
-    struct roofline roofline; /* With the program. */
-    struct trace trace;       /* By session_replay(). */
+    bool is_program; /* Read, not lowered: there are no workload and no roofline. */
+    const struct program_text_part *pages; /* Programs behind the one that was read. */
+    uint32_t page_count;                   /* The number of `pages`. */
+    struct roofline roofline;              /* With the program. */
+    struct trace trace;                    /* By session_replay(). */
 };
 
 /* What an operand names, with every --set and --full: a file; where there is none, the built-in
@@ -87,10 +89,16 @@ struct choices_args session_choices(const struct session *session);
 /* Builds every stage up to and with `stage`. To be closed whatever is returned. */
 enum status session_build(struct session *session, const struct session_source *source,
                           enum session_stage stage, struct error *reterr);
+/* The steps behind the prefill of a generation, of a scenario or of a text that has pages; 0: it is
+ * none. */
+uint64_t session_output(const struct session *session);
+/* The last step of the prefill, 0, or of a page, which a run simulates by itself, from index 0 on;
+ * false: there are no more, or it is no generation. */
+bool session_part_last(const struct session *session, uint32_t index, uint64_t *ret_last);
 /* Of a generation that was built up to the program a part alone. It borrows scenario, machine and
  * mesh. To be closed whatever is returned, before the other. */
-enum status session_part_build(const struct session *whole, enum inference_played played,
-                               uint64_t step, struct session *ret_part, struct error *reterr);
+enum status session_part_build(const struct session *whole, uint32_t index,
+                               struct session *ret_part, struct error *reterr);
 /* The program alone, without its roofline, of another number of sequences in a step of inference
  * that was built. Unless it `plays` later, its collectives go by whatever algorithms: what it holds
  * at least is the same. It borrows as above. To be closed whatever is returned, before the other.

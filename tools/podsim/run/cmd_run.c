@@ -304,10 +304,11 @@ static enum status generate(struct run *run, struct error *reterr)
         .watch_owner = run,
     };
     STATUS_TRY(generate_play(&run->session, &run->source, &options, &run->generation, reterr));
+    run->input.generation = &run->generation;
+    if (run->session.is_program) return STATUS_OK;
     inference_fit_found(&run->input.largest, &run->generation.fit, &run->generation.fit_of_gib);
     inference_fit_tried(&run->input.slices.of_gb, &run->generation.fit);
     inference_fit_tried(&run->input.slices.of_gib, &run->generation.fit_of_gib);
-    run->input.generation = &run->generation;
     generation_write_csv(&run->generation, &run->rows);
     return STATUS_OK;
 }
@@ -344,15 +345,15 @@ static enum status work_texts(struct run *run, struct error *reterr)
     report_from_session(session, &run->input);
     run->input.write_more = write_more;
     run->input.more_owner = run;
-    if (session->machine.chip.kernels.stack != NULL &&
-        session->scenario.workload.kind != WORKLOAD_GENERATE)
+    bool const generates = session_output(session) > 0;
+    if (session->machine.chip.kernels.stack != NULL && !generates)
         STATUS_TRY(ops_find(run, reterr));
     STATUS_TRY(report_name(session->arena, run->options, run->path, &run->input, reterr));
     if (options_has(run->options, "--timing")) run->input.wall_s = run->wall_s;
     STATUS_TRY(slices_find(run, reterr));
     STATUS_TRY(refuse_seen(run, reterr));
     STATUS_TRY(largest_find(run, reterr));
-    if (session->scenario.workload.kind == WORKLOAD_GENERATE) STATUS_TRY(generate(run, reterr));
+    if (generates) STATUS_TRY(generate(run, reterr));
     if (options_has(run->options, "--uncertainty")) STATUS_TRY(uncertainty(run, reterr));
     if (options_has(run->options, "--advise")) STATUS_TRY(advise(run, reterr));
     run->summary.columns = report_columns(to_stdout(run) ? 2 : 1);

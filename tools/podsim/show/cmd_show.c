@@ -89,6 +89,25 @@ static enum status text_has_stage(const struct session *session, const char *nam
     return STATUS_OK;
 }
 
+/* The program, and of a generation the programs that its run simulates behind it. */
+static enum status program_text(const struct session *session, struct strbuf *text,
+                                struct error *reterr)
+{
+    uint64_t last = 0;
+    STATUS_TRY(program_file_write(session->arena, &session->scenario, &session->machine,
+                                  &session->program, text, reterr));
+    for (uint32_t index = 0; session_part_last(session, index, &last); index++) {
+        struct session part;
+        enum status const status = session_part_build(session, index, &part, reterr);
+        program_text_write_page(last, session_output(session), text);
+        if (status == STATUS_OK) program_text_write(&part.program, &part.machine, text);
+        session_close(&part);
+        STATUS_TRY(status);
+    }
+    if (!text->failed) return STATUS_OK;
+    return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory for a program's text");
+}
+
 static enum status stage_text(struct session *session, const char *name, enum session_stage stage,
                               bool as_other, struct strbuf *text, struct error *reterr)
 {
@@ -119,29 +138,9 @@ static enum status stage_text(struct session *session, const char *name, enum se
     if (strcmp(name, ops_name) == 0)
         return op_rows_show(session->arena, &session->machine, &session->program, as_other, text,
                             reterr);
-    if (as_other)
-        return program_file_write(session->arena, &session->scenario, &session->machine,
-                                  &session->program, text, reterr);
+    if (as_other) return program_text(session, text, reterr);
     return workload_listing(&session->scenario.workload, &session->machine, &session->mesh,
                             &session->program, text, reterr);
-}
-
-/* Of a generation the text is no program that its run plays. */
-static enum status exception_print(const struct session *session, const char *path,
-                                   struct error *reterr)
-{
-    const struct inference_generation *of = &session->scenario.workload.inference.generation;
-    struct strbuf text = {.columns = report_columns(2)};
-    if (session->is_program || of->output == 0) return STATUS_OK;
-    strbuf_add(
-        &text,
-        "podsim: %s: a run of this generation simulates the prefill and %s as programs of their "
-        "own; the text is the prefill with the last step behind it, whose run has another "
-        "digest\n",
-        path, counted((of->output + of->page - 1) / of->page, "step").text);
-    enum status const status = output_print(&text, true, reterr);
-    strbuf_free(&text);
-    return status;
 }
 
 /* The drawing and the text of a machine, or the drawing alone where it takes standard output. */
@@ -220,9 +219,6 @@ static int show_file(const struct options *options)
         if (status == STATUS_OK)
             status = stage_text(&session, options->operand[0], stage, as_other, &text, &error);
         if (status == STATUS_OK) status = output_print(&text, false, &error);
-        if (status == STATUS_OK && stage == SESSION_PROGRAM && as_other &&
-            strcmp(options->operand[0], ops_name) != 0)
-            status = exception_print(&session, options->operand[1], &error);
     }
     strbuf_free(&text);
     session_close(&session);

@@ -34,6 +34,7 @@ BLACKWELL = ("b200", "gb200-nvl72")
 BLACKWELL_HBM = 8e12
 CASTS = {"h100-sxm": ("h100_sxm", 3.35e12), "h200-sxm": ("h200_sxm", 4.8e12),
          "b200": ("b200_sxm", BLACKWELL_HBM), "gb200-nvl72": ("gb200", BLACKWELL_HBM)}
+ALIKE = {"a100-40gb": "a100-sxm"}  # Others have the kernels' shares of the H100.
 VIDUR_OPS = {"norm": "input_layernorm", "sum": "add", "gate": "mlp_act", "turn": "attn_rope"}
 NEUSIGHT = {"function": "gelu", "loss": "softmax", "norm": "ln"}
 NEUSIGHT_HBM = {"a100_pcie_40gb": 1.555e12, "a100_pcie_80gb": 1.935e12}
@@ -98,7 +99,7 @@ def simumax_shares(folder):
 
 def between_of(folder, chip, stack):
     torch = neusight_shares(folder)
-    own = chip if chip in VIDUR else "h100-sxm"
+    own = chip if chip in VIDUR else ALIKE.get(chip, "h100-sxm")
     shares, launch_us = vidur_shares(folder, own)
     sources = [f"kinds norm, sum, gate, turn and the launch: Vidur's {VIDUR[own][0]}, vLLM's kernels"
                + ("" if own == chip else ", derived: not measured on this chip"),

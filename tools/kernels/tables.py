@@ -60,6 +60,12 @@ def filled(axes, grid, order):
     return grid
 
 
+def grid_of(table, sides):
+    """Shares of a table by its edges."""
+    shares = [share / 1e6 for share in table["share_ppm"]]
+    return dict(zip(itertools.product(*[table[side] for side in sides]), shares))
+
+
 def looked_up(axes, grid, shape):
     """By the logarithms of the share and of the sides, as sim/kernels does within the grid."""
     places = []

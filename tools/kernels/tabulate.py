@@ -12,6 +12,7 @@ once for each new version of the measurements: podsim reads what it writes, and 
 import sys
 
 import attention
+import flash2
 import layers
 import matmuls
 import tables
@@ -117,7 +118,7 @@ def served(folder, file_chip):
           attention=[reference(f"{chip}.vllm", "bf16")],
           decode=[reference(f"{chip}.vllm", "bf16", stored=table["stored"])
                   for table in made["vllm"][1]])
-    return of_sglang[0], fp8
+    return of_sglang[0], fp8, made["vllm"][0][0]
 
 
 # Transformer Engine and torchao let products of gradients add up in two steps on Hopper (use_split_accumulator,
@@ -126,6 +127,7 @@ SPLIT_PPM = round(1e6 / 1.15)
 SPLIT = ("pytorch/ao issue 2377: 1.1 to 1.2; TransformerEngine d0067d0d pytorch/module/base.py"
          " (_2X_ACC_DGRAD, _2X_ACC_WGRAD)")
 HOPPER = ["h100-sxm", "h200-sxm"]
+PYTORCH = (("torch-eager", "PyTorch, eager"), ("torch-compile", "PyTorch, compiled"))
 
 
 def gradients_in_fp8(chip):
@@ -140,7 +142,7 @@ def gradients_in_fp8(chip):
             for cast, (ppm, source, derived) in kinds.items() for layout in ("NN", "NT")]
 
 
-def trained(folder, chip, of_sglang, fp8, smooth):
+def trained(folder, chip, of_sglang, fp8, smooth, flash):
     """Transformer Engine, and PyTorch, whose matmuls are the same libraries'."""
     of = f"{chip}.sglang"
     if chip in TRAINED:
@@ -152,8 +154,9 @@ def trained(folder, chip, of_sglang, fp8, smooth):
     fp8 = fp8 + (gradients_in_fp8(chip) if chip in HOPPER else [])
     write(chip, "te", "Transformer Engine", matmul=products + fp8,
           attention=[reference(f"{chip}.vllm", "bf16")], attention_backward=[backward])
-    for stack, title in (("torch-eager", "PyTorch, eager"), ("torch-compile", "PyTorch, compiled")):
-        write(chip, stack, title, tables_of=f"{chip}.te")
+    lists = flash2.made(chip, flash) if chip in HOPPER else {}
+    for stack, title in PYTORCH:
+        write(chip, stack, title, tables_of=f"{chip}.te", **lists)
 
 
 def main():
@@ -162,11 +165,12 @@ def main():
     for file_chip in VERSIONS:
         engines[tables.CHIPS[file_chip]] = served(folder, file_chip)
     # Chips with training kernels of their own first: others have the ratios of both.
+    flash = engines["h100-sxm"][2]
     for chip in sorted(engines, key=lambda name: name not in TRAINED):
-        trained(folder, chip, *engines[chip], smooth)
-    for stack, title in (("te", "Transformer Engine"), ("torch-eager", "PyTorch, eager"),
-                         ("torch-compile", "PyTorch, compiled")):
-        write("h800-sxm", stack, title, tables_of="h100-sxm.te")
+        trained(folder, chip, *engines[chip][:2], smooth, flash)
+    for stack, title in (("te", "Transformer Engine"), *PYTORCH):
+        write("h800-sxm", stack, title, tables_of=f"h100-sxm.{stack}")
+        write("a100-40gb", stack, title, tables_of=f"a100-sxm.{stack}")
     write("tpu-v6e", "xla", "XLA", matmul=layers.made(folder))
     for chip in TPUS:
         write(chip, "xla", "XLA", tables_of="tpu-v6e.xla")

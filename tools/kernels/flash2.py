@@ -1,0 +1,55 @@
+"""Attention of FlashAttention 2 on Hopper, which PyTorch's scaled_dot_product_attention and
+flash-attn 2 run: as factors of the shares of vLLM's attention, which is FlashAttention 3.
+
+FlashAttention 2 has Ampere's instructions, and does not get faster with Hopper's. The paper of
+FlashAttention 3 (arXiv 2407.08608) has both on an H100 SXM5: forward in figure 5, backward without
+a mask in figure 6. In each 2,048 columns of heads, and 16,384 tokens. A causal backward pass has the
+speed of one without a mask times what a mask leaves of the speed forward.
+"""
+import attention
+import tables
+
+SOURCE = "arXiv 2407.08608, figures 5 and 6: FlashAttention 2 on H100 SXM5"
+TOKENS = [512, 1024, 2048, 4096, 8192, 16384]
+ALL_TOKENS, COLUMNS = 16384, 2048
+# TFLOP/s by width of a head.
+CAUSAL = {64: [180, 229, 262, 284, 295, 299], 128: [191, 260, 298, 319, 333, 335],
+          256: [208, 251, 278, 293, 297, 298]}
+FULL = {64: [282, 306, 318, 321, 322, 324], 128: [309, 350, 362, 368, 370, 370]}
+FULL_BACKWARD = {64: [198, 238, 264, 279, 287, 291], 128: [214, 260, 291, 310, 318, 322]}
+HEADS = [1]
+GROUPS = [1]
+
+
+def backward(width, place):
+    known = min(width, 128)  # Figure 6 has no wider heads.
+    return FULL_BACKWARD[known][place] * CAUSAL[known][place] / FULL[known][place]
+
+
+def factors(table, speeds):
+    """Speeds over those of a table of forward attention at the same shape."""
+    axes = [table[side] for side in attention.SIDES]
+    grid = tables.grid_of(table, attention.SIDES)
+    rate = tables.amount(table["flop_rate"])
+    ppm = []
+    for place, tokens in enumerate(TOKENS):
+        for width in CAUSAL:
+            heads = ALL_TOKENS // tokens * COLUMNS // width
+            share = speeds(width, place) * 1e12 / rate
+            ppm.append(round(share / tables.looked_up(axes, grid, (tokens, heads, 1, width)) * 1e6))
+    return {"tokens": TOKENS, "heads": HEADS, "group": GROUPS, "width": list(CAUSAL), "ppm": ppm}
+
+
+def entry(chip, derived, factor):
+    return {"format": "bf16", "of": {"stack": f"{chip}.vllm", "family": "attention"},
+            "source": SOURCE, "derived": derived, "factor": factor,
+            "rows": 0, "error_median_ppm": 0, "error_ninetieth_ppm": 0}
+
+
+def made(chip, measured):
+    """Forward and backward of a chip, from the table of the H100's forward attention."""
+    forward = factors(measured, lambda width, place: CAUSAL[width][place])
+    gradients = factors(measured, backward)
+    text = "shares of FlashAttention 3 times the ratio of FlashAttention 2 to it on H100"
+    return {"attention": [entry(chip, text, forward)],
+            "attention_backward": [entry(chip, text + ", backward to forward", gradients)]}

@@ -63,7 +63,7 @@ static void compute_add(const struct graph_sharded *sharded, const struct graph_
     const struct work *work = &step->work;
     struct graph_compute_sum *sum = compute_sum(count, step->pass, op->kind, work->math_format);
     struct op_spare spare = {0};
-    if (op->kind->spare != NULL && step->of == GRAPH_NONE && !op_casts(step->pass))
+    if (op->kind->spare != NULL && step->of == GRAPH_NONE && !op_is_aside(step->pass))
         op->kind->spare(sharded, op, step->pass, &spare);
     sum->count++;
     sum->measured += kernel_is_measured(units->stack, work);

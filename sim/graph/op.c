@@ -1,6 +1,7 @@
 #include "sim/graph/op.h"
 
 #include "sim/base/vector.h"
+#include "sim/model/model.h"
 
 const struct op_kind *const op_kind_table[] = {
 #define OP(name) &op_kind_##name,
@@ -34,6 +35,9 @@ const char *op_pass_name(enum op_pass pass)
         [OP_CAST] = "d results in fp8",
         [OP_CAST_SECOND] = "second arrays",
         [OP_CAST_WEIGHTS] = "weights in fp8",
+        [OP_PADS] = "copies around attention",
+        [OP_BIASES] = "d biases",
+        [OP_COPIES] = "d weights, copied",
     };
     return names[pass];
 }
@@ -53,9 +57,12 @@ void op_function(const struct graph *graph, enum work_function function, enum op
 {
     const struct fusion *fusion = graph->terms->policy.fusion;
     if (fusion == NULL) return;
-    struct function_pass const made = function == WORK_FUNCTION_LOSS
-                                          ? fusion_loss(fusion, graph->terms->policy.loss)
-                                          : fusion_pass(fusion, function, !op_is_forward(pass));
+    bool const backward = !op_is_forward(pass);
+    struct function_pass const made =
+        function == WORK_FUNCTION_LOSS ? fusion_loss(fusion, graph->terms->policy.loss)
+        : function == WORK_FUNCTION_NORM
+            ? fusion_norm(fusion, graph->terms->model->norms.centred, backward)
+            : fusion_pass(fusion, function, backward);
     work->hbm_read_bytes += made.read_bytes * elements;
     work->hbm_write_bytes += made.write_bytes * elements;
     work->kernel_count += made.kernels;

@@ -25,6 +25,9 @@ enum op_pass {
     OP_CAST_SECOND,    /* Second arrays are made of arrays that tp has gathered (casts.h). */
     OP_CAST_WEIGHTS,   /* Weights are cast to the format of the products, forward or backward
                           (casts.h). */
+    OP_PADS,           /* Copies around attention, forward or backward (asides.h). */
+    OP_BIASES,         /* Gradients of biases are added up (asides.h). */
+    OP_COPIES,         /* Gradients of weights are copied for their reduction (asides.h). */
 };
 
 /* Ranks that a collective is over. */
@@ -172,15 +175,15 @@ static inline bool op_is_forward(enum op_pass pass)
     return pass <= OP_AGAIN_ALONE;
 }
 
-/* Whether a pass has nothing but casts for the products of an op. */
-static inline bool op_casts(enum op_pass pass)
+/* Whether a pass has nothing but kernels beside those of an op. */
+static inline bool op_is_aside(enum op_pass pass)
 {
     return pass >= OP_CAST;
 }
 
 static inline bool op_gives_input(enum op_pass pass)
 {
-    return !op_is_forward(pass) && pass != OP_WEIGHT_GRADIENT && !op_casts(pass);
+    return !op_is_forward(pass) && pass != OP_WEIGHT_GRADIENT && !op_is_aside(pass);
 }
 
 static inline bool op_gives_weight(enum op_pass pass)
@@ -192,7 +195,7 @@ static inline bool op_gives_weight(enum op_pass pass)
  * the inputs' gradients. */
 static inline bool op_gives_weights(const struct graph_op *op, enum op_pass pass)
 {
-    return (!op->kind->weights_apart && !op_casts(pass)) || op_gives_weight(pass);
+    return (!op->kind->weights_apart && !op_is_aside(pass)) || op_gives_weight(pass);
 }
 
 /* What a pass of an op asks of a chip, reads and moves, whether its kind states it or not. */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/graph/asides.h"
 #include "sim/graph/casts.h"
 
 struct writer {
@@ -102,6 +103,19 @@ static void casts_add(struct writer *writer, uint8_t index, enum op_pass pass, b
     if (op_has_work(&step.work)) step_add(writer, &step);
 }
 
+/* Adds kernels of a framework beside those of an op (asides.h). They stand behind the op: their
+ * place changes no time. */
+static void aside_add(struct writer *writer, uint8_t index, enum op_pass pass, bool backward)
+{
+    const struct graph *graph = graph_of(writer);
+    const struct graph_op *op = &graph->op[index];
+    struct graph_step step = {.is_compute = true, .of = GRAPH_NONE, .op = index, .pass = pass};
+    if (pass == OP_PADS) step.work = graph_pads_work(writer->sharded, op, backward);
+    if (pass == OP_BIASES) step.work = graph_biases_work(writer->sharded, op);
+    if (pass == OP_COPIES) step.work = graph_copies_work(graph, op);
+    if (op_has_work(&step.work)) step_add(writer, &step);
+}
+
 /* --- Forward, and again --- */
 
 /* Gathers what some op of this pass reads gathered. */
@@ -163,6 +177,7 @@ static void forward_add(struct writer *writer, uint8_t index, enum op_pass pass)
     own_moves_add(writer, index, pass, false);
     for (uint8_t i = 0; i < op->out_count; i++) gather_add(writer, index, pass, op->out[i]);
     casts_add(writer, index, OP_CAST_WEIGHTS, /* backward= */ false);
+    aside_add(writer, index, OP_PADS, /* backward= */ false);
 }
 
 static void again_add(struct writer *writer, uint8_t index)
@@ -270,10 +285,15 @@ static void gradient_add(struct writer *writer)
         partial_add(writer, gradient);
         if (op_gives_input(pass) && !apart) inputs_add(writer, gradient->op);
     }
-    if (last && has_weight(writer))
+    if (last && has_weight(writer)) {
         casts_add(writer, gradient->op, OP_CAST_SECOND, /* backward= */ true);
-    if (last && has_input(writer))
+        aside_add(writer, gradient->op, OP_BIASES, /* backward= */ true);
+        aside_add(writer, gradient->op, OP_COPIES, /* backward= */ true);
+    }
+    if (last && has_input(writer)) {
         casts_add(writer, gradient->op, OP_CAST_WEIGHTS, /* backward= */ true);
+        aside_add(writer, gradient->op, OP_PADS, /* backward= */ true);
+    }
     /* What ops of a side branch give is read by the sum of gradients alone, which comes last. */
     if (last && apart && has_input(writer)) inputs_add(writer, gradient->op);
 }

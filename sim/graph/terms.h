@@ -182,6 +182,7 @@ struct graph_policy {
     bool weights_split;      /* Parameters are split over X. */
     bool stores_scores;      /* Attention is not fused: its scores lie in HBM. */
     bool drops;              /* Dropout drops some of these scores. */
+    bool pads;               /* Kernels of their own copy what attention reads and gives. */
     bool counts_frameworks;  /* Arrays that only frameworks keep are counted. */
     bool remakes_frameworks; /* Arrays of frameworks are not kept for the backward pass, whatever
                                 remat is. */
@@ -189,6 +190,7 @@ struct graph_policy {
     const struct fusion *fusion; /* Kernels between matmuls; NULL: the fewest. */
     enum loss_fusion loss;       /* Whose kernels of the loss stand in for the fusion's. */
     struct graph_casting casts;  /* Casts for linear layers in fp8. */
+    struct function_pass copies; /* Of a gradient of weights before its reduction, by element. */
     bool adds;                   /* Gradients of weights are added to an accumulator. */
     bool adds_of_experts;        /* Gradients of experts' weights are added to an accumulator. */
     bool used_before; /* Of the embedding, or of the head: another use of the matrix has left its

@@ -232,10 +232,12 @@ static void values_read(const struct values *values)
 }
 
 /* What is cast lies there as before, in fewer bytes: whoever reads it waits for the cast. */
-static void cast_values(const struct values *values)
+static void aside_values(const struct values *values)
 {
     const struct graph_op *op = values->op;
-    for (uint8_t i = 0; values->step->pass != OP_CAST_WEIGHTS && i < op->out_count; i++) {
+    enum op_pass const pass = values->step->pass;
+    bool const none = pass == OP_CAST_WEIGHTS || pass == OP_PADS || pass == OP_COPIES;
+    for (uint8_t i = 0; !none && i < op->out_count; i++) {
         bool const full = values->step->pass == OP_CAST_SECOND &&
                           graph_scattered(values->sharded, op, op->out[i]) != 0;
         if (graph_of(values)->tensor[op->out[i]].role != GRAPH_ACTIVATION) continue;
@@ -292,8 +294,8 @@ void graph_step_values(const struct graph_sharded *sharded, const struct graph_k
         collective_values(&values);
     else if (step->of != GRAPH_NONE)
         sum_values(&values);
-    else if (op_casts(step->pass))
-        cast_values(&values);
+    else if (op_is_aside(step->pass))
+        aside_values(&values);
     else
         (op_is_forward(step->pass) ? forward_values : gradient_values)(&values);
 }

@@ -20,6 +20,18 @@
  * the order of autograd: times the weight (4, 2) and the sum of its gradient (4); to fp32 (2, 4);
  * times the root (4, 4), and the root's gradient (8, 4 and 4); of the square (4, 4), the sum of
  * both (8, 4), to bf16 (4, 2), and three kernels of a number a row.
+ *
+ * eager layernorm, which PyTorch has as an operator: one kernel; backward one for the gradient of
+ * the input, and one for the gradients of weight and bias, which reads the result's gradient and
+ * the input once more (2, 2). The gradient of a bias is a sum over tokens (torch.addmm backward).
+ *
+ * eager update: norm (4), clipping (4, 4), Adam with weights in fp32, and their copy in 16 bits, as
+ * in Megatron-LM.
+ *
+ * eager copies of FSDP 1, whose weights are parts of one array: autograd joins their gradients
+ * (2, 2); they are brought to the format of the reduction, if it is another (2, 4), and divided by
+ * a part of the number of ranks, so that sums do not overflow (2, 2; in fp32 4, 4). The last two
+ * are of another stream. They do not run beside products: those fill the registers of a core.
  */
 static const struct fusion fusions[] = {
     {
@@ -69,7 +81,9 @@ static const struct fusion fusions[] = {
                 "says so",
         .source =
             "Hugging Face transformers modeling_llama.py (LlamaRMSNorm, apply_rotary_pos_emb, "
-            "LlamaMLP); PyTorch torch/nn/utils/clip_grad.py, torch/optim/adamw.py (fused)",
+            "LlamaMLP); PyTorch aten/src/ATen/native/cuda/layer_norm_kernel.cu, "
+            "torch/nn/utils/clip_grad.py, torch/optim/adamw.py (fused), "
+            "torch/distributed/fsdp/_runtime_utils.py (_post_backward_hook) at 2.1",
         .sums_apart = true,
         .functions_apart = true,
         .rotates_apart = true,
@@ -80,11 +94,15 @@ static const struct fusion fusions[] = {
                     [WORK_FUNCTION_ACTIVATION] = {1, 0, 0},
                     [WORK_FUNCTION_ROPE] = {5, 9, 7},
                     [WORK_FUNCTION_LOSS] = {6, 20, 12},
-                    [WORK_FUNCTION_UPDATE] = {3, 8, 4}},
+                    [WORK_FUNCTION_UPDATE] = {4, 16, 6}},
         .backward = {[WORK_FUNCTION_NORM] = {12, 40, 26},
                      [WORK_FUNCTION_SUM] = {1, 2, 2},
                      [WORK_FUNCTION_GATE] = {3, 6, 2},
                      [WORK_FUNCTION_ROPE] = {6, 11, 9}},
+        .layernorm = {1, 0, 0},
+        .layernorm_backward = {2, 4, 0},
+        .biases_apart = true,
+        .copies = {{2, 4, 4}, {3, 8, 10}},
     },
     {
         .name = "served",
@@ -117,6 +135,9 @@ static const struct fusion fusions[] = {
  * gradient is an array in fp32.
  *
  * flash_attn: maximum and sum at once (2); the gradient, times that of the loss (2, 2).
+ *
+ * composer: the same, and behind the backward pass of each microbatch PyTorch's own loss for each
+ * of two metrics, without gradients: to fp32 (2, 4), logarithm of the softmax (4, 4).
  */
 static const struct loss_kernels losses[LOSS_FUSION_COUNT] = {
     [LOSS_FUSION_NATIVE] =
@@ -139,6 +160,16 @@ static const struct loss_kernels losses[LOSS_FUSION_COUNT] = {
             .help = "FlashAttention's, in one kernel forward and one backward",
             .source = "flash-attention flash_attn/ops/triton/cross_entropy.py at 2.5",
             .made = {2, 2, 0},
+            .kept_bytes = 2,
+        },
+    [LOSS_FUSION_COMPOSER] =
+        {
+            .help = "FlashAttention's, and the loss twice more for the metrics of Composer",
+            .source = "mosaicml/composer at v0.17.2: composer/trainer/trainer.py "
+                      "(_eval_train_metrics), composer/metrics/nlp.py (LanguageCrossEntropy, "
+                      "LanguagePerplexity); mosaicml/llm-foundry at 5e85bd62: "
+                      "llmfoundry/models/mpt/modeling_mpt.py (use_train_metrics)",
+            .made = {6, 14, 16},
             .kept_bytes = 2,
         },
 };
@@ -166,6 +197,13 @@ struct function_pass fusion_pass(const struct fusion *fusion, enum work_function
     if (fusion != NULL) pass = (backward ? fusion->backward : fusion->forward)[function];
     if (pass.kernels == 0) pass.kernels = 1;
     return pass;
+}
+
+struct function_pass fusion_norm(const struct fusion *fusion, bool centred, bool backward)
+{
+    struct function_pass pass = {0, 0, 0};
+    if (fusion != NULL && centred) pass = backward ? fusion->layernorm_backward : fusion->layernorm;
+    return pass.kernels != 0 ? pass : fusion_pass(fusion, WORK_FUNCTION_NORM, backward);
 }
 
 bool fusion_splits_loss(const struct fusion *fusion)

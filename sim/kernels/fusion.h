@@ -34,6 +34,11 @@ struct fusion {
     bool buffers_gradients;     /* Kernels scale and clear all gradients of a rank, not its part. */
     struct function_pass forward[WORK_FUNCTION_COUNT];
     struct function_pass backward[WORK_FUNCTION_COUNT];
+    struct function_pass layernorm, layernorm_backward; /* No kernels: as other norms. */
+    bool
+        biases_apart; /* Gradients of biases are added up by a kernel that reads gradients again. */
+    struct function_pass copies[2]; /* FSDP's, of an element of a gradient of weights before it is
+                                       reduced: in 16 bits, in 32. */
 };
 
 /* Whose kernels of the loss a training step runs; `none`: the stack's own. */
@@ -41,7 +46,8 @@ struct fusion {
     X(NONE, "none")                                                                                \
     X(NATIVE, "native")                                                                            \
     X(TE, "te")                                                                                    \
-    X(FLASH_ATTN, "flash_attn")
+    X(FLASH_ATTN, "flash_attn")                                                                    \
+    X(COMPOSER, "composer")
 
 enum loss_fusion {
 #define X(name, word) LOSS_FUSION_##name,
@@ -70,6 +76,9 @@ const struct fusion *fusion_at(uint32_t index);
 /* How a fusion makes a function: in one kernel that adds nothing, where it is NULL. */
 struct function_pass fusion_pass(const struct fusion *fusion, enum work_function function,
                                  bool backward);
+
+/* How a fusion makes a norm: a layernorm if `centred`, else an RMSNorm. */
+struct function_pass fusion_norm(const struct fusion *fusion, bool centred, bool backward);
 
 /* Whether the loss of a fusion is several kernels, which a fused loss replaces. */
 bool fusion_splits_loss(const struct fusion *fusion);

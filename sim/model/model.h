@@ -95,6 +95,7 @@ enum model_qk_norms {
     FACT(at, bool, inside)            /* What O and an MLP's last matrix read is normed whole. */  \
     FACT(at, bool, embedding)         /* Rows of the embedding are normed before layers. */        \
     FACT(at, uint64_t, biases)        /* Of a weight of a norm, but for latents: 0 or 1. */        \
+    FACT(at, bool, centred)           /* Norms subtract the mean (LayerNorm), but for latents. */  \
     FACT(at, enum model_qk_norms, qk) /* Of the columns of Q and of K. */
 struct model_norms {
     MODEL_NORMS_TABLE(MODEL_FACT, MODEL_OTHER, )

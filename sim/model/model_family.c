@@ -47,7 +47,7 @@ static enum status read_starcoder2(struct json *document, struct model *model, s
     if (norm != NULL) STATUS_TRY(json_choice(norm, norms, &ignored, reterr));
     STATUS_TRY(model_take_flag(document, "use_bias", true, &biased, reterr));
     model->matrices = 2;
-    model->norms.biases = 1;
+    model_set_layernorms(model);
     if (!biased) return STATUS_OK;
     bias_layer(model);
     return STATUS_OK;
@@ -60,7 +60,7 @@ static enum status read_gpt2(struct json *document, struct model *model, struct 
     STATUS_TRY(
         model_need_count(document, "n_positions", UINT32_MAX, &model->positions.learned, reterr));
     model->matrices = 2;
-    model->norms.biases = 1;
+    model_set_layernorms(model);
     bias_layer(model);
     return STATUS_OK;
 }
@@ -85,7 +85,7 @@ static enum status read_bloom(struct json *document, struct model *model, struct
     (void)reterr;
     model->matrices = 2;
     model->mlp_width = 4 * model->width;
-    model->norms.biases = 1;
+    model_set_layernorms(model);
     model->norms.embedding = true;
     model->attends.biases_scores = true;
     bias_layer(model);

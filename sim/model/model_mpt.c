@@ -139,7 +139,8 @@ static enum status read_norms(struct json *document, bool without_biases, struct
     if (norm != NULL) STATUS_TRY(json_choice(norm, norms, &which, reterr));
     STATUS_TRY(model_take_flag(document, "no_bias", without_biases, &without_biases, reterr));
     STATUS_TRY(model_take_flag(document, "attention_bias", !without_biases, &biased, reterr));
-    model->norms.biases = which < LAYERNORMS && !without_biases;
+    model->norms.centred = which < LAYERNORMS;
+    model->norms.biases = model->norms.centred && !without_biases;
     model->biases.qkv = biased;
     model->biases.o = model->biases.mlp = !without_biases;
     return STATUS_OK;

@@ -21,7 +21,7 @@ enum status model_read_gpt_neox(struct json *document, struct model *model, stru
     STATUS_TRY(model_take_flag(document, "attention_bias", true, &biased, reterr));
     model->parallel = parallel;
     model->matrices = 2;
-    model->norms.biases = 1;
+    model_set_layernorms(model);
     model->biases.mlp = true;
     model->biases.qkv = model->biases.o = biased;
     return STATUS_OK;
@@ -35,7 +35,7 @@ enum status model_read_gptj(struct json *document, struct model *model, struct e
     model->parallel = true;
     model->norms.one_for_both = true;
     model->matrices = 2;
-    model->norms.biases = 1;
+    model_set_layernorms(model);
     model->biases.mlp = model->biases.head = true;
     return STATUS_OK;
 }
@@ -68,7 +68,7 @@ enum status model_read_falcon(struct json *document, struct model *model, struct
     STATUS_TRY(
         model_take_count(document, "num_ln_in_parallel_attn", 2, grouped ? 2 : 1, &norms, reterr));
     model->matrices = 2;
-    model->norms.biases = 1;
+    model_set_layernorms(model);
     if (biased) model->biases.qkv = model->biases.o = model->biases.mlp = true;
     model->kv_heads = grouped || !shared ? kv_heads : 1;
     if (model->heads % model->kv_heads != 0)

@@ -122,4 +122,11 @@ void model_types_write(struct strbuf *text, model_family_has *has, const void *w
 enum status model_refuse_of(struct json *value, const char *what, const struct model_family *family,
                             model_family_has *has, const void *which, struct error *reterr);
 
+/* Norms are layernorms with biases, in kernels of a library. */
+static inline void model_set_layernorms(struct model *model)
+{
+    model->norms.centred = true;
+    model->norms.biases = 1;
+}
+
 #endif

@@ -26,7 +26,8 @@ static const char *const recipe_names[] = {"none",
 static const char *const tp_inputs_names[] = {"shards", "whole", NULL};
 static const char *const memory_names[] = {"book", "framework", NULL};
 const char *const scenario_attention_names[] = {"full", "causal", NULL};
-static const char *const kernel_names[] = {"flash", "unfused", "unfused_dropout", NULL};
+static const char *const kernel_names[] = {"flash", "unfused", "unfused_dropout", "flash_padded",
+                                           NULL};
 static const char *const gather_names[] = {"block", "tensor", "layer", NULL};
 static const char *const backward_names[] = {"dw_first", "dx_first", NULL};
 static const char *const activations_names[] = {"model", "tokens", NULL};
@@ -269,8 +270,8 @@ const struct key workload_train_step_keys[] = {
         .help = "the full rectangle of scores, as the book counts, or the half below the diagonal; "
                 "layers with a [window](moe.md#windows) count the keys of the window"),
     ROW("attention_kernel", key_choice, attention.kernel, .choices = kernel_names,
-        .help = "`flash`: scores stay on the chip. Otherwise scores lie in HBM between separate "
-                "kernels ([below](#attention-kernels))"),
+        .help = "`flash`, `flash_padded`: scores stay on the chip. Otherwise scores lie in HBM "
+                "between separate kernels ([below](#attention-kernels))"),
     KEY("formats", key_object, .members = format_keys,
         .values.words =
             "`weights`, `activations`, `gradients`, `optimizer`, `matmuls`, `dispatch`: `bf16` "
@@ -289,7 +290,7 @@ const struct key workload_train_step_keys[] = {
         .when = "with a `stack`, or with `memory` `framework`",
         .help = "[kernels of the loss](kernels.md#the-loss) in place of the stack's: Megatron's "
                 "fused ones (`--cross-entropy-loss-fusion`), Transformer Engine's, or "
-                "FlashAttention's. `none`: the stack's own"),
+                "FlashAttention's, also with Composer's metrics. `none`: the stack's own"),
     ROW("gather", key_choice, gather, .choices = gather_names,
         .help = "the weights that one gather brings; a layer of the bare MLP is one block"),
     ROW("backward_order", key_choice, backward_order, .choices = backward_names,

@@ -73,6 +73,7 @@ void emit_end_weights(struct emit *emit, uint32_t at)
     bool const gives =
         use->gives && lower->ranks->shards > 1 && lower->part.keeping == LOWER_GATHERS;
     if (!step->is_compute || !op->kind->weights_apart || step->of != GRAPH_NONE) return;
+    if (op_is_aside(step->pass)) return;
     bool const reads = op_is_forward(step->pass) || op_gives_input(step->pass);
     if (reads || is_taken_at(emit, step))
         lower_need_done(lower, index, emit->gather[op->block],

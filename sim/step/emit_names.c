@@ -22,11 +22,14 @@ const char *emit_compute_name(const struct emit *emit, const struct graph_step *
                                         : builder_format(&emit->lower->build, "%s again", name);
     }
     if (step->of != GRAPH_NONE) return label(emit, op, "dMerge", false);
-    if (op_casts(step->pass))
+    if (op_is_aside(step->pass))
         return builder_format(&emit->lower->build, "%s %s",
                               label(emit, op, name, step->pass == OP_CAST),
                               step->pass == OP_CAST          ? "cast"
                               : step->pass == OP_CAST_SECOND ? "transpose"
+                              : step->pass == OP_PADS        ? "copies"
+                              : step->pass == OP_BIASES      ? "bias gradients"
+                              : step->pass == OP_COPIES      ? "gradient copies"
                                                              : "weights cast");
     if (step->pass == OP_RIGHT_GRADIENT)
         return label(emit, op, graph_moved_as(emit->graph, op->in[1]), true);

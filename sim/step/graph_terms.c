@@ -144,6 +144,16 @@ static void cache_set(const struct ranks *ranks, struct graph_terms *terms)
     plain_set(terms, "Pick", PICK_NUMBERS);
 }
 
+/* Copies of a gradient of weights before FSDP reduces it. */
+static struct function_pass copies_of(const struct ranks *ranks)
+{
+    const struct fusion *fusion = ranks_fusion(ranks);
+    bool const wide = format_bits(ranks->plan->formats.gradients) > 16;
+    bool const scatters = ranks->shards > 1 || ranks->plan->zero == 2;
+    if (fusion == NULL || ranks_serves(ranks) || !scatters) return (struct function_pass){0, 0, 0};
+    return fusion->copies[wide];
+}
+
 static struct graph_policy policy_of(const struct ranks *ranks)
 {
     const struct workload_plan *plan = ranks->plan;
@@ -152,6 +162,7 @@ static struct graph_policy policy_of(const struct ranks *ranks)
         .fusion = ranks_fusion(ranks),
         .loss = plan->software.loss,
         .casts = workload_casts(plan, &ranks->machine->chip),
+        .copies = copies_of(ranks),
         .remat = plan->remat,
         .by_tokens = plan->activations == WORKLOAD_ACTIVATIONS_TOKENS,
         .replicated = plan->activations == WORKLOAD_ACTIVATIONS_REPLICATED,
@@ -160,6 +171,7 @@ static struct graph_policy policy_of(const struct ranks *ranks)
         .weights_split = ranks->shards > 1,
         .stores_scores = ranks_is_unfused(ranks),
         .drops = plan->attention.kernel == WORKLOAD_KERNEL_DROPOUT,
+        .pads = plan->attention.kernel == WORKLOAD_KERNEL_PADDED,
         .counts_frameworks = overheads_count(ranks) && ranks_is_decoder(ranks),
         .remakes_frameworks = ranks_offloads_activations(ranks),
         .adds = ranks->gradients.resident && ranks->replicas.gradient_shards == 1,

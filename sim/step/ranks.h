@@ -208,7 +208,8 @@ static inline bool ranks_has_mla(const struct ranks *ranks)
 /* Whether scores lie in HBM. */
 static inline bool ranks_is_unfused(const struct ranks *ranks)
 {
-    return ranks->plan->attention.kernel != WORKLOAD_KERNEL_FLASH;
+    enum workload_kernel const kernel = ranks->plan->attention.kernel;
+    return kernel == WORKLOAD_KERNEL_UNFUSED || kernel == WORKLOAD_KERNEL_DROPOUT;
 }
 
 /* The kind of a layer, by its place in `kinds`. */

@@ -24,7 +24,12 @@ struct schedule;
 
 enum workload_attention { WORKLOAD_ATTENTION_FULL, WORKLOAD_ATTENTION_CAUSAL };
 /* Whether scores lie in HBM between kernels of their own, with a mask for each that drops out. */
-enum workload_kernel { WORKLOAD_KERNEL_FLASH, WORKLOAD_KERNEL_UNFUSED, WORKLOAD_KERNEL_DROPOUT };
+enum workload_kernel {
+    WORKLOAD_KERNEL_FLASH,
+    WORKLOAD_KERNEL_UNFUSED,
+    WORKLOAD_KERNEL_DROPOUT,
+    WORKLOAD_KERNEL_PADDED, /* Flash, between copies that leave padding out and bring it back. */
+};
 enum workload_gather { WORKLOAD_GATHER_BLOCK, WORKLOAD_GATHER_TENSOR, WORKLOAD_GATHER_LAYER };
 enum workload_backward { WORKLOAD_BACKWARD_DW_FIRST, WORKLOAD_BACKWARD_DX_FIRST };
 enum workload_activations {

@@ -353,7 +353,7 @@ static void scenario_draw(uint64_t *state, char text[TEXT_BYTES])
     const char *order = PICK("dw_first", "dx_first");
     const char *chunks = PICK("false", "true");
     const char *context = PICK("ring", "all_gather", "ulysses");
-    const char *kernel = PICK("flash", "flash", "unfused", "unfused_dropout");
+    const char *kernel = PICK("flash", "flash_padded", "unfused", "unfused_dropout");
     const char *activations = PICK("model", "tokens");
     const char *offload = PICK("none", "none", "none", "both");
     const char *schedule = PICK("1f1b", "zb-h1", "dualpipev", "interleaved");

@@ -94,6 +94,19 @@ static uint8_t moves(const struct graph_sharded *sharded, const struct graph_op 
     return count;
 }
 
+/* The kernel of the sum drops elements of what it adds to the stream, and writes a mask. Backward a
+ * kernel of its own reads the stream's gradient and the mask. */
+static void dropout_add(enum op_pass pass, uint64_t elements, struct work *work)
+{
+    bool const forward = op_is_forward(pass);
+    work->vector_flop += VECTOR_DROPOUT * elements;
+    *(forward ? &work->hbm_write_bytes : &work->hbm_read_bytes) += elements; /* The mask. */
+    if (forward) return;
+    work->hbm_read_bytes += 2 * elements;
+    work->hbm_write_bytes += 2 * elements;
+    work->kernel_count++;
+}
+
 static void work(const struct graph_sharded *sharded, const struct graph_op *op, enum op_pass pass,
                  struct work *ret_work)
 {
@@ -124,8 +137,10 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
         work.kernel_count += graph->terms->policy.fusion != NULL;
     }
     op_function(graph, WORK_FUNCTION_NORM, pass, elements, &work);
-    if (sums_apart(graph) && (op_is_forward(pass) ? summed : adds))
+    if (sums_apart(graph) && (op_is_forward(pass) ? summed : adds)) {
         op_function(graph, WORK_FUNCTION_SUM, pass, elements, &work);
+        if (graph->terms->policy.drops) dropout_add(pass, elements, &work);
+    }
     *ret_work = work;
 }
 

@@ -155,6 +155,19 @@ static void function_add(const struct kernel_between *between, enum work_functio
     strbuf_add(text, "\n");
 }
 
+/* Layernorms, where a stack has other kernels for them than for an RMSNorm. */
+static void layernorms_add(const struct fusion *fusion, struct strbuf *text)
+{
+    struct function_pass const forward = fusion_norm(fusion, /* centred= */ true, false),
+                               backward = fusion_norm(fusion, /* centred= */ true, true);
+    if (fusion->layernorm.kernels == 0) return;
+    strbuf_add(text, "  norm that is a layernorm   ");
+    pass_add(&forward, text);
+    strbuf_add(text, ", backward ");
+    pass_add(&backward, text);
+    strbuf_add(text, "\n");
+}
+
 /* What may stand in for the kernels of the loss, where these are several. */
 static void losses_add(const struct fusion *fusion, struct strbuf *text)
 {
@@ -172,6 +185,7 @@ static void between_add(const struct kernel_between *between, struct strbuf *tex
     strbuf_add(text, "\nkernels between matmuls: %s\n", between->fusion->help);
     for (enum work_function function = 0; function < WORK_FUNCTION_COUNT; function++)
         function_add(between, function, text);
+    layernorms_add(between->fusion, text);
     losses_add(between->fusion, text);
     strbuf_add(text, "  each takes %s in addition; bytes are those of an element of 16 bits\n",
                table_duration(between->launch_ps).text);

@@ -20,17 +20,56 @@ const char *const published_kind_names[] = {
     [PUBLISHED_DECODE] = "decode",         [PUBLISHED_GENERATE] = "generate",
     [PUBLISHED_COLLECTIVE] = "collective", NULL};
 
-static const char *const row_keys[] = {
-    "id",      "tests",        "learned",     "chip",       "chips",
-    "gpus",    "nodes",        "shape",       "slices",     "network",
-    "hbm",     "power_w",      "preset",      "recompute",  "precision",
-    "recipe",  "gradients",    "schedule",    "layout",     "context",
-    "zero",    "tp_overlap",   "overlap",     "mtp",        "capacity_factor",
-    "model",   "ranks",        "sequences",   "microbatch", "length",
-    "seconds", "derived",      "peak_gib",    "peak_gb",    "confidence",
-    "assumed", "lacks",        "kind",        "batch",      "output",
-    "weights", "activations",  "operation",   "algorithm",  "bytes",
-    "capped",  "token_copies", "loss_fusion", NULL};
+static const char *const row_keys[] = {"id",
+                                       "tests",
+                                       "learned",
+                                       "chip",
+                                       "chips",
+                                       "gpus",
+                                       "nodes",
+                                       "shape",
+                                       "slices",
+                                       "network",
+                                       "hbm",
+                                       "power_w",
+                                       "preset",
+                                       "recompute",
+                                       "precision",
+                                       "recipe",
+                                       "gradients",
+                                       "schedule",
+                                       "layout",
+                                       "context",
+                                       "zero",
+                                       "tp_overlap",
+                                       "overlap",
+                                       "mtp",
+                                       "capacity_factor",
+                                       "model",
+                                       "ranks",
+                                       "sequences",
+                                       "microbatch",
+                                       "length",
+                                       "seconds",
+                                       "derived",
+                                       "peak_gib",
+                                       "peak_gb",
+                                       "confidence",
+                                       "assumed",
+                                       "lacks",
+                                       "kind",
+                                       "batch",
+                                       "output",
+                                       "weights",
+                                       "activations",
+                                       "operation",
+                                       "algorithm",
+                                       "bytes",
+                                       "capped",
+                                       "token_copies",
+                                       "loss_fusion",
+                                       "attention_kernel",
+                                       NULL};
 
 /* A row and what its file says of all rows. */
 struct facts {
@@ -121,6 +160,7 @@ static enum status policy_read(const struct facts *facts, struct published_polic
     STATUS_TRY(text(facts, "context", &policy->context, reterr));
     STATUS_TRY(text(facts, "activations", &policy->activations, reterr));
     STATUS_TRY(text(facts, "loss_fusion", &policy->loss_fusion, reterr));
+    STATUS_TRY(text(facts, "attention_kernel", &policy->attention_kernel, reterr));
     STATUS_TRY(text(facts, "token_copies", &policy->token_copies, reterr));
     STATUS_TRY(number(facts, "zero", PUBLISHED_UNSAID, 3, &zero, reterr));
     policy->zero = (int32_t)zero;

@@ -50,9 +50,10 @@ struct published_policy {
     const char *schedule;
     const char *layout;
     const char *context;
-    const char *activations;  /* Where it is not what the preset says. */
-    const char *loss_fusion;  /* Where it is not what the preset says. */
-    const char *token_copies; /* Where it is not what the preset says. */
+    const char *activations;      /* Where it is not what the preset says. */
+    const char *loss_fusion;      /* Where it is not what the preset says. */
+    const char *attention_kernel; /* Where it is not what the preset says. */
+    const char *token_copies;     /* Where it is not what the preset says. */
     int32_t zero, tp_overlap, overlap, mtp;
     double capacity_factor; /* 0: not said. */
 };

@@ -179,7 +179,8 @@ static enum status policy_set(const struct writing *writing, const struct publis
     } words[] = {{"/workload/schedule", policy->schedule},
                  {"/workload/layout", policy->layout},
                  {"/workload/context", policy->context},
-                 {"/workload/loss_fusion", policy->loss_fusion}};
+                 {"/workload/loss_fusion", policy->loss_fusion},
+                 {"/workload/attention_kernel", policy->attention_kernel}};
     STATUS_TRY(formats_set(writing, policy, reterr));
     for (uint32_t i = 0; i < sizeof words / sizeof *words; i++)
         if (words[i].text != NULL)

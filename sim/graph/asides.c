@@ -1,0 +1,85 @@
+#include "sim/graph/asides.h"
+
+#include <stddef.h>
+
+/*
+ * flash-attn 2.4 flash_attn/bert_padding.py and mosaicml/llm-foundry at 5e85bd62
+ * llmfoundry/models/layers/attention.py (flash_attn_fn), in bytes an element of 16 bits. Forward
+ * rows of Q, K and V are gathered (2, 2 each), and the result is scattered (2, 2) into zeros (2).
+ * Backward the result's gradient is gathered (2, 2), and gradients of Q, K and V are scattered
+ * (2, 2) into zeros (2) and joined, since one product gives all three (2, 2).
+ */
+static const struct function_pass pads_in[] = {{3, 2, 2}, {7, 4, 6}};
+static const struct function_pass pads_out[] = {{2, 2, 4}, {1, 2, 2}};
+
+static void pass_add(struct function_pass pass, uint64_t elements, struct work *work)
+{
+    work->hbm_read_bytes += pass.read_bytes * elements;
+    work->hbm_write_bytes += pass.write_bytes * elements;
+    work->kernel_count += pass.kernels;
+}
+
+struct work graph_pads_work(const struct graph_sharded *sharded, const struct graph_op *op,
+                            bool backward)
+{
+    const struct graph *graph = sharded->graph;
+    struct work work = {.math_format = graph->terms->formats.activations};
+    uint64_t in = 0;
+    if (!graph->terms->policy.pads || graph->terms->policy.fusion == NULL || !op->kind->attends)
+        return work;
+    for (uint8_t i = 0; i < op->in_count; i++) in += op_in_elements(sharded, op, i);
+    pass_add(pads_in[backward], in, &work);
+    pass_add(pads_out[backward], op_out_elements(sharded, op, 0), &work);
+    work.kernel = WORK_KERNEL_FUNCTIONS + WORK_FUNCTION_REST;
+    return work;
+}
+
+/* Whether the columns of a weight have biases. */
+static bool is_biased(const struct graph *graph, tensor weight)
+{
+    for (uint8_t v = 0; v < graph->vector_count; v++)
+        if (graph->vector[v].matrix == weight) return true;
+    return false;
+}
+
+struct work graph_biases_work(const struct graph_sharded *sharded, const struct graph_op *op)
+{
+    const struct graph *graph = sharded->graph;
+    const struct fusion *fusion = graph->terms->policy.fusion;
+    struct work work = {.math_format = graph->terms->formats.activations};
+    if (fusion == NULL || !fusion->biases_apart) return work;
+    for (uint8_t i = 0; i < op->product_count; i++) {
+        const struct graph_product *product = &op->as.matmul.product[i];
+        const struct graph_tensor *at = &graph->tensor[product->out];
+        if (!is_biased(graph, product->weight)) continue;
+        uint64_t const elements = graph_elements(graph, &at->gradient_at, 0);
+        work.vector_flop += elements;
+        work.hbm_read_bytes += format_bytes(at->gradient, elements);
+        if (!op->joined || work.kernel_count == 0) work.kernel_count++;
+    }
+    if (work.kernel_count != 0) work.kernel = WORK_KERNEL_FUNCTIONS + WORK_FUNCTION_REST;
+    return work;
+}
+
+/* The kernels copy all weights of a layer at once: their launches count with one product. */
+static bool is_first(const struct graph *graph, const struct graph_op *op)
+{
+    const struct graph_op *first = graph->op;
+    while (first->product_count == 0) first++;
+    return first == op;
+}
+
+struct work graph_copies_work(const struct graph *graph, const struct graph_op *op)
+{
+    struct function_pass const copies = graph->terms->policy.copies;
+    struct work work = {.math_format = graph->terms->formats.activations};
+    uint64_t elements = 0;
+    if (copies.kernels == 0 || op->product_count == 0) return work;
+    for (uint8_t w = 0; w < op->weight_count; w++)
+        elements += graph_weight_elements(graph, op->weight[w]);
+    work.hbm_read_bytes = copies.read_bytes * elements;
+    work.hbm_write_bytes = copies.write_bytes * elements;
+    if (is_first(graph, op)) work.kernel_count = copies.kernels;
+    if (elements != 0) work.kernel = WORK_KERNEL_FUNCTIONS + WORK_FUNCTION_REST;
+    return work;
+}

@@ -1,0 +1,23 @@
+/*
+ * asides.h: kernels of a framework beside an op's own. A framework without a compiler adds the
+ * gradients of biases up in a kernel of its own. FSDP copies gradients of weights into the array
+ * that it reduces. Flash attention of rows without padding stands between copies.
+ */
+#ifndef SIM_GRAPH_ASIDES_H
+#define SIM_GRAPH_ASIDES_H
+
+#include "sim/graph/op.h"
+
+/* The copies around flash attention of rows without padding, in a pass of the attention. It is
+ * empty without such copies, and for other ops. */
+struct work graph_pads_work(const struct graph_sharded *sharded, const struct graph_op *op,
+                            bool backward);
+
+/* The sums over tokens of gradients of results whose columns have biases. It is empty where the
+ * kernels of the product compute them. */
+struct work graph_biases_work(const struct graph_sharded *sharded, const struct graph_op *op);
+
+/* The copies of gradients of weights between the product and the reduction. */
+struct work graph_copies_work(const struct graph *graph, const struct graph_op *op);
+
+#endif

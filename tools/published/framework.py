@@ -19,6 +19,13 @@ LOSS_SOURCES = {
                        "and v0.6.0",
     "nemo-24.07": "NeMo of 24.07 fuses no loss by default",
 }
+# scripts/train/benchmarking/sweep.py of llm-foundry at 5e85bd62 made the rows of 128 H100 and more:
+# attn_impl is flash, which leaves out padding, but for two models.
+FOUNDRY_GPUS = 128
+FOUNDRY_TRITON = ("MPT-13b", "MPT-30b")
+ATTENTION_SOURCES = {
+    "llm-foundry": "attention of 128 H100 and more: scripts/train/benchmarking/sweep.py at 5e85bd62",
+}
 SCHEDULES = {"ZB-2p": "zb-h2", "ZB-1p": "zb-h1", "1F1B": "1f1b", "1F1B-I": "interleaved"}
 
 
@@ -48,6 +55,11 @@ def loss_fusion_of(row, preset):
     if row["group"] == "dgxc-h100" and row["model"]["name"].startswith(("Grok-1", "GPT-3")):
         return "none"
     return LOSS_FUSIONS.get(row["group"])
+
+
+def is_padded(row):
+    large = "h100" in row["id"] and row["chips"] >= FOUNDRY_GPUS
+    return row["group"] == "llm-foundry" and large and row["model"]["name"] not in FOUNDRY_TRITON
 
 
 def recompute_of(row, assumed):
@@ -130,6 +142,8 @@ def framework_of(row, ranks, facts, assumed):
         facts["recipe"] = precision.split("-")[1]
     if row["group"] == "simumax-b200" and row["id"].endswith("_cef"):
         facts["loss_fusion"] = "te"
+    if is_padded(row):
+        facts["attention_kernel"] = "flash_padded"
     if "PURE" in row["precision"]:
         facts["gradients"] = "bf16"
     if "fp32 gradient" in precision:
@@ -161,4 +175,4 @@ def framework_of(row, ranks, facts, assumed):
 
 def sources_of(group):
     """Where facts of a group stand that its rows do not have."""
-    return [notes[group] for notes in (DISPATCH, LOSS_SOURCES) if group in notes]
+    return [notes[group] for notes in (DISPATCH, LOSS_SOURCES, ATTENTION_SOURCES) if group in notes]

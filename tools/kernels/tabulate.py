@@ -37,16 +37,16 @@ TPUS = ["tpu-v4p", "tpu-v5e", "tpu-v5p", "tpu-7x"]
 # The share of its clock that a chip keeps in a whole step, where kernels were measured alone
 # (tools/published/clock.py).
 CLOCKS = {
-    "h100-sxm.te": (900000,
-        "43 training steps in bf16 of dense models on H100 at 700 W that podsim may learn from"
-        " (docs/accuracy-published.md: dgxc-h100, megatron-h100, llama3-paper, llm-foundry,"
-        " fms-fsdp): the mean absolute error is least, 7.3 %, from 0.90 to 0.93; the median error"
-        " vanishes at 0.93, of Transformer Engine at 0.88"),
-    "h200-sxm.te": (900000,
+    "h100-sxm.te": (870000,
+        "18 training steps in bf16 of dense models on H100 at 700 W with Transformer Engine that"
+        " podsim may learn from (docs/accuracy-published.md: dgxc-h100, megatron-h100,"
+        " llama3-paper): the mean absolute error is least, 4.5 %, and the median error vanishes,"
+        " at 0.87"),
+    "h200-sxm.te": (870000,
         "derived: h100-sxm's, the same cores at the same power"),
-    "h800-sxm.te": (900000, "derived: h100-sxm's, the same cores at the same power"),
-    "h800-sxm.torch-eager": (900000, "derived: h100-sxm's, the same cores at the same power"),
-    "h800-sxm.torch-compile": (900000, "derived: h100-sxm's, the same cores at the same power"),
+    "h800-sxm.te": (870000, "derived: h100-sxm's, the same cores at the same power"),
+    "h800-sxm.torch-eager": (870000, "derived: h100-sxm's, the same cores at the same power"),
+    "h800-sxm.torch-compile": (870000, "derived: h100-sxm's, the same cores at the same power"),
     "gb200-nvl72.te": (730000,
         "five training steps in bf16 of dense models that podsim may learn from"
         " (docs/accuracy-published.md: dgxc-gb200): the median error vanishes at 0.73, the mean at"

@@ -246,23 +246,21 @@ static void part_add(const struct ranks *ranks, const struct step_part *which,
 {
     struct graph_units const units = step_units(&ranks->machine->chip);
     struct part part = {.ranks = ranks, .count = which->count};
-    struct graph_terms terms;
-    struct graph_derived derived;
-    graph_terms_of_part(ranks, which, &terms);
-    graph_derive(&terms, &ranks->plan->model, which->part, &derived);
-    graph_count(&derived.sharded, &derived.backward, &derived.kept, &units, &part.graph);
+    struct step_graph room;
+    const struct graph_derived *derived = step_graph(ranks, which, &room);
+    graph_count(&derived->sharded, &derived->backward, &derived->kept, &units, &part.graph);
     for (uint32_t i = 0; i < part.graph.compute_count; i++)
         compute_add(&part, &part.graph.compute[i], counts);
     for (uint32_t i = 0; i < part.graph.move_count; i++)
         move_add(&part, &part.graph.move[i], counts);
-    if (ranks_serves(ranks)) read_add(&derived.graph, &part, &counts->inference);
+    if (ranks_serves(ranks)) read_add(&derived->graph, &part, &counts->inference);
     if (which->part == BLOCK_LAYER) {
-        weights_cast_add(&part, &derived.graph, counts);
-        overlaps_add(&part, &derived, counts);
-        blocks_add(&part, &derived.graph, counts);
+        weights_cast_add(&part, &derived->graph, counts);
+        overlaps_add(&part, derived, counts);
+        blocks_add(&part, &derived->graph, counts);
     }
     /* The model's end has its backward pass at once: what that reads lies in buffers. */
-    if (!derived.graph.begins_backward)
+    if (!derived->graph.begins_backward)
         counts->memory.activation_bytes +=
             (double)part.count * (double)(part.graph.kept_bytes + part.graph.framework_bytes);
 }
@@ -372,7 +370,7 @@ enum status workload_count_ranks(struct ranks *ranks, struct workload_counts *re
     struct step_part parts[STEP_PARTS_MAX];
     struct workload_lists lists;
     STATUS_TRY(workload_lists_read(plan, ranks->machine, ranks->mesh, &lists, reterr));
-    uint32_t const last = ranks->pass;
+    uint32_t const last = ranks->pass.index;
     double sent = 0;
     struct workload_counts counts = {
         .heads = {.held = (double)ranks->heads.queries * ranks->tp,

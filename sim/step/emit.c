@@ -6,9 +6,22 @@
 
 /* --- Graphs --- */
 
+/* Of a pass whose graphs are not kept with its ranks, the program's arena has them. */
+static const struct graph_derived *graph_find(struct lower *lower, const struct step_part *part)
+{
+    const struct graph_derived *kept = step_graph_kept(lower->ranks, part);
+    void *memory = NULL;
+    if (kept != NULL) return kept;
+    lower->build.status = arena_try_unset(lower->build.arena, 1, sizeof(struct step_graph), &memory,
+                                          lower->build.error);
+    if (lower->build.status != STATUS_OK) return NULL;
+    struct step_graph *graph = memory;
+    step_graph_derive(lower->ranks, part, graph);
+    return &graph->derived;
+}
+
 struct lower_graph *emit_graph(struct lower *lower, const struct step_part *part)
 {
-    const struct model *model = &lower->ranks->plan->model;
     struct lower_graph **at =
         &lower->shape
              ->graph[part->part][part->part == BLOCK_LAYER ? part->kind : part->used_before];
@@ -19,11 +32,12 @@ struct lower_graph *emit_graph(struct lower *lower, const struct step_part *part
         lower->build.status = arena_try(lower->build.arena, 1, sizeof(struct lower_graph), &memory,
                                         lower->build.error);
     if (lower->build.status != STATUS_OK) return NULL;
-    struct lower_graph *of = *at = memory;
-    graph_terms_of_part(lower->ranks, part, &of->terms);
-    graph_derive(&of->terms, model, part->part, &of->derived);
-    for (uint8_t i = 0; i < of->derived.graph.op_count; i++) {
-        bool const has = of->derived.graph.op[i].kind->weights_apart;
+    struct lower_graph *of = memory;
+    of->derived = graph_find(lower, part);
+    if (of->derived == NULL) return NULL;
+    *at = of;
+    for (uint8_t i = 0; i < of->derived->graph.op_count; i++) {
+        bool const has = of->derived->graph.op[i].kind->weights_apart;
         SIM_ASSERT(!has || place < MATRICES_MAX);
         of->place[i] = has ? place++ : MATRICES_MAX;
     }
@@ -38,7 +52,7 @@ static struct lower_graph *graph_of(struct lower *lower)
 uint64_t emit_kept_bytes(struct lower *lower)
 {
     const struct lower_graph *of = graph_of(lower);
-    return of == NULL ? 0 : graph_kept_bytes(&of->derived.sharded, &of->derived.kept);
+    return of == NULL ? 0 : graph_kept_bytes(&of->derived->sharded, &of->derived->kept);
 }
 
 /* A pass of a graph, or NULL: there is no room. What the first half of a backward pass leaves is
@@ -47,7 +61,7 @@ static const struct lower_pass *pass_of(struct lower *lower, struct lower_graph 
                                         struct graph_request request)
 {
     struct graph_request const second = {.backward = true, .half = GRAPH_WEIGHT_HALF};
-    const struct graph_derived *derived = &of->derived;
+    const struct graph_derived *derived = of->derived;
     const struct graph_steps *later = NULL;
     struct lower_pass **at = &of->pass[request.backward][request.half][request.sums_partial];
     void *memory = NULL;
@@ -57,8 +71,8 @@ static const struct lower_pass *pass_of(struct lower *lower, struct lower_graph 
         if (pass != NULL) later = &pass->steps;
     }
     if (lower->build.status == STATUS_OK)
-        lower->build.status = arena_try(lower->build.arena, 1, sizeof(struct lower_pass), &memory,
-                                        lower->build.error);
+        lower->build.status = arena_try_unset(lower->build.arena, 1, sizeof(struct lower_pass),
+                                              &memory, lower->build.error);
     if (lower->build.status != STATUS_OK) return NULL;
     *at = memory;
     graph_steps(&derived->sharded, &derived->backward, &derived->kept, request, &(*at)->steps);
@@ -295,7 +309,7 @@ static struct emit emit_of(struct lower *lower, const struct lower_graph *of,
 {
     struct emit emit = {.lower = lower,
                         .of = of,
-                        .graph = &of->derived.graph,
+                        .graph = &of->derived->graph,
                         .steps = &pass->steps,
                         .live = &pass->live,
                         .end = end,
@@ -364,7 +378,7 @@ void emit_weights_cast(struct lower *lower, enum lower_module module)
     struct step_part const part = {.part = BLOCK_LAYER, .kind = lower_kind_of(ranks, module)};
     const struct lower_graph *of = emit_graph(lower, &part);
     if (of == NULL) return;
-    struct work const work = graph_cast_weights(&of->derived.graph);
+    struct work const work = graph_cast_weights(&of->derived->graph);
     bool const experts = ranks->kinds.kind[part.kind].experts;
     (void)lower_compute(lower, experts ? "cast experts" : "cast layer", &work, 1);
 }
@@ -381,7 +395,7 @@ static void shape_streams(struct lower *lower, bool ret_used[LOWER_STREAM_COUNT]
         for (uint32_t at = 0; pass != NULL && at < pass->steps.count; at++) {
             const struct graph_step *step = &pass->steps.step[at];
             if (step->is_compute) continue;
-            ret_used[emit_route(lower->ranks, &of->derived.graph, step).stream] = true;
+            ret_used[emit_route(lower->ranks, &of->derived->graph, step).stream] = true;
         }
     }
 }

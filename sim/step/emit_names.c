@@ -45,7 +45,7 @@ const char *emit_compute_name(const struct emit *emit, const struct graph_step *
 /* "dW_K dW_V": the matrices of a block whose gradients ranks of tp have parts of. */
 static const char *partial_names(const struct emit *emit, uint8_t block)
 {
-    const struct graph_derived *derived = &emit->of->derived;
+    const struct graph_derived *derived = emit->of->derived;
     const struct graph_span *span = &emit->graph->block[block];
     const char *names = "";
     for (uint8_t i = span->first; i < span->first + span->count; i++)

@@ -14,8 +14,7 @@ struct lower_pass {
 
 /* A kind of layer, or an end, with all that follows from its graph. */
 struct lower_graph {
-    struct graph_terms terms;
-    struct graph_derived derived;
+    const struct graph_derived *derived;
     uint8_t place[GRAPH_OPS_MAX];     /* [op]: of its matrices, in the order of the forward pass;
                                          MATRICES_MAX: it has none. */
     struct lower_pass *pass[2][3][2]; /* [backward][half][sums of parts]: once it is asked for. */

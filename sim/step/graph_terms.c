@@ -249,6 +249,34 @@ struct step_layers step_layers(const struct ranks *ranks, uint64_t first, uint64
     return layers;
 }
 
+void step_graph_derive(const struct ranks *ranks, const struct step_part *part,
+                       struct step_graph *ret_graph)
+{
+    ret_graph->part = *part;
+    graph_terms_of_part(ranks, part, &ret_graph->terms);
+    graph_derive(&ret_graph->terms, &ranks->plan->model, part->part, &ret_graph->derived);
+}
+
+const struct graph_derived *step_graph_kept(const struct ranks *ranks, const struct step_part *part)
+{
+    for (uint32_t i = 0; i < ranks->pass.graph_count; i++) {
+        const struct step_part *of = &ranks->pass.graph[i].part;
+        if (of->part == part->part && of->kind == part->kind &&
+            of->used_before == part->used_before)
+            return &ranks->pass.graph[i].derived;
+    }
+    return NULL;
+}
+
+const struct graph_derived *step_graph(const struct ranks *ranks, const struct step_part *part,
+                                       struct step_graph *room)
+{
+    const struct graph_derived *kept = step_graph_kept(ranks, part);
+    if (kept != NULL) return kept;
+    step_graph_derive(ranks, part, room);
+    return &room->derived;
+}
+
 struct graph_units step_units(const struct chip *chip)
 {
     return (struct graph_units){.edges = {WORK_EDGE_ROWS, chip->mxu.rows, chip->mxu.columns},

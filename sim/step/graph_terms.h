@@ -1,10 +1,11 @@
 /* graph_terms.h: the one way from a step's ranks and sizes (struct ranks) to graphs: which parts of
- * the model have one, and what each is written for. */
+ * the model have one, what each is written for, and the graph with all that follows from it. */
 #ifndef SIM_STEP_GRAPH_TERMS_H
 #define SIM_STEP_GRAPH_TERMS_H
 
 #include "sim/graph/block.h"
 #include "sim/graph/count.h"
+#include "sim/graph/derive.h"
 #include "sim/step/ranks.h"
 
 /* A part of the model that has a graph of its own. */
@@ -35,6 +36,25 @@ bool step_embedding_used(const struct ranks *ranks);
  * repeated than norms, whatever remat is. */
 void graph_terms_of_part(const struct ranks *ranks, const struct step_part *part,
                          struct graph_terms *ret_terms);
+
+/* A part's graph. It points to itself, so it is not to be copied. */
+struct step_graph {
+    struct step_part part;
+    struct graph_terms terms;
+    struct graph_derived derived;
+};
+
+/* Derives the graph of a part. */
+void step_graph_derive(const struct ranks *ranks, const struct step_part *part,
+                       struct step_graph *ret_graph);
+
+/* The graph of a part that is kept with the ranks; NULL: it is not. */
+const struct graph_derived *step_graph_kept(const struct ranks *ranks,
+                                            const struct step_part *part);
+
+/* The graph of a part: the kept one, or one that is derived in `room`, and then lives as long. */
+const struct graph_derived *step_graph(const struct ranks *ranks, const struct step_part *part,
+                                       struct step_graph *room);
 
 /* What counts of a graph know of the chip. */
 struct graph_units step_units(const struct chip *chip);

@@ -64,27 +64,26 @@ static void part_add(const struct printer *printer, const struct step_part *whic
 {
     const struct ranks *ranks = printer->ranks;
     struct graph_units const units = step_units(&ranks->machine->chip);
-    struct graph_terms terms;
-    struct graph_derived derived;
+    struct step_graph room;
+    const struct graph_derived *derived = step_graph(ranks, which, &room);
+    const struct graph_terms *terms = derived->graph.terms;
     struct graph_count count;
-    graph_terms_of_part(ranks, which, &terms);
-    graph_derive(&terms, &ranks->plan->model, which->part, &derived);
     part_title_add(printer, which);
     title_add(printer, "tensors: on one chip, format, strongest remat that keeps them");
-    graph_print_tensors(&derived.sharded, printer->text);
+    graph_print_tensors(&derived->sharded, printer->text);
     title_add(printer, "ops, and their collectives over tp%s",
-              terms.axis_w != 0 ? " and tp_d" : "");
-    graph_print(&derived.sharded, printer->text);
+              terms->axis_w != 0 ? " and tp_d" : "");
+    graph_print(&derived->sharded, printer->text);
     if (!ranks_serves(ranks)) {
         title_add(printer, "gradients, in their order");
-        graph_print_backward(&derived.sharded, &derived.backward, printer->text);
+        graph_print_backward(&derived->sharded, &derived->backward, printer->text);
         title_add(printer, "kept and repeated, with remat %s",
-                  graph_remat_name(terms.policy.remat));
-        graph_print_kept(&derived.sharded, &derived.kept, printer->text);
+                  graph_remat_name(terms->policy.remat));
+        graph_print_kept(&derived->sharded, &derived->kept, printer->text);
     }
-    pass_add(printer, &derived, false);
-    if (!ranks_serves(ranks)) pass_add(printer, &derived, true);
-    graph_count(&derived.sharded, &derived.backward, &derived.kept, &units, &count);
+    pass_add(printer, derived, false);
+    if (!ranks_serves(ranks)) pass_add(printer, derived, true);
+    graph_count(&derived->sharded, &derived->backward, &derived->kept, &units, &count);
     title_add(printer, "sums%s, by kind of op", ranks_serves(ranks) ? "" : " over both passes");
     graph_print_count(&count, printer->text);
 }

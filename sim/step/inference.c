@@ -328,8 +328,8 @@ void inference_build(struct ranks *ranks)
     struct inference_ranks *of = &ranks->inference;
     bool const generates = plan->generation.output != 0;
     *of = (struct inference_ranks){.charged = of->charged,
-                                   .pass = inference_pass_at(plan, ranks->pass),
-                                   .all = inference_pass_sum(ranks->plan, ranks->pass)};
+                                   .pass = inference_pass_at(plan, ranks->pass.index),
+                                   .all = inference_pass_sum(ranks->plan, ranks->pass.index)};
     for (uint32_t p = 0; p < INFERENCE_PARTS; p++)
         of->sequences[p] = data_share(ranks, span_of(ranks, (enum inference_part)p));
     inference_ways_build(ranks);

@@ -177,8 +177,8 @@ void inference_replicas_find(struct ranks *ranks);
 /* Whether a data rank has each kind of sequence in each batch that has it. */
 bool inference_replica_has_all(const struct ranks *ranks, uint64_t replica);
 
-/* Fills ranks->inference for the pass ranks->pass: the sequences of a plan that is not of training,
- * on its data ranks. */
+/* Fills ranks->inference for the pass ranks->pass.index: the sequences of a plan that is not of
+ * training, on its data ranks. */
 void inference_build(struct ranks *ranks);
 /* Fills `served` and `prompt_rows` of ranks->inference, where all other sizes of the pass are known
  * (inference_charged.c). */

@@ -134,7 +134,7 @@ static void charged_find(struct ranks *ranks, bool windowed, uint64_t window)
     }
     for (uint32_t p = 0; p < INFERENCE_PARTS; p++)
         longest.served.part[p].scores =
-            inference_scores_all(ranks->plan, ranks->pass, (enum inference_part)p, window);
+            inference_scores_all(ranks->plan, ranks->pass.index, (enum inference_part)p, window);
     charge(ranks, &longest.served, windowed);
     ranks->inference.prompt_rows[windowed] = rows;
 }

@@ -126,7 +126,7 @@ void listing_heading(struct strbuf *text, const struct ranks *ranks)
         strbuf_add(text,
                    "  the last of %u passes: a generation's last step, after its "
                    "prefill\n",
-                   ranks->pass + 1);
+                   ranks->pass.index + 1);
     else if (passes > 1)
         strbuf_add(text, "  the last of %u passes, each with up to %llu tokens of every prompt\n",
                    passes, wide(plan->inference.prompts.chunk));

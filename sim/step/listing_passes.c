@@ -17,8 +17,9 @@ struct listing {
 };
 
 struct part {
-    struct graph_terms terms, state_terms;
-    struct graph_derived derived;
+    struct step_graph room;
+    const struct graph_derived *derived;
+    struct graph_terms state_terms;
     struct graph state;
     struct graph_list list;
 };
@@ -71,15 +72,14 @@ static void part_derive(const struct listing *listing, enum block_part part, boo
     const struct model *model = &ranks->plan->model;
     struct step_part const which = {
         .part = part, .kind = ranks_last_kind(ranks), .used_before = used_before};
-    graph_terms_of_part(ranks, &which, &of->terms);
-    of->state_terms = of->terms;
+    of->derived = step_graph(ranks, &which, &of->room);
+    of->state_terms = *of->derived->graph.terms;
     of->state_terms.policy.weights_split = ranks->replicas.state_shards > 1;
-    graph_derive(&of->terms, model, part, &of->derived);
     block_write_part(&of->state_terms, model, part, &of->state);
-    of->list = (struct graph_list){.part = &of->derived,
+    of->list = (struct graph_list){.part = of->derived,
                                    .text = listing->text,
                                    .weights.state = &of->state,
-                                   .weights.again = weights_again(ranks, &of->derived)};
+                                   .weights.again = weights_again(ranks, of->derived)};
 }
 
 /* --- Templates of the program --- */
@@ -198,7 +198,7 @@ static void weight_moved(const struct ranks *ranks, struct part *end, uint8_t we
                          bool gradient, bool backward)
 {
     struct graph_list_weights *list = &end->list.weights;
-    const struct graph *graph = &end->derived.graph;
+    const struct graph *graph = &end->derived->graph;
     for (uint8_t i = 0; i < graph->op_count; i++) {
         const struct graph_op *op = &graph->op[i];
         units_wide *of = gradient ? &list->reduces : &list->gathers[backward];

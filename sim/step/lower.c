@@ -12,16 +12,16 @@ const char lower_stream_activation[] = "x", lower_stream_gradient[] = "dx",
 static enum status shapes_build(struct lower *lower, struct arena *arena, const struct ranks *last,
                                 struct error *reterr)
 {
-    uint32_t const passes = last->pass + 1;
+    uint32_t const passes = last->pass.index + 1;
     void *memory = NULL;
     lower->shape_count = passes;
     STATUS_TRY(arena_try(arena, passes, sizeof *lower->shapes, &memory, reterr));
     lower->shapes = memory;
-    lower->shape = &lower->shapes[last->pass];
+    lower->shape = &lower->shapes[last->pass.index];
     lower->ranks = lower->shape->ranks = last;
     STATUS_TRY(arena_try(arena, passes, sizeof *last, &memory, reterr));
     struct ranks *others = memory;
-    for (uint32_t p = 0; p < last->pass; p++) {
+    for (uint32_t p = 0; p < last->pass.index; p++) {
         others[p] = *last;
         lower->shapes[p].ranks = &others[p];
         if (ranks_serves(last) && inference_pass_is_empty(last->plan, p)) continue; /* Unplayed. */

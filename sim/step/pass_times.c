@@ -64,13 +64,11 @@ static struct effort part_effort(const struct ranks *ranks, const struct step_pa
         [WEIGHT] = {.backward = true, .half = GRAPH_WEIGHT_HALF},
     };
     struct effort effort = {{0}, {0}};
-    struct graph_terms terms;
-    struct graph_derived derived;
+    struct step_graph room;
+    const struct graph_derived *derived = step_graph(ranks, part, &room);
     struct graph_steps steps;
-    graph_terms_of_part(ranks, part, &terms);
-    graph_derive(&terms, &ranks->plan->model, part->part, &derived);
     for (enum pass pass = FORWARD; pass < PASSES; pass++) {
-        graph_steps(&derived.sharded, &derived.backward, &derived.kept, requests[pass], &steps);
+        graph_steps(&derived->sharded, &derived->backward, &derived->kept, requests[pass], &steps);
         for (uint32_t i = 0; i < steps.count; i++) {
             const struct graph_step *step = &steps.step[i];
             if (step->is_compute)
@@ -210,14 +208,12 @@ int64_t pass_part_ps(const struct ranks *ranks, const struct step_part *part)
 {
     static const struct graph_request forward = {.backward = false};
     const struct mesh_axis *tp = &ranks->mesh->axis[MESH_TP];
-    struct graph_terms terms;
-    struct graph_derived derived;
+    struct step_graph room;
+    const struct graph_derived *derived = step_graph(ranks, part, &room);
     struct graph_steps steps;
     int64_t sum_ps = 0;
     units_wide moved = 0;
-    graph_terms_of_part(ranks, part, &terms);
-    graph_derive(&terms, &ranks->plan->model, part->part, &derived);
-    graph_steps(&derived.sharded, &derived.backward, &derived.kept, forward, &steps);
+    graph_steps(&derived->sharded, &derived->backward, &derived->kept, forward, &steps);
     for (uint32_t i = 0; i < steps.count; i++) {
         const struct graph_step *step = &steps.step[i];
         if (step->is_compute)
@@ -234,31 +230,31 @@ enum status pass_times_estimate(struct arena *arena, const struct workload_plan 
                                 struct schedule_times *ret_times, struct error *reterr)
 {
     uint32_t const rank_count = mesh->axis[MESH_PP].size;
-    struct ranks ranks;
+    struct ranks *ranks = NULL;
     struct step_part part[STEP_PARTS_MAX];
     struct effort of_part[STEP_PARTS_MAX];
     struct stages stages;
     void *memory = NULL;
-    STATUS_TRY(ranks_make(plan, machine, mesh, &ranks, reterr));
-    STATUS_TRY(stages_build(arena, plan, rank_count, ranks_room(&ranks, MESH_PP), &stages, reterr));
+    STATUS_TRY(ranks_take(arena, plan, machine, mesh, &ranks, reterr));
+    STATUS_TRY(stages_build(arena, plan, rank_count, ranks_room(ranks, MESH_PP), &stages, reterr));
     STATUS_TRY(arena_try(arena, rank_count, sizeof(uint32_t), &memory, reterr));
     uint32_t *math_ppm = memory;
     STATUS_TRY(arena_try(arena, rank_count, sizeof *ret_times, &memory, reterr));
     struct schedule_times *of_rank = memory, most = {0};
     ranks_slow(machine, mesh, math_ppm);
-    uint32_t const part_count = step_parts(&ranks, part);
-    for (uint32_t p = 0; p < part_count; p++) of_part[p] = part_effort(&ranks, &part[p]);
+    uint32_t const part_count = step_parts(ranks, part);
+    for (uint32_t p = 0; p < part_count; p++) of_part[p] = part_effort(ranks, &part[p]);
     for (uint32_t r = 0; r < rank_count; r++) {
         struct effort effort = {{0}, {0}};
         for (uint32_t p = 0; p < part_count; p++)
-            effort_add(&effort, &of_part[p], times_of(&ranks, &stages.stage[r], &part[p]));
-        of_rank[r] = rank_times(&ranks, &effort, math_ppm[r]);
+            effort_add(&effort, &of_part[p], times_of(ranks, &stages.stage[r], &part[p]));
+        of_rank[r] = rank_times(ranks, &effort, math_ppm[r]);
         if (of_rank[r].forward > most.forward) most.forward = of_rank[r].forward;
         if (of_rank[r].input > most.input) most.input = of_rank[r].input;
         if (of_rank[r].weight > most.weight) most.weight = of_rank[r].weight;
     }
     *ret_times = most;
-    ret_times->hop = hop_ps(&ranks);
+    ret_times->hop = hop_ps(ranks);
     ret_times->of_rank = of_rank;
     return STATUS_OK;
 }

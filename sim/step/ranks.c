@@ -287,14 +287,15 @@ static enum status mtp_build(struct ranks *ranks, struct error *reterr)
                         "ranks of tp", &columns, reterr);
 }
 
-enum status ranks_make(const struct workload_plan *plan, const struct machine *machine,
-                       const struct mesh *mesh, struct ranks *ret_ranks, struct error *reterr)
+static enum status make(struct arena *arena, const struct workload_plan *plan,
+                        const struct machine *machine, const struct mesh *mesh,
+                        struct ranks *ret_ranks, struct error *reterr)
 {
     struct ranks ranks = {.plan = plan, .machine = machine, .mesh = mesh, .heads.kv_holders = 1};
     if (ranks_serves(&ranks)) {
         uint32_t const stages = mesh->axis[MESH_PP].size;
         SIM_ASSERT(stages == 1 || plan->inference.stages == stages);
-        ranks.pass = inference_pass_count(plan) - 1;
+        ranks.pass.index = inference_pass_count(plan) - 1;
     }
     ranks.sequences.parts = ranks.sequences.of.parts = 1;
     STATUS_TRY(model_check(&ranks, reterr));
@@ -313,10 +314,16 @@ enum status ranks_make(const struct workload_plan *plan, const struct machine *m
     if (model_has_experts(&plan->model)) STATUS_TRY(routing_build(&ranks, reterr));
     STATUS_TRY(limits_sizes_check(&ranks, reterr));
     if (ranks_serves(&ranks)) inference_charge(&ranks);
-    STATUS_TRY(ranks_buckets_build(&ranks, reterr));
+    STATUS_TRY(ranks_buckets_build(arena, &ranks, reterr));
     if (ranks_serves(&ranks)) STATUS_TRY(ranks_replica_choose(&ranks, reterr));
     *ret_ranks = ranks;
     return STATUS_OK;
+}
+
+enum status ranks_make(const struct workload_plan *plan, const struct machine *machine,
+                       const struct mesh *mesh, struct ranks *ret_ranks, struct error *reterr)
+{
+    return make(NULL, plan, machine, mesh, ret_ranks, reterr);
 }
 
 enum status ranks_take(struct arena *arena, const struct workload_plan *plan,
@@ -326,15 +333,15 @@ enum status ranks_take(struct arena *arena, const struct workload_plan *plan,
     void *memory = NULL;
     STATUS_TRY(arena_try(arena, 1, sizeof **ret_ranks, &memory, reterr));
     *ret_ranks = memory;
-    return ranks_make(plan, machine, mesh, *ret_ranks, reterr);
+    return make(arena, plan, machine, mesh, *ret_ranks, reterr);
 }
 
 enum status ranks_pass_set(struct ranks *ranks, uint32_t pass, struct error *reterr)
 {
     bool const makes_heads = ranks->inference.makes_heads;
-    if (pass == ranks->pass) return STATUS_OK;
+    if (pass == ranks->pass.index) return STATUS_OK;
     STATUS_TRY(cancel_check(ranks->plan->cancel, reterr)); /* It may have millions of sequences. */
-    ranks->pass = pass;
+    ranks->pass = (struct ranks_pass){.index = pass};
     STATUS_TRY(rows_build(ranks, reterr));
     if (ranks_is_decoder(ranks)) STATUS_TRY(ranks_sequences_build(ranks, reterr));
     ranks->experts = (struct routing){.count = 0};

@@ -111,6 +111,13 @@ struct ranks_tie {
                     up rows of it. */
 };
 
+/* The pass that sizes are of. */
+struct ranks_pass {
+    uint32_t index;                 /* In a step of inference; training has one. */
+    const struct step_graph *graph; /* Graphs of its parts, derived once (graph_terms.h). */
+    uint32_t graph_count;           /* 0: none is kept. */
+};
+
 /* Modules that predict further tokens. */
 struct ranks_mtp {
     uint64_t modules;
@@ -141,7 +148,7 @@ struct ranks {
     struct ranks_heads heads;
     struct ranks_sequences sequences;
 
-    uint32_t pass;                    /* The pass of a step of inference that the rows are of. */
+    struct ranks_pass pass;
     struct inference_ranks inference; /* Where ranks_serves(). */
     struct routing experts;
     struct layer_kinds kinds;                  /* Kinds of the model's layers. */
@@ -243,16 +250,18 @@ struct ranks_padded {
 };
 struct ranks_padded ranks_padded_of(const struct model *model, uint32_t tp);
 
-/* Weights of layers and ends, by what is gathered and reduced as one (ranks_buckets.c). Refused:
- * parts of the model that are too large to be counted. */
-enum status ranks_buckets_build(struct ranks *ranks, struct error *reterr);
+/* Weights of layers and ends, by what is gathered and reduced as one (ranks_buckets.c). The graphs
+ * that say so are kept in `arena`; NULL: they are not kept. Refused: parts of the model that are
+ * too large to be counted. */
+enum status ranks_buckets_build(struct arena *arena, struct ranks *ranks, struct error *reterr);
 /* Buckets and places of layers, found again for a pass whose layers have other ops. */
 enum status ranks_places_build(struct ranks *ranks, struct error *reterr);
 
 /* Ranks of the last pass, where a step of inference has several. */
 enum status ranks_make(const struct workload_plan *plan, const struct machine *machine,
                        const struct mesh *mesh, struct ranks *ret_ranks, struct error *reterr);
-/* Ranks of the last pass, as ranks_make() makes them, in an arena. */
+/* Ranks of the last pass, as ranks_make() makes them, in an arena. The graphs of the pass are kept
+ * there, too, until another pass is set. */
 enum status ranks_take(struct arena *arena, const struct workload_plan *plan,
                        const struct machine *machine, const struct mesh *mesh,
                        struct ranks **ret_ranks, struct error *reterr);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/base/arena.h"
 #include "sim/base/units.h"
 #include "sim/graph/op.h"
 #include "sim/graph/parameters.h"
@@ -225,37 +226,46 @@ static void ends_complete(struct ranks *ranks)
 
 /* --- All parts --- */
 
-static enum status parts_build(struct ranks *ranks, bool ends, struct error *reterr)
+static enum status part_build(struct ranks *ranks, const struct step_part *part,
+                              struct step_graph *room, units_wide *bytes, struct error *reterr)
 {
-    const struct model *model = &ranks->plan->model;
-    struct step_part part[STEP_PARTS_MAX];
-    units_wide bytes = 0;
-    uint32_t const count = step_parts(ranks, part);
-    for (uint32_t i = 0; i < count; i++) {
-        enum block_part const which = part[i].part;
-        struct graph_terms terms;
-        struct graph_derived derived;
-        if (which != BLOCK_LAYER && !ends) continue;
-        graph_terms_of_part(ranks, &part[i], &terms);
-        graph_derive(&terms, model, which, &derived);
-        STATUS_TRY(limits_part_check(ranks, &derived, part[i].count, &bytes, reterr));
-        if (which == BLOCK_LAYER)
-            ranks->layer[part[i].kind] = layer_build(ranks, &derived);
-        else
-            ranks->end[which] = end_build(ranks, &derived.graph, which);
-    }
-    weights_find(ranks);
+    const struct graph_derived *derived = &room->derived;
+    step_graph_derive(ranks, part, room);
+    STATUS_TRY(limits_part_check(ranks, derived, part->count, bytes, reterr));
+    if (part->part == BLOCK_LAYER)
+        ranks->layer[part->kind] = layer_build(ranks, derived);
+    else
+        ranks->end[part->part] = end_build(ranks, &derived->graph, part->part);
     return STATUS_OK;
 }
 
-enum status ranks_buckets_build(struct ranks *ranks, struct error *reterr)
+enum status ranks_buckets_build(struct arena *arena, struct ranks *ranks, struct error *reterr)
 {
-    STATUS_TRY(parts_build(ranks, /* ends= */ true, reterr));
+    struct step_part part[STEP_PARTS_MAX];
+    struct step_graph room, *graph = NULL;
+    void *memory = NULL;
+    units_wide bytes = 0;
+    uint32_t const count = step_parts(ranks, part);
+    if (arena != NULL) STATUS_TRY(arena_try_unset(arena, count, sizeof *graph, &memory, reterr));
+    graph = memory;
+    for (uint32_t i = 0; i < count; i++)
+        STATUS_TRY(part_build(ranks, &part[i], graph == NULL ? &room : &graph[i], &bytes, reterr));
+    ranks->pass.graph = graph;
+    ranks->pass.graph_count = graph == NULL ? 0 : count;
+    weights_find(ranks);
     ends_complete(ranks);
     return STATUS_OK;
 }
 
 enum status ranks_places_build(struct ranks *ranks, struct error *reterr)
 {
-    return parts_build(ranks, /* ends= */ false, reterr);
+    struct step_part part[STEP_PARTS_MAX];
+    struct step_graph room;
+    units_wide bytes = 0;
+    uint32_t const count = step_parts(ranks, part);
+    for (uint32_t i = 0; i < count; i++)
+        if (part[i].part == BLOCK_LAYER)
+            STATUS_TRY(part_build(ranks, &part[i], &room, &bytes, reterr));
+    weights_find(ranks);
+    return STATUS_OK;
 }

@@ -79,7 +79,7 @@ static enum status replica_time(const struct ranks *ranks, uint64_t replica, int
     uint32_t const batches = inference_batch_count(&ranks->plan->inference);
     SIM_ASSERT(batches <= STAGES_MAX);
     own.inference.charged.replica = replica;
-    own.pass = UINT32_MAX;
+    own.pass.index = UINT32_MAX;
     for (uint32_t b = 0; b < batches; b++) {
         STATUS_TRY(ranks_pass_set(&own, b, reterr));
         stages_time(&own, pass_ps[b]);
@@ -102,7 +102,7 @@ enum status ranks_replica_choose(struct ranks *ranks, struct error *reterr)
     struct inference_replicas *charged = &ranks->inference.charged;
     uint64_t const replicas = ranks->data / ranks->cp;
     uint64_t slowest = charged->replica;
-    uint32_t const pass = ranks->pass;
+    uint32_t const pass = ranks->pass.index;
     int64_t slowest_ps = 0;
     if (!charged->apart || !charged->ragged || ranks->pp > STAGES_MAX) return STATUS_OK;
     STATUS_TRY(replica_time(ranks, slowest, &slowest_ps, reterr));
@@ -117,6 +117,6 @@ enum status ranks_replica_choose(struct ranks *ranks, struct error *reterr)
     }
     if (slowest == charged->replica) return STATUS_OK;
     charged->replica = slowest;
-    ranks->pass = UINT32_MAX;
+    ranks->pass.index = UINT32_MAX;
     return ranks_pass_set(ranks, pass, reterr);
 }

@@ -3,8 +3,10 @@
  * Prompts of 10 and of 3 tokens stand behind 6 others, on 2 ranks.
  */
 #include "sim/base/cancel.h"
+#include "sim/graph/print.h"
 #include "sim/model/model_read.h"
 #include "sim/step/counts.h"
+#include "sim/step/graph_terms.h"
 #include "sim/step/ranks.h"
 #include "tests/support/case.h"
 #include "tests/unit/workload_case.h"
@@ -103,12 +105,48 @@ static void a_step_may_be_left_between_passes(void **state)
     made_of(&made, 4);
     case_ok(ranks_make(&made.plan, &made.machine, &made.mesh, &ranks, &case_error));
     made.plan.cancel = &cancel;
-    case_ok(ranks_pass_set(&ranks, ranks.pass, &case_error)); /* There is nothing to do. */
+    case_ok(ranks_pass_set(&ranks, ranks.pass.index, &case_error)); /* There is nothing to do. */
     assert_int_equal(ranks_pass_set(&ranks, 0, &case_error), STATUS_INTERRUPTED);
     assert_int_equal(workload_count(&made.plan, &made.machine, &made.mesh, &counts, &case_error),
                      STATUS_INTERRUPTED);
     assert_int_equal(case_lower(&made), STATUS_INTERRUPTED);
     assert_int_equal(asked, 3);
+    case_free(&made);
+}
+
+static void graph_write(const struct graph_derived *derived, struct strbuf *ret_text)
+{
+    graph_print_tensors(&derived->sharded, ret_text);
+    graph_print(&derived->sharded, ret_text);
+    graph_print_kept(&derived->sharded, &derived->kept, ret_text);
+}
+
+/* What is kept is what would be derived anew. Another pass has other sizes. */
+static void graphs_are_kept_for_a_pass(void **state)
+{
+    static struct step_graph room;
+    struct step_part parts[STEP_PARTS_MAX];
+    struct workload_case made;
+    struct ranks *ranks = NULL;
+    (void)state;
+    made_of(&made, 4);
+    case_ok(ranks_take(made.arena, &made.plan, &made.machine, &made.mesh, &ranks, &case_error));
+    uint32_t const count = step_parts(ranks, parts);
+    assert_true(count > 1);
+    for (uint32_t i = 0; i < count; i++) {
+        struct strbuf kept = {0}, derived = {0};
+        assert_non_null(step_graph_kept(ranks, &parts[i]));
+        assert_ptr_equal(step_graph(ranks, &parts[i], &room), step_graph_kept(ranks, &parts[i]));
+        step_graph_derive(ranks, &parts[i], &room);
+        graph_write(step_graph_kept(ranks, &parts[i]), &kept);
+        graph_write(&room.derived, &derived);
+        assert_string_equal(kept.bytes, derived.bytes);
+        strbuf_free(&kept);
+        strbuf_free(&derived);
+    }
+    case_ok(ranks_pass_set(ranks, 0, &case_error));
+    assert_null(step_graph_kept(ranks, &parts[0]));
+    assert_ptr_equal(step_graph(ranks, &parts[0], &room), &room.derived);
     case_free(&made);
 }
 
@@ -170,6 +208,7 @@ int main(void)
         cmocka_unit_test(parts_see_a_window),
         cmocka_unit_test(parts_of_a_chunk),
         cmocka_unit_test(a_step_may_be_left_between_passes),
+        cmocka_unit_test(graphs_are_kept_for_a_pass),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

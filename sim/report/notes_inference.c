@@ -202,7 +202,7 @@ static uint64_t heads_padded(const struct report_input *input)
     const struct model *model = &input->workload->model;
     uint32_t const tp = input->mesh->axis[MESH_TP].size;
     struct ranks_heads const heads = ranks_heads_of(model, tp);
-    return model_has_mla(model) ? 0 : heads.kv * tp / heads.kv_holders - model->kv_heads;
+    return model_has_mla(model) ? 0 : heads.kv_distinct - model->kv_heads;
 }
 
 /* The formula has the cache read by decodes alone, and evenly by all chips. */

@@ -372,11 +372,11 @@ enum status workload_count_ranks(struct ranks *ranks, struct workload_counts *re
     STATUS_TRY(workload_lists_read(plan, ranks->machine, ranks->mesh, &lists, reterr));
     uint32_t const last = ranks->pass.index;
     double sent = 0;
-    struct workload_counts counts = {
-        .heads = {.held = (double)ranks->heads.queries * ranks->tp,
-                  .kv_held = (double)ranks->heads.kv * ranks->tp,
-                  .kv_padded = (double)ranks->heads.kv * ranks->tp / ranks->heads.kv_holders},
-        .tp.column_flop = 2 * (double)ranks->rows * (double)plan->model.width / ranks->tp};
+    struct workload_counts counts = {.heads = {.held = (double)ranks->heads.queries * ranks->tp,
+                                               .kv_held = (double)ranks->heads.kv * ranks->tp,
+                                               .kv_padded = (double)ranks->heads.kv_distinct},
+                                     .tp.column_flop = 2 * (double)ranks->rows *
+                                                       (double)plan->model.width / ranks->tp};
     if (ranks_serves(ranks)) {
         counts.held_anyway.kept_sequences = ranks->inference.kept_sequences;
         counts.held_anyway.batches = inference_batch_count(&plan->inference);

@@ -116,6 +116,7 @@ struct ranks_heads ranks_heads_of(const struct model *model, uint32_t tp)
     uint64_t const group = model->heads / model->kv_heads;
     uint64_t padded = model->kv_heads;
     while (padded % tp != 0 && tp % padded != 0) padded++;
+    heads.kv_distinct = padded;
     if (padded >= tp)
         heads.kv = padded / tp;
     else
@@ -147,7 +148,7 @@ struct ranks_padded ranks_padded_of(const struct model *model, uint32_t tp)
     padded.weights.mlp_width = widths.mlp;
     padded.weights.vocabulary = widths.vocabulary;
     padded.weights.experts.width = widths.expert;
-    padded.cache.kv_heads = padded.weights.kv_heads / heads.kv_holders;
+    padded.cache.kv_heads = heads.kv_distinct;
     return padded;
 }
 

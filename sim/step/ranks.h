@@ -78,11 +78,12 @@ struct ranks_gradients {
 
 /* Attention heads of one rank of tp, with padding: each KV head has its queries' with it. */
 struct ranks_heads {
-    uint64_t queries;    /* N / tp */
-    uint64_t kv;         /* K / tp, at least 1. */
-    uint32_t kv_holders; /* Chips of tp that hold one KV head. */
-    struct group group;  /* Chips of tp that have each a part of the same weights' gradients: the
-                            holders of a KV head, or all of tp for down-projections. */
+    uint64_t queries;     /* N / tp */
+    uint64_t kv;          /* K / tp, at least 1. */
+    uint64_t kv_distinct; /* KV heads of all ranks of tp, each counted once; K if tp divides it. */
+    uint32_t kv_holders;  /* Chips of tp that hold one KV head. */
+    struct group group;   /* Chips of tp that have each a part of the same weights' gradients: the
+                             holders of a KV head, or all of tp for down-projections. */
 };
 
 /* Columns and rows that all ranks of tp have together, with the padding that makes their shares

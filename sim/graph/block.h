@@ -5,6 +5,7 @@
 #ifndef SIM_GRAPH_BLOCK_H
 #define SIM_GRAPH_BLOCK_H
 
+#include "sim/base/strbuf.h"
 #include "sim/graph/graph.h"
 #include "sim/model/model.h"
 
@@ -56,6 +57,10 @@ struct block {
     /* Adds dimensions of the block's own arrays, with sizes of the model (graph_dimension_set()),
      * whether the model has the block or not. NULL: the block has those of terms.c alone. */
     void (*dimensions)(const struct model *model, struct graph_terms *terms);
+    /* Adds lines to the legend of a listing: what a reader has to know of the block in a layer, and
+     * of the same block in layers of other kinds, in addition to dimensions. NULL: nothing. */
+    void (*explain)(const struct graph *layer, const struct layer_kinds *kinds,
+                    struct strbuf *text);
 };
 
 extern const struct block *const block_table[];

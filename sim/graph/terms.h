@@ -3,23 +3,9 @@
  * graph has no other numbers of a mesh or a plan. Facts of the model that need no size on a rank
  * are read from the model itself.
  *
- *   B   tokens              N   heads          H   columns of a head's Q and K
- *   D   width               K   KV heads       V   columns of a head's values
- *   F   width of the MLP   T   keys of a sequence
- *
- *   Bc  tokens of the sequences that a rank has a part of
- *   Kc  KV heads, at least one for each of the ranks that share a sequence
- *
- *   Vocab  vocabulary
- *
- *   Sc  rows of the cache   Bh  tokens whose logits are wanted
- *   Sg  rows of prompts that a rank gathers from the ranks that have parts of them
- *   Bd  new tokens of sequences that answer, Bp of prompts, where both are in a pass
- *   Bb  tokens of the sequences whose rows a rank keeps and attends to
- *   Nb  heads that it attends with for them, Ns  for its part of every sequence
- *   Pick  numbers that a sampled token is chosen by
- *
- * Dimensions of one block's arrays are explained in the file of the block (`dimensions`, block.h).
+ * What a dimension is, its `meaning` says where it is set: B, D, N, K, H, V, F and the vocabulary
+ * in terms.c; dimensions of one block's arrays in the file of the block (`dimensions`, block.h);
+ * and dimensions of sequences and of a cache on ranks in sim/step/graph_terms.c.
  */
 #ifndef SIM_GRAPH_TERMS_H
 #define SIM_GRAPH_TERMS_H
@@ -59,8 +45,8 @@ struct graph_dimension {
     uint32_t holders;           /* Ranks that hold the same part, as of a KV head, or 1. */
     enum graph_counted counted; /* What a weight with this dimension counts as. */
     enum graph_of_width of_width;
-    const char *padded_as; /* "attention heads", where ranks of tp round it up; NULL: nothing is
-                              said of its padding. */
+    bool rounded;        /* Ranks of tp round it up. */
+    const char *meaning; /* "attention heads", as listings and notes call them. */
 };
 
 struct graph_sequence {

@@ -7,14 +7,18 @@
 
 enum { PICK_NUMBERS = 2 }; /* A value, and its token. */
 
-static void plain_set(struct graph_terms *terms, const char *name, uint64_t size)
+static struct graph_dimension *plain_set(struct graph_terms *terms, const char *name, uint64_t size,
+                                         const char *meaning)
 {
-    graph_dimension_set(terms, name, size, size);
+    struct graph_dimension *of = graph_dimension_set(terms, name, size, size);
+    of->meaning = meaning;
+    return of;
 }
 
-static void heads_set(struct graph_terms *terms, const char *name, uint64_t heads)
+/* A dimension of a block has its meaning already. */
+static void size_set(struct graph_terms *terms, const char *name, uint64_t size)
 {
-    graph_dimension_set(terms, name, heads, heads)->of_width = GRAPH_OF_WIDTH_HEADS;
+    graph_dimension_set(terms, name, size, size);
 }
 
 /* Tokens of a microbatch on all ranks. In inference the last ranks may have fewer than others. */
@@ -46,17 +50,20 @@ static void sequences_set(const struct ranks *ranks, struct graph_terms *terms)
     /* A decode has the queries of all; where prompts are in the pass too, of decodes alone. */
     bool const mixed = inference->kinds_apart;
     uint64_t const rows = mixed ? inference->part[INFERENCE_DECODES].own : ranks->rows;
-    plain_set(terms, "T", ranks->sequences.of.keys);
-    plain_set(terms, "Bc",
-              rows * ranks->data * (ulysses || inference->has_decodes ? ranks->cp : 1));
+    plain_set(terms, "T", ranks->sequences.of.keys, "keys of a sequence");
+    plain_set(terms, "Bc", rows * ranks->data * (ulysses || inference->has_decodes ? ranks->cp : 1),
+              "tokens of the sequences that a rank has a part of");
     uint64_t const kv_heads = ranks->sequences.kv_heads * (ulysses ? ranks->cp : 1) * ranks->tp;
     struct graph_dimension *heads = graph_dimension_set(terms, "Kc", kv_heads, model->kv_heads);
     heads->holders = ranks->heads.kv_holders;
     heads->of_width = GRAPH_OF_WIDTH_HEADS;
+    heads->meaning = "KV heads, at least one for each rank that shares a sequence";
     if (!mixed) return;
-    graph_dimension_set(terms, "Bd", rows * ranks->data, inference->part[INFERENCE_DECODES].all);
+    graph_dimension_set(terms, "Bd", rows * ranks->data, inference->part[INFERENCE_DECODES].all)
+        ->meaning = "tokens of sequences that answer";
     graph_dimension_set(terms, "Bp", inference->part[INFERENCE_PROMPTS].own * ranks->data,
-                        inference->part[INFERENCE_PROMPTS].all);
+                        inference->part[INFERENCE_PROMPTS].all)
+        ->meaning = "tokens of prompts";
 }
 
 /* Ranks that turn sequences into heads have an axis of their own. */
@@ -82,13 +89,13 @@ static void experts_set(const struct ranks *ranks, struct graph_terms *terms)
     terms->experts_held = experts->count;
     terms->experts_asked = experts->asked;
     terms->experts_read = experts->read;
-    plain_set(terms, "L", experts->count);
+    size_set(terms, "L", experts->count);
     graph_dimension_set(terms, "W", experts->all * data, (uint64_t)kept);
     graph_dimension_pad(terms, "Fe", ranks->widths.expert);
     graph_dimension_pad(terms, "Fs", model->shared * ranks->widths.expert);
-    plain_set(terms, "A", experts->arrivals * data);
-    plain_set(terms, "S", experts->sent * data);
-    plain_set(terms, "Sent", drawn ? experts->ranks * ranks->rows : experts->exchanged);
+    size_set(terms, "A", experts->arrivals * data);
+    size_set(terms, "S", experts->sent * data);
+    size_set(terms, "Sent", drawn ? experts->ranks * ranks->rows : experts->exchanged);
 }
 
 /* Rows of the cache, and tokens whose logits are wanted. */
@@ -135,13 +142,23 @@ static void cache_set(const struct ranks *ranks, struct graph_terms *terms)
         .decodes = *decodes,
         .prompts = *prompts,
     };
-    plain_set(terms, "Bb", shared * ranks->data * apart);
-    heads_set(terms, "Nb", ranks->heads.queries * inference->batch_ways * ranks->tp);
-    heads_set(terms, "Ns", ranks->heads.queries * inference->sequence_ways * ranks->tp);
-    plain_set(terms, "Sc", (decodes->read + (stay ? kept : prompts->read)) * ranks->data * apart);
-    graph_dimension_set(terms, "Sg", gathered * ranks->data, wanted)->holders = ranks->cp;
-    graph_dimension_set(terms, "Bh", inference->head_rows * ranks->data, inference->all.head_rows);
-    plain_set(terms, "Pick", PICK_NUMBERS);
+    plain_set(terms, "Bb", shared * ranks->data * apart,
+              "tokens of the sequences whose rows a rank keeps");
+    plain_set(terms, "Nb", ranks->heads.queries * inference->batch_ways * ranks->tp,
+              "heads that attend for the sequences whose rows a rank keeps")
+        ->of_width = GRAPH_OF_WIDTH_HEADS;
+    plain_set(terms, "Ns", ranks->heads.queries * inference->sequence_ways * ranks->tp,
+              "heads that attend to a rank's part of every sequence")
+        ->of_width = GRAPH_OF_WIDTH_HEADS;
+    plain_set(terms, "Sc", (decodes->read + (stay ? kept : prompts->read)) * ranks->data * apart,
+              "rows of the cache");
+    struct graph_dimension *of_prompts =
+        graph_dimension_set(terms, "Sg", gathered * ranks->data, wanted);
+    of_prompts->holders = ranks->cp;
+    of_prompts->meaning = "rows of prompts that ranks with parts of them have gathered";
+    graph_dimension_set(terms, "Bh", inference->head_rows * ranks->data, inference->all.head_rows)
+        ->meaning = "tokens whose logits are wanted";
+    plain_set(terms, "Pick", PICK_NUMBERS, "numbers that a token is chosen by");
 }
 
 /* Copies of a gradient of weights before FSDP reduces it. */

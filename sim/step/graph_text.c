@@ -97,7 +97,7 @@ enum status workload_graphs(const struct workload_plan *plan, const struct machi
     struct printer const printer = {&ranks, text, colour};
     struct step_part parts[STEP_PARTS_MAX];
     uint32_t const count = step_parts(&ranks, parts);
-    listing_heading(text, &ranks);
+    listing_heading(text, &ranks, LISTING_ALL_PARTS);
     for (uint32_t i = 0; i < count; i++) part_add(&printer, &parts[i]);
     return STATUS_OK;
 }

@@ -3,6 +3,7 @@
 
 #include "sim/base/counted.h"
 #include "sim/base/quantity.h"
+#include "sim/step/graph_terms.h"
 #include "sim/step/padding.h"
 
 static unsigned long long wide(uint64_t number)
@@ -37,79 +38,103 @@ static void axes_add(struct strbuf *text, const struct ranks *ranks)
     }
 }
 
-static void experts_add(struct strbuf *text, const struct ranks *ranks)
-{
-    const struct routing *experts = &ranks->experts;
-    const struct model_experts *model = &ranks->plan->model.experts;
-    strbuf_add(text, "  E = %llu experts, %llu of each token; L = %llu on one chip, Fe = %llu",
-               wide(model->count), wide(model->top_k), wide(experts->count), wide(model->width));
-    if (model->shared != 0)
-        strbuf_add(text, ", and Fs = %llu of the shared ones", wide(model->shared * model->width));
-    strbuf_add(
-        text,
-        "\n  on one data rank A = %llu tokens come to its experts in W = %llu rows, S = %llu "
-        "come back; g is what Gates give a row\n",
-        wide(experts->arrivals), wide(experts->all), wide(experts->sent));
-    if (!ranks_serves(ranks))
-        strbuf_add(text,
-                   "  dGates are sums over Fe of dTmp * Tmp / g: one number for each of W rows; "
-                   "Route' reads them as [B, E], with 0 for experts that a token does not ask for\n"
-                   "  their bytes as rows%s are not counted\n",
-                   ranks->mesh->axis[MESH_TP].size > 1 ? " and their sum over Y" : "");
-}
-
-/* Ranks that share sequences; scores that lie in HBM. */
+/* Ranks that share sequences. */
 static void sequences_add(struct strbuf *text, const struct ranks *ranks)
 {
     struct counted const rank_count = counted(ranks->cp, "rank");
     if (ranks_has_ulysses(ranks))
-        strbuf_add(text,
-                   "  C = %s of cp, which other letters count too; AllToAll_C turns parts of "
-                   "sequences into whole ones of some heads, Bc = %llu tokens on a rank\n",
-                   rank_count.text, wide(ranks->rows * ranks->cp));
+        strbuf_add(
+            text,
+            "  C = %s of cp, which other letters count too; AllToAll_C brings whole sequences "
+            "of some heads together, and takes them apart again\n",
+            rank_count.text);
     else if (ranks->cp > 1)
         strbuf_add(text, "  sequences of %llu tokens lie on %s of cp, %llu on each\n",
                    wide(workload_keys(ranks->plan)), rank_count.text,
                    wide(units_ceil_divide(workload_keys(ranks->plan), ranks->cp)));
-    if (ranks_is_unfused(ranks))
-        strbuf_add(text, "  T = %llu keys\n", wide(ranks->plan->sequence_length));
 }
 
-/* Letters of dimensions. Heads are N and K, their columns H and V, as in the book. */
-static void letters_add(struct strbuf *text, const struct ranks *ranks)
+/* --- Letters of dimensions --- */
+
+/* Dimensions of some parts of the model, by their places in the terms. */
+struct legend {
+    const struct ranks *ranks;
+    struct strbuf *text;
+    bool listed[GRAPH_DIMENSIONS_MAX];
+};
+
+/* Ranks that split the batch, among the axes of a dimension. */
+static uint32_t data_ways(const struct ranks *ranks, const struct sharding_dimension *of)
 {
-    const struct model *model = &ranks->plan->model;
-    struct layer_kind const last = ranks->kinds.kind[ranks_last_kind(ranks)];
-    const struct model_mla *mla = &model->mla;
-    bool const direct = mla->query_rank == 0;
-    strbuf_add(text, "  B = %s a microbatch, %llu on one data rank; D = %llu",
-               counted(ranks->rows * ranks->data, "token").text, wide(ranks->rows),
-               wide(ranks->plan->model.width));
-    if (!last.experts) strbuf_add(text, ", F = %llu", wide(model->mlp_width));
-    strbuf_add(text, "\n");
-    if (ranks_has_mla(ranks) && !direct)
-        strbuf_add(text, "  latents of Cq = %llu columns for Q, ", wide(mla->query_rank));
-    if (ranks_has_mla(ranks))
-        strbuf_add(text,
-                   "%sCkv = %llu%s for K and V; R = %llu rotated ones of K; J = %llu of a head's K "
-                   "and V\n",
-                   direct ? "  a latent of " : "", wide(mla->kv_rank), direct ? " columns" : "",
-                   wide(mla->rope), wide(mla->plain + model_value_width(&ranks->plan->model)));
-    if (last.experts) experts_add(text, ranks);
-    sequences_add(text, ranks);
-    uint64_t const windowed = model_window_layers(model, ranks->kinds.keys);
-    if (windowed != 0)
-        strbuf_add(text, "  a query has %llu keys at most in %llu of %llu layers, %s the last\n",
-                   wide(model->attends.window), wide(windowed), wide(model->layers),
-                   last.windowed ? "as in" : "not in");
-    uint64_t const borrowing = model_borrowing_layers(model);
-    if (borrowing != 0)
-        strbuf_add(text,
-                   "  %llu of %llu layers attend to the cache of a layer before, %s the last\n",
-                   wide(borrowing), wide(model->layers), last.borrows ? "as does" : "not");
+    uint32_t const data = ranks->axes.x | ranks->axes.z;
+    uint32_t ways = 1;
+    for (uint32_t a = 0; a < of->axis_count; a++)
+        if ((data >> of->axis[a] & 1) != 0) ways *= ranks->axes.mesh.size[of->axis[a]];
+    return ways;
 }
 
-void listing_heading(struct strbuf *text, const struct ranks *ranks)
+/* How many data ranks split each dimension of the terms, as activations have it. 0: no array of the
+ * graph has the dimension. */
+static void ways_find(const struct ranks *ranks, const struct graph *graph, uint32_t *ret_ways)
+{
+    const struct graph_terms *terms = graph->terms;
+    for (uint8_t t = 0; t < graph->tensor_count; t++) {
+        const struct graph_tensor *of = &graph->tensor[t];
+        for (uint32_t d = 0; d < of->at.dimension_count; d++) {
+            const struct sharding_dimension *at = &of->at.dimension[d];
+            uint32_t *most = &ret_ways[graph_dimension_of(terms, at->name) - terms->dimension];
+            uint32_t const ways = of->role == GRAPH_WEIGHT ? 1 : data_ways(ranks, at);
+            if (ways > *most) *most = ways;
+        }
+    }
+}
+
+static void dimensions_add(struct legend *legend, const struct graph *graph)
+{
+    const struct graph_dimension *dimension = graph->terms->dimension;
+    uint32_t ways[GRAPH_DIMENSIONS_MAX] = {0};
+    ways_find(legend->ranks, graph, ways);
+    for (uint32_t i = 0; dimension[i].name != NULL; i++) {
+        const struct graph_dimension *of = &dimension[i];
+        if (ways[i] == 0 || legend->listed[i]) continue;
+        legend->listed[i] = true;
+        SIM_ASSERT(of->meaning != NULL);
+        strbuf_add(legend->text, "  %s = %llu, %s%s\n", of->name,
+                   wide(ways[i] > 1 ? of->padded / ways[i] : of->useful), of->meaning,
+                   ways[i] > 1 ? ", on one data rank" : "");
+    }
+}
+
+/* The batch has a line of its own. */
+static void batch_add(struct legend *legend, const struct graph_terms *terms)
+{
+    const struct ranks *ranks = legend->ranks;
+    legend->listed[graph_dimension_of(terms, "B") - terms->dimension] = true;
+    strbuf_add(legend->text, "  B = %s a %s, %llu on one data rank\n",
+               counted(ranks->rows * ranks->data, "token").text,
+               ranks_serves(ranks) ? "pass" : "microbatch", wide(ranks->rows));
+}
+
+static void letters_add(struct strbuf *text, const struct ranks *ranks, enum listing_parts parts)
+{
+    struct legend legend = {.ranks = ranks, .text = text};
+    struct step_graph room;
+    struct step_part part[STEP_PARTS_MAX];
+    struct step_part const last = {.part = BLOCK_LAYER, .kind = ranks_last_kind(ranks)};
+    uint32_t const count = step_parts(ranks, part);
+    batch_add(&legend, step_graph(ranks, &last, &room)->graph.terms);
+    dimensions_add(&legend, &step_graph(ranks, &last, &room)->graph);
+    for (uint32_t i = 0; i < count; i++)
+        if (parts == LISTING_ALL_PARTS || part[i].part == BLOCK_MTP)
+            dimensions_add(&legend, &step_graph(ranks, &part[i], &room)->graph);
+    sequences_add(text, ranks);
+    const struct graph *layer = &step_graph(ranks, &last, &room)->graph;
+    for (uint8_t b = 0; b < layer->block_count; b++)
+        if (layer->block[b].block->explain != NULL)
+            layer->block[b].block->explain(layer, &ranks->kinds, text);
+}
+
+void listing_heading(struct strbuf *text, const struct ranks *ranks, enum listing_parts parts)
 {
     char bytes[QUANTITY_TEXT_BYTES];
     const struct workload_plan *plan = ranks->plan;
@@ -130,7 +155,7 @@ void listing_heading(struct strbuf *text, const struct ranks *ranks)
     else if (passes > 1)
         strbuf_add(text, "  the last of %u passes, each with up to %llu tokens of every prompt\n",
                    passes, wide(plan->inference.prompts.chunk));
-    letters_add(text, ranks);
+    letters_add(text, ranks, parts);
     paddings_add(text, ranks);
     for (uint32_t u = 0; ranks->shards > 1 && u < layer->bucket_count; u++) {
         strbuf_add(text, "  %s travels as one: %s gathered\n", layer->bucket[u].name,
@@ -160,7 +185,7 @@ enum status workload_listing(const struct workload_plan *plan, const struct mach
 {
     struct ranks ranks;
     STATUS_TRY(ranks_make(plan, machine, mesh, &ranks, reterr));
-    listing_heading(text, &ranks);
+    listing_heading(text, &ranks, LISTING_LAYER);
     listing_passes(text, &ranks, program);
     listing_streams(text, program);
     return STATUS_OK;

@@ -56,8 +56,8 @@ static void tp_add(const struct ranks *ranks, struct paddings *paddings,
     bool const both = of->of_width == GRAPH_OF_WIDTH_ALWAYS && ranks_tp_d(ranks) > 1;
     bool const no_layer_has =
         of->counted == GRAPH_COUNTED_MLP && ranks_layers_with(ranks, /* experts= */ false) == 0;
-    if (of->padded_as == NULL || no_layer_has) return;
-    list_add(paddings, of->padded_as, both ? "tp and tp_d" : mesh_role_name(MESH_TP),
+    if (!of->rounded || no_layer_has) return;
+    list_add(paddings, of->meaning, both ? "tp and tp_d" : mesh_role_name(MESH_TP),
              both ? ranks_of_width(ranks) : ranks->tp, of->useful, of->padded / of->holders);
 }
 

@@ -254,6 +254,7 @@ static void no_two_blocks_bring_the_same_dimension(void **state)
         block_table[b]->dimensions(&model, &own);
         for (const struct graph_dimension *of = own.dimension; of->name != NULL; of++) {
             assert_true(has_dimension(&all, of->name));
+            assert_non_null(of->meaning);
             brought++;
         }
     }

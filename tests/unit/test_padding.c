@@ -166,7 +166,7 @@ static void padded_heads_run_beside_tp(void **unused)
     "KV heads over 8 of tp: 10 are 16\n"                                                           \
     "vocabulary over 8 of tp: 32003 are 32008\n"                                                   \
     "columns of the MLP over 8 of tp: 3001 are 3008\n"
-#define D_OF_TP_8 "columns of D between blocks over 8 of tp: 1201 are 1208\n"
+#define D_OF_TP_8 "columns between blocks over 8 of tp: 1201 are 1208\n"
 #define EXPERTS_OF_TP_8                                                                            \
     "vocabulary over 8 of tp: 32003 are 32008\n"                                                   \
     "columns of an expert over 8 of tp: 301 are 304\n"
@@ -208,7 +208,7 @@ static void the_whole_list_is_told(void **unused)
         {ON("6x8x1", "\"tp_d\": [\"x\"], \"tp\": [\"y\"]",
             "\"kind\": \"decode\"" DENSE "\"batch\": 32, \"context\": 512"),
          "tokens over 6 of tp_d: 32 are 36\n"
-         "columns of D between blocks over 48 of tp and tp_d: 1201 are 1248\n" OF_TP_8},
+         "columns between blocks over 48 of tp and tp_d: 1201 are 1248\n" OF_TP_8},
         {ON("6x8x1", "\"cp\": [\"x\"], \"tp\": [\"y\"]",
             "\"kind\": \"prefill\"" DENSE "\"batch\": 1, \"prompt\": 515"),
          "tokens of prompts over 6 of cp: 515 are 516\n" D_OF_TP_8 OF_TP_8},

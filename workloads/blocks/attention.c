@@ -278,6 +278,24 @@ static void write(struct graph *g, const struct model *model)
     graph_block_output(g, out);
 }
 
+void attention_explain(const struct graph *layer, const struct layer_kinds *kinds,
+                       struct strbuf *text)
+{
+    const struct model *model = layer->terms->model;
+    struct layer_kind const kind = layer->terms->layer;
+    unsigned long long const layers = model->layers;
+    unsigned long long const windowed = model_window_layers(model, kinds->keys);
+    unsigned long long const borrowing = model_borrowing_layers(model);
+    if (windowed != 0)
+        strbuf_add(text, "  a query has %llu keys at most in %llu of %llu layers, %s the last\n",
+                   (unsigned long long)model->attends.window, windowed, layers,
+                   kind.windowed ? "as in" : "not in");
+    if (borrowing != 0)
+        strbuf_add(text,
+                   "  %llu of %llu layers attend to the cache of a layer before, %s the last\n",
+                   borrowing, layers, kind.borrows ? "as does" : "not");
+}
+
 const struct block block_attention = {
     .name = "attention",
     .prefix = "attention.",
@@ -288,4 +306,5 @@ const struct block block_attention = {
     .couples = true,
     .applies = applies,
     .write = write,
+    .explain = attention_explain,
 };

@@ -2,6 +2,7 @@
 #ifndef WORKLOADS_BLOCKS_ATTENTION_H
 #define WORKLOADS_BLOCKS_ATTENTION_H
 
+#include "sim/graph/block.h"
 #include "sim/graph/write.h"
 #include "sim/model/model.h"
 
@@ -18,5 +19,9 @@ struct attention_heads attention_products(struct graph *graph, const struct mode
 /* A: what the heads give, that W_O projects. */
 tensor attention_between(struct graph *graph, const struct model *model,
                          struct attention_heads heads);
+
+/* `explain` of a block: windows, and layers that borrow keys. */
+void attention_explain(const struct graph *layer, const struct layer_kinds *kinds,
+                       struct strbuf *text);
 
 #endif

@@ -35,10 +35,10 @@ static void write(struct graph *g, const struct model *model)
     graph_block_output(g, g->stream);
 }
 
-/* P: positions that have a row of a table. */
 static void dimensions(const struct model *model, struct graph_terms *terms)
 {
-    graph_dimension_set(terms, "P", model->positions.learned, model->positions.learned);
+    graph_dimension_set(terms, "P", model->positions.learned, model->positions.learned)->meaning =
+        "positions that have a row of a table";
 }
 
 const struct block block_embedding = {

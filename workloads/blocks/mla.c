@@ -18,6 +18,7 @@
 #include "sim/graph/op.h"
 #include "sim/graph/write.h"
 #include "sim/model/model.h"
+#include "workloads/blocks/attention.h"
 #include "workloads/blocks/cached.h"
 
 static bool applies(const struct graph_terms *terms, const struct model *model)
@@ -148,20 +149,23 @@ static void write(struct graph *g, const struct model *model)
     graph_block_output(g, graph_product(g, a, "W_O[N_Y, V, D_WX]", "Out"));
 }
 
-/* Cq   latent of Q              R      columns of K that are rotated by position
- * Ckv  latent of K and V        J      columns of a head's K and V from their latent
- * Key  columns of a row of      Plain  columns of a head that are not rotated by position
- *      the cache: Ckv and R */
 static void dimensions(const struct model *model, struct graph_terms *terms)
 {
     const struct model_mla *mla = &model->mla;
     uint64_t const made = mla->plain + model_value_width(model), key = mla->kv_rank + mla->rope;
-    graph_dimension_set(terms, "Cq", mla->query_rank, mla->query_rank);
-    graph_dimension_set(terms, "Ckv", mla->kv_rank, mla->kv_rank);
-    graph_dimension_set(terms, "R", mla->rope, mla->rope);
-    graph_dimension_set(terms, "J", made, made);
-    graph_dimension_set(terms, "Plain", mla->plain, mla->plain);
-    graph_dimension_set(terms, "Key", key, key);
+    struct {
+        const char *name, *meaning;
+        uint64_t size;
+    } const all[] = {
+        {"Cq", "columns of the latent of Q", mla->query_rank},
+        {"Ckv", "columns of the latent of K and V", mla->kv_rank},
+        {"R", "columns of a head that are rotated by position", mla->rope},
+        {"J", "columns of a head's K and V that their latent gives", made},
+        {"Plain", "columns of a head that are not rotated", mla->plain},
+        {"Key", "columns of a row of the cache: Ckv and R", key},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        graph_dimension_set(terms, all[i].name, all[i].size, all[i].size)->meaning = all[i].meaning;
 }
 
 const struct block block_mla = {
@@ -178,4 +182,5 @@ const struct block block_mla = {
     .applies = applies,
     .write = write,
     .dimensions = dimensions,
+    .explain = attention_explain,
 };

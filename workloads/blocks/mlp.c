@@ -180,11 +180,12 @@ static void write(struct graph *g, const struct model *model)
     graph_block_output(g, out);
 }
 
-/* Sign: weights of xIELU, one above 0 and one below. */
 static void dimensions(const struct model *model, struct graph_terms *terms)
 {
     (void)model;
-    graph_dimension_set(terms, "Sign", 2, 2)->counted = GRAPH_COUNTED_MLP;
+    struct graph_dimension *sign = graph_dimension_set(terms, "Sign", 2, 2);
+    sign->counted = GRAPH_COUNTED_MLP;
+    sign->meaning = "weights of xIELU, one above 0 and one below";
 }
 
 const struct block block_mlp = {

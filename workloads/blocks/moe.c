@@ -11,6 +11,7 @@
  * brings. A gate may weigh them (Qwen2, arXiv 2407.10671, 2.2.2): one more column of the router's
  * product. The gradient of that number is a sum over columns, and over tp, which is not counted.
  */
+#include "sim/base/strbuf.h"
 #include "sim/base/vector.h"
 #include "sim/graph/block.h"
 #include "sim/graph/op.h"
@@ -228,23 +229,41 @@ static void write(struct graph *g, const struct model *model)
     graph_block_output(g, graph_result(g, "Out"));
 }
 
-/* E  experts             Fe  width of one           A     rows that come to a rank
- * L  experts of a rank   Fs  width of shared ones   S     rows that come back to it
- * W  rows of these                                  Sent  rows that all ranks send
- *
- * Rows are of one token. */
+/* A row is of one token. */
 static void dimensions(const struct model *model, struct graph_terms *terms)
 {
-    static const char *const rows[] = {"W", "A", "S", "Sent"};
     const struct model_experts *experts = &model->experts;
     uint64_t const shared = experts->shared * experts->width;
-    graph_dimension_set(terms, "E", experts->count, experts->count);
-    graph_dimension_set(terms, "L", experts->count, experts->count);
-    graph_dimension_set(terms, "Fe", experts->width, experts->width)->padded_as =
-        "columns of an expert";
+    struct {
+        const char *name, *meaning;
+        uint64_t size;
+    } const all[] = {
+        {"E", "experts", experts->count},
+        {"L", "experts of one chip", experts->count},
+        {"Fe", "columns of an expert", experts->width},
+        {"Fs", "columns of the shared experts", shared},
+        {"W", "rows of experts", 1},
+        {"A", "rows that come for experts", 1},
+        {"S", "rows that come back from experts", 1},
+        {"Sent", "rows that all ranks send", 1},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        graph_dimension_set(terms, all[i].name, all[i].size, all[i].size)->meaning = all[i].meaning;
+    graph_dimension_set(terms, "Fe", experts->width, experts->width)->rounded = true;
     graph_dimension_set(terms, "Fs", shared, shared)->counted = GRAPH_COUNTED_SHARED;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        graph_dimension_set(terms, rows[i], 1, 1);
+}
+
+static void explain(const struct graph *g, const struct layer_kinds *kinds, struct strbuf *text)
+{
+    (void)kinds;
+    strbuf_add(text, "  a token asks for %llu experts; g is what Gates give a row\n",
+               (unsigned long long)g->terms->model->experts.top_k);
+    if (g->terms->cache.is_there) return;
+    strbuf_add(text,
+               "  dGates are sums over Fe of dTmp * Tmp / g: one number for each of W rows; "
+               "Route' reads them as [B, E], with 0 for experts that a token does not ask for\n"
+               "  their bytes as rows%s are not counted\n",
+               g->terms->axis_y != 0 ? " and their sum over Y" : "");
 }
 
 const struct block block_moe = {
@@ -261,4 +280,5 @@ const struct block block_moe = {
     .applies = applies,
     .write = write,
     .dimensions = dimensions,
+    .explain = explain,
 };

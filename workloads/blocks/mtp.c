@@ -50,10 +50,10 @@ static void write(struct graph *g, const struct model *model)
     graph_block_output(g, graph_result(g, "Out"));
 }
 
-/* 2D: width of two arrays side by side. */
 static void dimensions(const struct model *model, struct graph_terms *terms)
 {
-    graph_dimension_set(terms, "2D", 2 * model->width, 2 * model->width);
+    graph_dimension_set(terms, "2D", 2 * model->width, 2 * model->width)->meaning =
+        "columns of two arrays side by side";
 }
 
 const struct block block_mtp = {

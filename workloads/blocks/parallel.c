@@ -72,4 +72,5 @@ const struct block block_parallel = {
     .replaces = {&block_attention, &block_mlp},
     .applies = applies,
     .write = write,
+    .explain = attention_explain,
 };

@@ -75,7 +75,7 @@ static void compute_add(const struct graph_sharded *sharded, const struct graph_
     }
     sum->padded_flop += work_padded_flop(work, units->edges);
     sum->useful_flop += work->useful_flop;
-    sum->spare.copies += spare.copies;
+    sum->spare.duplicated += spare.duplicated;
     sum->spare.padding += spare.padding;
     sum->spare.rows += spare.rows;
     sum->spare.waiting += spare.waiting;

@@ -142,7 +142,7 @@ struct graph_map {
     bool reads_result;           /* The gradient reads the result. */
 };
 
-/* What an op turns by position (rope) as it reads it. */
+/* What an op rotates by position (rope) as it reads it. */
 struct graph_rotated {
     tensor of[2];  /* GRAPH_NONE: none. */
     uint32_t ways; /* Ranks whose rows lie in the tensors; 0: the rank's own alone. */

@@ -66,11 +66,11 @@ struct op_move {
     bool spreads; /* Over ep: rows go out to experts. Else rows come back. */
 };
 
-/* FLOP of a pass that are not useful, by the reason. A repetition has copies alone: all else of its
- * FLOP are a repetition's. */
+/* FLOP of a pass that are not useful, by the reason. A repetition has `duplicated` alone: all else
+ * of its FLOP are a repetition's. */
 struct op_spare {
-    uint64_t copies;  /* Several ranks of tp compute the same. */
-    uint64_t padding; /* Dimensions are padded so that all ranks have equal shares. */
+    uint64_t duplicated; /* Several ranks of tp compute the same. */
+    uint64_t padding;    /* Dimensions are padded so that all ranks have equal shares. */
     int64_t rows; /* Rows that not every rank has. Below 0 where the rank that takes longest does
                      less than the mean rank. */
     uint64_t waiting; /* What the rank that has most has above the mean. */
@@ -250,7 +250,7 @@ struct work op_streamed(const struct graph_sharded *sharded, const struct graph_
 void op_function(const struct graph *graph, enum work_function function, enum op_pass pass,
                  uint64_t elements, struct work *work);
 
-/* Vector FLOP that turn what an op reads by position. */
+/* Vector FLOP that rotate what an op reads by position. */
 uint64_t op_rotated_flop(const struct graph *graph, const struct graph_op *op);
 
 /* Whether numbers of a format lie wider than they are wanted, and the vector unit narrows them by

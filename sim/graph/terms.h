@@ -192,8 +192,8 @@ struct graph_terms {
     uint32_t axis_x;           /* The bit of batch and parameters in `mesh`, or 0. */
     uint32_t axis_y;           /* The bit of tp, or 0. */
     uint32_t axis_w;           /* The bit of tp_d, or 0. */
-    uint32_t axis_c;           /* The bit of ranks that turn parts of sequences into whole ones of
-                                  some heads, or 0. X and Z have these ranks, too. */
+    uint32_t axis_c;           /* The bit of ranks of cp with Ulysses, or 0. X and Z have these
+                                  ranks, too. */
     uint32_t ranks;            /* Ranks of the whole mesh. */
     uint32_t ranks_y;          /* Ranks of tp. */
     uint32_t ranks_w;          /* Ranks of tp_d. */

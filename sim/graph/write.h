@@ -66,7 +66,7 @@ struct graph_op *graph_op(struct graph *graph, const struct op_kind *kind, const
                           uint8_t count, const tensor *in);
 tensor graph_result(struct graph *graph, const char *text);
 tensor graph_statistic(struct graph *graph, const char *text);
-/* An op that turns up to two tensors by position as it reads them; GRAPH_NONE: none. */
+/* An op that rotates up to two tensors by position as it reads them; GRAPH_NONE: none. */
 struct graph_op *graph_rotating(struct graph *graph, const struct op_kind *kind, const char *name,
                                 uint8_t count, const tensor *in, struct graph_rotated rotated);
 static inline struct graph_rotated graph_rotated(tensor one, tensor other)

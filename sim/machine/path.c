@@ -50,11 +50,11 @@ static enum status tier_build(struct arena *arena, const struct paths *paths,
 }
 
 /* Up from tier to tier and down again. */
-static void climb_build(const struct path_level *level, uint32_t turn, struct path_climb *climb)
+static void climb_build(const struct path_level *level, uint32_t top, struct path_climb *climb)
 {
-    for (uint32_t step = 0; step < 2 * (turn + 1); step++) {
-        bool const down = step > turn;
-        uint32_t const t = down ? 2 * turn + 1 - step : step;
+    for (uint32_t step = 0; step < 2 * (top + 1); step++) {
+        bool const down = step > top;
+        uint32_t const t = down ? 2 * top + 1 - step : step;
         if (level->tier[t].queues)
             climb->stop[climb->stop_count++] = (struct path_stop){.tier = (uint8_t)t, .down = down};
         climb->stop[climb->stop_count - 1].latency_ps += level->level->tier[t].latency_ps;
@@ -125,14 +125,13 @@ struct path_course path_course(const struct paths *paths, const uint32_t from[MA
         return (struct path_course){.level = LEVEL_NONE};
     for (uint32_t index = 0; index < paths->level_count; index++) {
         const struct path_level *level = &paths->level[index];
-        uint32_t turn = 0;
+        uint32_t top = 0;
         if ((differ & ~level->axes) != 0) continue;
         for (uint32_t axes = differ; axes != 0; axes &= axes - 1) {
             uint32_t const axis = (uint32_t)__builtin_ctz(axes);
-            turn = path_top(level, axis, from[axis], to[axis], turn);
+            top = path_top(level, axis, from[axis], to[axis], top);
         }
-        if (turn < level->level->tier_count)
-            return (struct path_course){.level = index, .turn = turn};
+        if (top < level->level->tier_count) return (struct path_course){.level = index, .top = top};
     }
     SIM_ASSERT(false); /* Who sends has checked that a level joins them. */
     return (struct path_course){.level = LEVEL_NONE};
@@ -217,7 +216,7 @@ void path_link(const struct paths *paths, struct path_course course,
         return;
     }
     const struct path_level *level = &paths->level[course.level];
-    const struct path_climb *climb = &level->climb[course.turn];
+    const struct path_climb *climb = &level->climb[course.top];
     const struct path_stop *stop = &climb->stop[hop];
     memcpy(ret_link->at, stop->down ? to : from, sizeof ret_link->at);
     ret_link->cable = path_cable(paths, level, stop->tier, from, to);
@@ -233,7 +232,7 @@ struct path_rate path_rate(const struct paths *paths, struct path_course course,
     if (course.level != LEVEL_NONE) {
         const struct path_level *level = &paths->level[course.level];
         return (struct path_rate){level->tier[link->tier].bytes_per_s,
-                                  level->climb[course.turn].stop[hop].latency_ps};
+                                  level->climb[course.top].stop[hop].latency_ps};
     }
     const struct machine *machine = paths->machine;
     if (paths->overridden == NULL) {

@@ -34,7 +34,7 @@ struct path_stop {
     int64_t latency_ps; /* From its begin to the next stop, or to the end. */
 };
 
-/* The way through a level that turns at one of its tiers. */
+/* The way through a level, up to one of its tiers and down again. */
 struct path_climb {
     struct path_stop stop[PATH_STOPS_MAX];
     uint32_t stop_count;
@@ -53,7 +53,7 @@ struct path_level {
     const struct level *level;
     uint32_t axes; /* Axes along which it joins chips; bits. */
     struct path_tier tier[LEVEL_TIERS_MAX];
-    struct path_climb climb[LEVEL_TIERS_MAX]; /* [tier where the way turns] */
+    struct path_climb climb[LEVEL_TIERS_MAX]; /* [highest tier of the way] */
 };
 
 struct path_rate {
@@ -89,10 +89,10 @@ void path_twisted_reduce(const struct machine *machine, int32_t at[CHIP_AXES_MAX
 /* Most links of any way along these axes (bits). */
 uint32_t path_links_most(const struct machine *machine, uint32_t axes);
 
-/* The network of a message: a level and the tier where the way turns, or the grid. */
+/* The network of a message: a level and the highest tier of its way, or the grid. */
 struct path_course {
-    uint32_t level; /* LEVEL_NONE: the grid. */
-    uint32_t turn;
+    uint32_t level;   /* LEVEL_NONE: the grid. */
+    uint32_t top;     /* Of a level: the highest tier of the way. */
     bool twisted;     /* On the grid: the shortest way over links around twisted axes. */
     uint8_t antipode; /* On the grid: axes on which it goes down if it goes half way round; bits. */
 };
@@ -101,15 +101,15 @@ struct path_course {
 struct path_course path_course(const struct paths *paths, const uint32_t from[MACHINE_AXES_MAX],
                                const uint32_t to[MACHINE_AXES_MAX]);
 
-/* The tier where a message turns between two places of an axis; tier_count: the level does not join
- * them. */
+/* The highest tier of the way between two places of an axis, from `top` on; tier_count: the level
+ * does not join them. */
 static inline uint32_t path_top(const struct path_level *level, uint32_t axis, uint32_t from,
-                                uint32_t to, uint32_t turn)
+                                uint32_t to, uint32_t top)
 {
-    while (turn < level->level->tier_count &&
-           level->tier[turn].unit_at[axis][from] != level->tier[turn].unit_at[axis][to])
-        turn++;
-    return turn;
+    while (top < level->level->tier_count &&
+           level->tier[top].unit_at[axis][from] != level->tier[top].unit_at[axis][to])
+        top++;
+    return top;
 }
 
 /* path_course() of chips that differ in no more than an axis that is not of the grid. */
@@ -119,9 +119,8 @@ static inline struct path_course path_course_along(const struct paths *paths, ui
     for (uint32_t index = 0; index < paths->level_count; index++) {
         const struct path_level *level = &paths->level[index];
         if ((level->axes >> axis & 1) == 0) continue;
-        uint32_t const turn = path_top(level, axis, from, to, 0);
-        if (turn < level->level->tier_count)
-            return (struct path_course){.level = index, .turn = turn};
+        uint32_t const top = path_top(level, axis, from, to, 0);
+        if (top < level->level->tier_count) return (struct path_course){.level = index, .top = top};
     }
     SIM_ASSERT(false); /* Who sends has checked that a level joins them. */
     return (struct path_course){.level = LEVEL_NONE};

@@ -398,7 +398,7 @@ _Static_assert(
 
 /* --- Types that are refused --- */
 
-static const char unturned[] = "attention without positions in some layers, by turns,";
+static const char unrotated[] = "attention without positions in some layers";
 static const char fourth[] = "attention within windows in all but each fourth layer";
 static const char sixth[] = "attention within windows in all but each sixth layer";
 static const char altup[] = "a stream in several copies (AltUp)";
@@ -407,7 +407,7 @@ static const char linear[] = "linear attention";
 static const char state_space[] = "a state space layer";
 
 const struct model_refused_type model_refused_types[] = {
-    {"cohere2", NULL, unturned},
+    {"cohere2", NULL, unrotated},
     {"gemma3_text", NULL, sixth},
     {"gemma3", NULL, sixth},
     {"gemma3n_text", "altup_num_inputs", altup},

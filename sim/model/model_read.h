@@ -3,7 +3,7 @@
  * as a bare MLP.
  *
  * A config.json has many keys that do not matter here, and they are passed over. What would change
- * the computation and is not modelled is refused: layers that take turns, local attention,
+ * the computation and is not modelled is refused: layers that alternate, local attention,
  * quantised weights, biases, and model types whose layers are not known.
  */
 #ifndef SIM_MODEL_MODEL_READ_H

@@ -12,7 +12,7 @@
     X(SUM, "sum")                                                                                  \
     X(DISPATCH, "dispatch")                                                                        \
     X(COMBINE, "combine")                                                                          \
-    X(TURN, "turn")                                                                                \
+    X(EXCHANGE, "exchange")                                                                        \
     X(HOME, "home")                                                                                \
     X(SEND, "send")                                                                                \
     X(RECEIVE, "receive")                                                                          \

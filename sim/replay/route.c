@@ -95,12 +95,12 @@ static enum status tier_build(struct arena *arena, struct replay *replay, uint32
 /* Needs the level's tiers. */
 static void stops_build(struct level_links *links, uint32_t index)
 {
-    for (uint32_t turn = 0; turn < links->level->tier_count; turn++) {
-        const struct path_climb *climb = &links->path->climb[turn];
+    for (uint32_t top = 0; top < links->level->tier_count; top++) {
+        const struct path_climb *climb = &links->path->climb[top];
         for (uint32_t hop = 0; hop < climb->stop_count; hop++) {
             const struct path_stop *stop = &climb->stop[hop];
             const struct tier_links *tier = &links->tier[stop->tier];
-            links->stop[turn][hop] = (struct route_stop){
+            links->stop[top][hop] = (struct route_stop){
                 .unit = tier->unit,
                 .links = tier->links[stop->down],
                 .waits = tier->waits[stop->down],

@@ -49,7 +49,7 @@ struct level_links {
     const struct level *level;
     const struct path_level *path;
     struct tier_links tier[LEVEL_TIERS_MAX];
-    struct route_stop stop[LEVEL_TIERS_MAX][PATH_STOPS_MAX]; /* [tier where the way turns][hop] */
+    struct route_stop stop[LEVEL_TIERS_MAX][PATH_STOPS_MAX]; /* [highest tier of the way][hop] */
 };
 
 /* The ends of a way: on the machine, and the chips that are replayed for them. */
@@ -114,7 +114,7 @@ static inline void route_find(struct replay *replay, struct path_course course,
         return;
     }
     const struct level_links *level = &replay->routes->level[course.level];
-    const struct route_stop *stop = &level->stop[course.turn][hop];
+    const struct route_stop *stop = &level->stop[course.top][hop];
     uint32_t const owner = stop->down ? ends->receiver : ends->sender;
     uint32_t const queue = stop->cable_count == 1 ? stop->unit[owner]
                                                   : route_queue(replay, level, stop->tier, owner,

@@ -152,11 +152,11 @@ static void passed_count(struct replay *replay, uint32_t sender,
     const struct routed_way *way = message->ways == NULL ? NULL : &message->ways[sender];
     uint32_t const receiver = way == NULL ? message->ends.receiver : way->receiver;
     uint32_t const index = way == NULL ? message->course.level : way->level;
-    uint32_t const turn = way == NULL ? message->course.turn : way->turn;
+    uint32_t const top = way == NULL ? message->course.top : way->top;
     bool const recorded = flight_is_recorded(replay);
     if (index == LEVEL_NONE) return;
     const struct level_links *level = &replay->routes->level[index];
-    for (const struct tier_links *tier = level->tier; tier <= &level->tier[turn]; tier++) {
+    for (const struct tier_links *tier = level->tier; tier <= &level->tier[top]; tier++) {
         if (tier->queues) continue;
         struct link_state *up = &tier->links[0][tier->unit[sender]];
         struct link_state *down = &tier->links[1][tier->unit[receiver]];

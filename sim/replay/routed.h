@@ -15,7 +15,7 @@
  *   a translating primitive on the grid    They are displaced alike: where each has gone `hop`
  *       links the one's way is the other's, shifted by the difference of the senders, so they are
  * at different chips. On a line senders may go in opposite directions; then they use different
- *       ports, and once both have turned into another axis their lines differ. Discriminator 0.
+ *       ports, and once both have gone on along another axis their lines differ. Discriminator 0.
  *   the same on a twisted torus    A step up from the last place of an axis that does not close
  *       comes out in another line, so senders whose digits are displaced alike may lie to their
  *       receivers in different ways: those that pass the end of their extent and those that do
@@ -77,7 +77,7 @@ struct routed_way {
     uint32_t receiver;    /* The number of the receiving chip among the replayed ones. */
     uint32_t tie;         /* The sender's discriminator. */
     uint32_t units, slot; /* Units and slot of the message, where positions differ. */
-    uint8_t level, turn;  /* Level of the message, and tier at which it turns. */
+    uint8_t level, top;   /* Level of the message, and the highest tier of its way. */
 };
 
 struct tree;
@@ -89,7 +89,7 @@ enum routed_guide {
     ROUTED_BY_STEP,     /* Positions are alike: `steps` have each message's displacement. */
     ROUTED_BY_AXIS,     /* Positions are alike and displacements lie along one axis of switches. */
     ROUTED_BY_WAY,      /* Positions are alike and places are few: `ways` remember them. */
-    ROUTED_BY_TURNS,    /* Positions and links are alike: messages of a number turn together. */
+    ROUTED_TOGETHER,    /* Positions and links are alike: messages of a number go alike. */
     ROUTED_BY_TREE,     /* Switches copy or add messages: `tree`. */
 };
 
@@ -133,7 +133,7 @@ struct routed_message {
     uint32_t slot;           /* Over all pieces. */
     struct routed_way *ways; /* [hop][sender] of the step; NULL: none remembered. */
     struct path_course course;
-    struct path_leg leg; /* With ROUTED_BY_TURNS. */
+    struct path_leg leg; /* With ROUTED_TOGETHER. */
     struct route_ends ends;
 };
 

@@ -132,8 +132,8 @@ static enum status steps_build(struct arena *arena, struct lane_table *lane, str
     return STATUS_OK;
 }
 
-/* Whether all messages of a number take the same turns: round whole axes, over links all alike. */
-static bool turns_together(const struct replay *replay, const struct routed_lane *routed)
+/* Whether all messages of a number go alike: round whole axes, over links all alike. */
+static bool go_together(const struct replay *replay, const struct routed_lane *routed)
 {
     bool together = !routed->switched && routed->balance.by_sender == 0 && !routed->twisted &&
                     replay->fold->link_class == NULL;
@@ -281,8 +281,8 @@ enum status routed_build(struct arena *arena, struct replay *replay, const struc
     }
     lane->waits = any_step_waits(plan, lane);
     if (lane->ring && routed->guide != ROUTED_BY_TREE) STATUS_TRY(steps_build(arena, lane, reterr));
-    if (routed->guide == ROUTED_BY_STEP && turns_together(replay, routed))
-        routed->guide = ROUTED_BY_TURNS;
+    if (routed->guide == ROUTED_BY_STEP && go_together(replay, routed))
+        routed->guide = ROUTED_TOGETHER;
     bool const along = routed->switched && (routed->axes & (routed->axes - 1)) == 0;
     if (routed->guide == ROUTED_BY_STEP && along) {
         routed->guide = ROUTED_BY_AXIS;

@@ -103,7 +103,7 @@ void routed_way_fill(struct replay *replay, struct lane_table *lane, uint32_t se
     way->units = message.units;
     way->slot = message.slot;
     way->level = (uint8_t)message.course.level;
-    way->turn = (uint8_t)message.course.turn;
+    way->top = (uint8_t)message.course.top;
 }
 
 int64_t routed_slowest_each_ps(struct replay *replay, struct lane_table *lane, uint32_t sender,

@@ -26,7 +26,7 @@ static inline void routed_step_open(const struct replay *replay, const struct la
     message->slot = piece * lane->steps.arrival_count[0] + message->step->slot;
     message->units = message->step->units * routed_portion_size(lane, piece);
     message->cost = routed_cost_of(replay, lane, message->units);
-    if (routed->guide == ROUTED_BY_TURNS)
+    if (routed->guide == ROUTED_TOGETHER)
         message->leg =
             route_leg(replay->routes, &message->step->by, message->hop, message->step->antipode);
 }
@@ -56,7 +56,7 @@ static inline int64_t routed_slowest_ps(struct replay *replay, struct lane_table
     if (message->ways != NULL || message->course.level == LEVEL_NONE)
         return routed_slowest_each_ps(replay, lane, sender, message);
     const struct route_stop *stop =
-        replay->routes->level[message->course.level].stop[message->course.turn];
+        replay->routes->level[message->course.level].stop[message->course.top];
     int64_t slowest_ps = 0;
     for (uint32_t behind = 0; behind < message->hop; behind++) {
         int64_t const link_ps = message->cost->link_ps[stop[behind].kind];
@@ -118,7 +118,7 @@ static inline void routed_address_along(const struct replay *replay,
     ends->receiver = sender + routes->chip[axis][to] - routes->chip[axis][from];
     struct path_course const course = path_course_along(&routes->paths, axis, from, to);
     message->course.level = course.level;
-    message->course.turn = course.turn;
+    message->course.top = course.top;
 }
 
 /* The link that a message of a batch takes next. Inline by force, as who takes it (routed.c). */
@@ -128,7 +128,7 @@ routed_find(struct replay *replay, struct lane_table *lane, uint32_t sender,
 {
     if (message->ways != NULL)
         return &routed_way_take(replay, lane, sender, message->hop, message)->at;
-    if (lane->routed->guide == ROUTED_BY_TURNS) {
+    if (lane->routed->guide == ROUTED_TOGETHER) {
         routed_price(replay, lane, message);
         message->ends.from = &replay->routes->places[sender];
         route_leg_find(replay, &message->leg, message->ends.from, &message->step->by, scratch);

@@ -12,7 +12,7 @@ void roofline_flop(const struct workload_plan *plan, const struct machine *machi
     double const attended = counts->spare.attended * chips;
     roofline->flop.executed = counts->matmul_flop * chips - attended;
     roofline->flop.padded = counts->padded_flop * chips - attended;
-    roofline->flop.duplicated = counts->spare.copies * chips;
+    roofline->flop.duplicated = counts->spare.duplicated * chips;
     roofline->flop.flash = counts->spare.flash * chips;
     double const again = (counts->matmul_flop - counts->matmul_useful) * chips;
     roofline->flop.recomputed =

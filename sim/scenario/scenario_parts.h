@@ -55,8 +55,9 @@ extern const char *const scenario_attention_names[], *const scenario_context_nam
 extern const char *const scenario_copies_names[];
 
 #define TOKEN_COPIES                                                                               \
-    WORKLOAD_ROW("token_copies", key_choice, routing.copies, .choices = scenario_copies_names,     \
-                 .shown = scenario_has_experts, .when = "with experts",                            \
+    WORKLOAD_ROW("token_copies", key_choice, routing.token_copies,                                 \
+                 .choices = scenario_copies_names, .shown = scenario_has_experts,                  \
+                 .when = "with experts",                                                           \
                  .help = "a token goes once to each `rank` that has experts for it, and once to "  \
                          "a node; or once for each `expert`, straight to its GPU "                 \
                          "([inference](inference.md#tokens-to-experts), "                          \

@@ -165,7 +165,7 @@ static void stage_ranks_fill(const struct schedule_form *form, struct schedule *
     for (uint32_t s = 0; s < stages; s++) {
         uint32_t const place = form->from_both_ends && s >= p ? 2 * p - 1 - s : s % p;
         schedule->rank_of[s] = (uint16_t)place;
-        if (form->copies == 2) schedule->rank_of[stages + s] = (uint16_t)(p - 1 - place);
+        if (form->model_replicas == 2) schedule->rank_of[stages + s] = (uint16_t)(p - 1 - place);
     }
 }
 
@@ -198,11 +198,11 @@ enum status schedule_places(struct arena *arena, const struct schedule_form *for
         .stage_count = request->rank_count * chunks,
         .microbatch_count = request->microbatch_count,
         .chunk_count = chunks,
-        .copy_count = form->copies,
+        .copy_count = form->model_replicas,
     };
     if (schedule.name == NULL)
         return error_set(reterr, STATUS_NO_MEMORY, where, "no memory for a name");
-    STATUS_TRY(arena_try(arena, (uint64_t)form->copies * schedule.stage_count,
+    STATUS_TRY(arena_try(arena, (uint64_t)form->model_replicas * schedule.stage_count,
                          sizeof *schedule.rank_of, &memory, reterr));
     schedule.rank_of = memory;
     stage_ranks_fill(form, &schedule);

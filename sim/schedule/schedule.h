@@ -215,8 +215,8 @@ struct schedule_form {
     const char *pytorch; /* The name in torch.distributed.pipelining, if another; or NULL. */
     const char *help;
     const char *source;
-    uint32_t chunks;  /* Chunks of a rank; 0: as many as are asked for, at least 2. */
-    uint32_t copies;  /* Copies of the model; 1 or 2. */
+    uint32_t chunks;         /* Chunks of a rank; 0: as many as are asked for, at least 2. */
+    uint32_t model_replicas; /* Of the model: 1, or 2, where each stage lies on two ranks. */
     bool heeds_times; /* The order of passes depends on the times of passes: a search found it. */
     bool is_baseline; /* No schedule that anybody would use; "all" leaves it out. */
     bool from_both_ends; /* Rank r holds stage r and, from the other end, stage 2p-1-r. */

@@ -33,7 +33,7 @@ static void compute_add(const struct part *part, const struct graph_compute_sum 
     if (linear) counts->linear.flop += times * (double)sum->flop;
     if (linear) counts->linear.padded_flop += times * (double)sum->padded_flop;
     counts->matmul_useful += times * (double)sum->useful_flop;
-    counts->spare.copies += times * (double)sum->spare.copies;
+    counts->spare.duplicated += times * (double)sum->spare.duplicated;
     counts->spare.padding += times * (double)sum->spare.padding;
     *rows += times * (double)sum->spare.rows;
     if (waits && !sum->kind->weights_apart)
@@ -117,7 +117,8 @@ static void move_add(const struct part *part, const struct graph_move_sum *sum,
     bool const of_weights = sum->pass == OP_WEIGHT_GRADIENT && twice;
     bool const summed_once = of_weights && ranks->replicas.gradient_shards == 1;
     bool const rings = sum->axis == OP_AXIS_SEQUENCE && ranks->sequences.of.rings;
-    uint64_t const times = part->count * (summed_once ? ranks->copies : ranks->plan->accumulate);
+    uint64_t const times =
+        part->count * (summed_once ? ranks->model_replicas : ranks->plan->accumulate);
     uint64_t const count = times * sum->count;
     double const bytes = (double)times * (double)sum->bytes;
     if (sum->axis == OP_AXIS_EP)
@@ -319,7 +320,7 @@ static void stages_divide(struct workload_counts *counts, uint32_t rank_count)
         &spare->waiting,
         &spare->attended,
         &spare->padding,
-        &spare->copies,
+        &spare->duplicated,
         &spare->uneven,
         &scarce->padded_flop,
         &scarce->vector_flop,
@@ -354,9 +355,9 @@ static void messages_count(const struct ranks *ranks, double elements,
                            struct workload_counts *counts)
 {
     struct workload_borders const borders = workload_borders(ranks->plan, ranks->pp);
-    double const messages = workload_microbatches(ranks->plan) / (double)ranks->copies;
+    double const messages = workload_microbatches(ranks->plan) / (double)ranks->model_replicas;
     double const bytes =
-        elements / ranks->copies * format_bits(ranks->plan->formats.activations) / 8;
+        elements / ranks->model_replicas * format_bits(ranks->plan->formats.activations) / 8;
     counts->stage.bytes = borders.pair * bytes;
     counts->stage.sent_bytes = (ranks_serves(ranks) ? borders.pair : borders.rank) * bytes;
     counts->stage.way_count = 2 * messages * borders.way;

@@ -86,10 +86,9 @@ struct workload_spare {
                         fewer scores than the mean. */
     double padding;  /* Heads, columns of MLPs and of the vocabulary that only make the shares of tp
                         equal; what is recomputed once. */
-    double copies;   /* What several ranks of tp compute alike, each time. */
-    double uneven;   /* Rows of experts that not every rank has. Every rank is charged the rows of
-                        the most loaded rank, or of the capacity. With even routing the rows of each
-                        expert are rounded up. */
+    double duplicated; /* What several ranks of tp compute alike, each time. */
+    double uneven;     /* Rows of experts that not every rank has: each is charged those of the most
+                          loaded rank, or of the capacity. Even routing rounds rows up. */
 };
 
 /* Attention heads of all ranks of tp together. */

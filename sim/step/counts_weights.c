@@ -26,7 +26,7 @@ static double share_of(const struct ranks *ranks, uint32_t rank_count, bool expe
 /* Those whose optimizer state lies on this chip, of each copy of the model. */
 static double state_elements(const struct ranks *ranks)
 {
-    return ranks->copies *
+    return ranks->model_replicas *
            (share_of(ranks, ranks->replicas.state_shards, /* experts= */ false) +
             share_of(ranks, ranks->experts.replicas.state_shards, /* experts= */ true));
 }
@@ -97,8 +97,8 @@ static void replicas_count(const struct ranks *ranks, bool experts, uint64_t tim
     moved_add(traffic, plan->zero == 0 ? COLLECTIVE_ALL_REDUCE : COLLECTIVE_REDUCE_SCATTER,
               plan->formats.gradients, times, buckets, elements);
     if (plan->zero != 0)
-        moved_add(traffic, COLLECTIVE_ALL_GATHER, plan->formats.weights, ranks->copies, buckets,
-                  elements);
+        moved_add(traffic, COLLECTIVE_ALL_GATHER, plan->formats.weights, ranks->model_replicas,
+                  buckets, elements);
 }
 
 /* Where stages keep them whole: at least once. How often more depends on the order of passes. */
@@ -111,9 +111,10 @@ static void shards_count(const struct ranks *ranks, bool gathers_once, uint32_t 
     uint64_t const buckets = rest.buckets + experts.buckets;
     double const elements = (double)rest.elements + (double)experts.elements;
     moved_add(traffic, COLLECTIVE_REDUCE_SCATTER, formats->gradients,
-              ranks->gradients.once ? ranks->copies : ranks->plan->accumulate, buckets, elements);
+              ranks->gradients.once ? ranks->model_replicas : ranks->plan->accumulate, buckets,
+              elements);
     if (gathers_once)
-        moved_add(traffic, COLLECTIVE_ALL_GATHER, formats->weights, ranks->copies, buckets,
+        moved_add(traffic, COLLECTIVE_ALL_GATHER, formats->weights, ranks->model_replicas, buckets,
                   elements);
     else
         passes_gather(ranks, head_returns, traffic);
@@ -145,28 +146,30 @@ static void update_count(const struct ranks *ranks, struct workload_counts *coun
 {
     double const gradient = bytes_of(ranks->plan->formats.gradients);
     double const state = state_elements(ranks), blocks = state / FORMAT_BLOCK;
-    double const all = ranks->copies * (share_of(ranks, ranks->shards, /* experts= */ false) +
-                                        share_of(ranks, ranks->shards, /* experts= */ true));
+    double const all =
+        ranks->model_replicas * (share_of(ranks, ranks->shards, /* experts= */ false) +
+                                 share_of(ranks, ranks->shards, /* experts= */ true));
     struct work const block = update_work(ranks, FORMAT_BLOCK, 0);
     struct work const buffer = update_work(ranks, 0, FORMAT_BLOCK);
     double const flop = blocks * (double)block.vector_flop;
     double const bytes =
         blocks * (double)(block.hbm_read_bytes + block.hbm_write_bytes) +
         all / FORMAT_BLOCK * (double)(buffer.hbm_read_bytes + buffer.hbm_write_bytes);
-    double const added = tied_share(ranks) + (ranks->copies > 1 ? state : 0);
+    double const added = tied_share(ranks) + (ranks->model_replicas > 1 ? state : 0);
     uint64_t const updates = ranks->plan->model.layers + ranks->mtp.modules +
                              (ranks_is_decoder(ranks) ? UINT64_C(2) - ranks->tie.here : 0);
-    if (ranks->copies > 1) {
+    if (ranks->model_replicas > 1) {
         counts->stage.copy_bytes = state * gradient / ranks->pp;
-        counts->stage.copy_count = (double)(ranks->copies * updates);
+        counts->stage.copy_count = (double)(ranks->model_replicas * updates);
     }
     counts->vector_flop += added + flop;
     counts->hbm_bytes += 3 * added * gradient + bytes;
     vmem_add(ranks, added, 3 * added * gradient, &counts->scarce);
     vmem_add(ranks, flop, bytes, &counts->scarce);
     if (block.kernel != WORK_KERNEL_NONE) counts->ops.measured += (double)updates;
-    counts->ops.count += (double)((ranks->tie.apart ? 2 : 0) +
-                                  (ranks->copies > 1 ? 4 : 1) * updates + ranks->tie.lookup);
+    counts->ops.count +=
+        (double)((ranks->tie.apart ? 2 : 0) + (ranks->model_replicas > 1 ? 4 : 1) * updates +
+                 ranks->tie.lookup);
 }
 
 void counts_weights(const struct ranks *ranks, uint32_t head_returns,
@@ -177,10 +180,10 @@ void counts_weights(const struct ranks *ranks, uint32_t head_returns,
     bool const once = ranks->pp > 1 && (plan->stages.regather != WORKLOAD_REGATHER_MICROBATCH ||
                                         (given != NULL && given->has_gathers));
     struct workload_traffic *shards = &counts->role[ranks->shard_role];
-    uint32_t const last = ranks->gradients.last ? ranks->copies : plan->accumulate;
+    uint32_t const last = ranks->gradients.last ? ranks->model_replicas : plan->accumulate;
     counts->weights.gathers = once ? 1 : workload_microbatches(plan);
     counts->weights.reductions =
-        plan->zero <= 1 || ranks->gradients.once ? ranks->copies : plan->accumulate;
+        plan->zero <= 1 || ranks->gradients.once ? ranks->model_replicas : plan->accumulate;
     if (ranks_serves(ranks)) {
         if (ranks->shards > 1) passes_gather(ranks, 0, shards);
         return;
@@ -234,10 +237,10 @@ static void overheads_add(const struct ranks *ranks, double kept, double gradien
     uint64_t resident[PROGRAM_MEMORY_COUNT] = {0};
     if (!overheads_count(ranks)) return;
     counts->memory.gradient_bytes =
-        ranks->copies * gradients * bytes_of(overheads_gradient_format(ranks));
+        ranks->model_replicas * gradients * bytes_of(overheads_gradient_format(ranks));
     if (!wide)
         counts->memory.master_bytes = overheads_of_fsdp(ranks)
-                                          ? ranks->copies * kept * (FP32 - weight)
+                                          ? ranks->model_replicas * kept * (FP32 - weight)
                                           : state_elements(ranks) * FP32;
     for (uint32_t kind = 0; kind < ranks->kinds.count; kind++)
         layers[kind] = ranks_layer_count(ranks, kind);
@@ -256,7 +259,7 @@ void counts_memory(const struct ranks *ranks, struct workload_counts *counts)
     const struct bucket *head = &ranks->end[BLOCK_HEAD].bucket;
     double const of_head = (double)units_ceil_divide(head->elements, ranks->shards);
     counts->memory.parameter_bytes =
-        ranks->copies * kept * format_stored_number_bytes(formats->weights) +
+        ranks->model_replicas * kept * format_stored_number_bytes(formats->weights) +
         of_head * (format_stored_number_bytes(head->format) -
                    format_stored_number_bytes(formats->weights));
     if (ranks->shards > 1)
@@ -269,7 +272,8 @@ void counts_memory(const struct ranks *ranks, struct workload_counts *counts)
     }
     counts->memory.optimizer_bytes =
         state_elements(ranks) / FORMAT_BLOCK * (double)update_moments_bytes(ranks, FORMAT_BLOCK);
-    counts->memory.gradient_bytes = ranks->copies * gradients * bytes_of(formats->gradients);
+    counts->memory.gradient_bytes =
+        ranks->model_replicas * gradients * bytes_of(formats->gradients);
     offload_count(ranks, counts);
     overheads_add(ranks, kept, gradients, counts);
 }

@@ -66,7 +66,7 @@ static void sequences_set(const struct ranks *ranks, struct graph_terms *terms)
         ->meaning = "tokens of prompts";
 }
 
-/* Ranks that turn sequences into heads have an axis of their own. */
+/* Ranks that exchange sequences for heads (Ulysses) have an axis of their own. */
 static uint32_t axis_c_add(const struct ranks *ranks, struct sharding_mesh *mesh)
 {
     if (!ranks_has_ulysses(ranks)) return 0;

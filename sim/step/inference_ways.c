@@ -12,7 +12,7 @@ static const struct inference_plan *plan_of(const struct ranks *ranks)
     return &ranks->plan->inference;
 }
 
-/* Who turns sequences into heads keeps these of whole ones. */
+/* With Ulysses a rank keeps some heads of whole sequences. */
 static uint32_t context_parts(const struct ranks *ranks)
 {
     return ranks_has_ulysses(ranks) ? 1 : ranks->cp;

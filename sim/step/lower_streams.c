@@ -19,7 +19,7 @@ static struct stream_use gathers_of(const struct ranks *ranks, bool cp)
 {
     bool const by_batch = ranks_serves(ranks) && ranks->inference.batch_ways > 1;
     bool const exchanges = cp ? ranks_has_ulysses(ranks) : by_batch;
-    return (struct stream_use){exchanges ? STREAM_TURN : STREAM_GATHER,
+    return (struct stream_use){exchanges ? STREAM_EXCHANGE : STREAM_GATHER,
                                cp ? STREAM_OF_SEQUENCE : STREAM_OF_KV};
 }
 
@@ -29,7 +29,7 @@ static void inboxes_set(struct lower *lower)
     struct program *program = lower->build.program;
     program->stream[lower->stream[LOWER_SEND_NEXT]].inbox = lower->stream[LOWER_RECEIVE_PREVIOUS];
     program->stream[lower->stream[LOWER_SEND_PREVIOUS]].inbox = lower->stream[LOWER_RECEIVE_NEXT];
-    if (lower->ranks->copies > 1)
+    if (lower->ranks->model_replicas > 1)
         program->stream[lower->stream[LOWER_SEND_COPY]].inbox = lower->stream[LOWER_RECEIVE_COPY];
     if (!lower->ranks->mtp.apart) return;
     program->stream[lower->stream[LOWER_SEND_TIED]].inbox = lower->stream[LOWER_RECEIVE_FIRST];
@@ -99,13 +99,13 @@ void lower_streams_add(struct lower *lower)
         [LOWER_HOME_SEQUENCE] = {false, soon, {STREAM_HOME, STREAM_OF_SEQUENCE}},
         [LOWER_SEND_NEXT] = {ranks->pp > 1, soon, {STREAM_SEND, STREAM_OF_NEXT}},
         [LOWER_SEND_PREVIOUS] = {ranks->pp > 1, soon, {STREAM_SEND, STREAM_OF_PREVIOUS}},
-        [LOWER_SEND_COPY] = {ranks->copies > 1, late, {STREAM_SEND, STREAM_OF_COPY}},
+        [LOWER_SEND_COPY] = {ranks->model_replicas > 1, late, {STREAM_SEND, STREAM_OF_COPY}},
         /* Gradients of an embedding that several stages hold. */
         [LOWER_SEND_TIED] = {ranks->mtp.apart, late, {STREAM_SEND, STREAM_OF_MTP}},
         [LOWER_SEND_FIRST] = {ranks->mtp.apart, late, {STREAM_SEND, STREAM_OF_FIRST}},
         [LOWER_RECEIVE_PREVIOUS] = {ranks->pp > 1, soon, {STREAM_RECEIVE, STREAM_OF_PREVIOUS}},
         [LOWER_RECEIVE_NEXT] = {ranks->pp > 1, soon, {STREAM_RECEIVE, STREAM_OF_NEXT}},
-        [LOWER_RECEIVE_COPY] = {ranks->copies > 1, soon, {STREAM_RECEIVE, STREAM_OF_COPY}},
+        [LOWER_RECEIVE_COPY] = {ranks->model_replicas > 1, soon, {STREAM_RECEIVE, STREAM_OF_COPY}},
         [LOWER_RECEIVE_TIED] = {ranks->mtp.apart, soon, {STREAM_RECEIVE, STREAM_OF_MTP}},
         [LOWER_RECEIVE_FIRST] = {ranks->mtp.apart, soon, {STREAM_RECEIVE, STREAM_OF_FIRST}},
         [LOWER_STORE_ACTIVATIONS] = {activations, soon, {STREAM_STORE, STREAM_OF_ACTIVATIONS}},

@@ -75,7 +75,7 @@ static uint64_t master_bytes(const struct ranks *ranks, uint64_t kept, uint64_t 
     return overheads_of_fsdp(ranks) ? wide - narrow : format_bytes(FORMAT_FP32, state);
 }
 
-/* FSDP2 turns what it has reduced into the format of its shards, which is fp32. */
+/* FSDP2 casts what it has reduced to the format of its shards, which is fp32. */
 enum format overheads_gradient_format(const struct ranks *ranks)
 {
     return overheads_of_fsdp(ranks) ? FORMAT_FP32 : ranks->plan->formats.main_gradients;

@@ -281,7 +281,7 @@ uint16_t pipeline_rest(struct pipeline *pipeline, enum lower_module module, enum
 static void rests_build(struct pipeline *pipeline, enum lower_module module,
                         struct mtp_position place)
 {
-    enum lower_act const end = pipeline->lower->ranks->copies > 1 ? ACT_TIE : ACT_SEND_COPY;
+    enum lower_act const end = pipeline->lower->ranks->model_replicas > 1 ? ACT_TIE : ACT_SEND_COPY;
     for (uint32_t act = ACT_UPDATE; act < end; act++)
         (void)pipeline_rest(pipeline, module, (enum lower_act)act, place);
 }

@@ -85,7 +85,7 @@ static enum status ranks_build(struct ranks *ranks, struct error *reterr)
     STATUS_TRY(ranks_replicas_find(ranks, false, &ranks->replicas, reterr));
     ranks->tp = mesh->axis[MESH_TP].size;
     ranks->pp = mesh->axis[MESH_PP].size;
-    ranks->copies = workload_model_replicas(plan, ranks->pp);
+    ranks->model_replicas = workload_model_replicas(plan, ranks->pp);
     ranks->cp = mesh->axis[MESH_CP].size;
     ranks->data = replicas * fsdp;
     ranks->shard_role = plan->zero == 3 ? MESH_DP : MESH_FSDP;

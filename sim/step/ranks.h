@@ -132,7 +132,7 @@ struct ranks {
 
     uint32_t tp;
     uint32_t pp;               /* Ranks that the layers are split over. */
-    uint32_t copies;           /* Copies of the model: 2 where each stage lies on two ranks. */
+    uint32_t model_replicas;   /* Of the model: 2 where each stage lies on two ranks. */
     uint32_t cp;               /* Ranks that each sequence is split over. */
     uint32_t data;             /* Ranks that split the batch's tokens: X·Z. */
     uint32_t shards;           /* Ranks that parameters are split over: X, or 1. */
@@ -202,7 +202,7 @@ static inline bool ranks_has_ring(const struct ranks *ranks)
     return ranks->cp > 1 && ranks->plan->attention.context == WORKLOAD_CONTEXT_RING;
 }
 
-/* Ranks of cp turn their part of all heads into all of a part of the heads. */
+/* Ranks of cp exchange their part of a sequence, with all heads, for all of it with some heads. */
 static inline bool ranks_has_ulysses(const struct ranks *ranks)
 {
     return ranks->cp > 1 && ranks->plan->attention.context == WORKLOAD_CONTEXT_ULYSSES;

@@ -32,7 +32,7 @@ static enum status context_check(const struct ranks *ranks, struct error *reterr
            "cp with tp_d is not modelled in this version; cp with tp is");
     REFUSE(ranks_has_mla(ranks) && !gathers, UNSUPPORTED, "/workload/context",
            "latent attention (MLA) has one latent for all heads, which no server passes round or "
-           "turns into heads; \"all_gather\" is modelled");
+           "exchanges for heads; \"all_gather\" is modelled");
     REFUSE(prompts && decodes && holds && !gathers, UNSUPPORTED, "/workload/context",
            "%u ranks of tp are more than the model's %llu heads of keys, and those with the same "
            "keep parts of sequences that answer, which only \"all_gather\" takes",
@@ -266,7 +266,7 @@ static enum status axes_check(const struct ranks *ranks, struct error *reterr)
     REFUSE(plan->formats.dispatch != plan->formats.activations && mesh->axis[MESH_EP].size <= 1,
            INVALID, "/workload/formats/dispatch",
            "no tokens travel to experts: the mesh has no ep of two ranks or more");
-    REFUSE(plan->routing.copies == WORKLOAD_COPY_AN_EXPERT && mesh->axis[MESH_EP].size <= 1,
+    REFUSE(plan->routing.token_copies == WORKLOAD_COPY_AN_EXPERT && mesh->axis[MESH_EP].size <= 1,
            INVALID, "/workload/token_copies",
            "no tokens travel to experts: the mesh has no ep of two ranks or more; leave it out");
     REFUSE(ranks_serves(ranks) && plan->activations != WORKLOAD_ACTIVATIONS_MODEL &&
@@ -425,8 +425,8 @@ static enum status stages_check(const struct ranks *ranks, struct error *reterr)
     const struct group *ep = &ranks->mesh->axis[MESH_EP].group;
     bool const mtp = workload_mtp(plan) != 0, drawn = routing_is_drawn(ranks);
     bool const copies = routing_copies_each(ranks);
-    REFUSE(ranks->mesh->axis[MESH_PP].group.dimension_count > 1 && ranks->copies > 1, UNSUPPORTED,
-           "/mesh/pp",
+    REFUSE(ranks->mesh->axis[MESH_PP].group.dimension_count > 1 && ranks->model_replicas > 1,
+           UNSUPPORTED, "/mesh/pp",
            "stages over two axes of the machine are not modelled for schedules that lay each "
            "stage on two ranks; name one axis or a part of one");
     REFUSE(ranks->pp > 1 && plan->offload != WORKLOAD_OFFLOAD_NONE, UNSUPPORTED,

@@ -142,7 +142,7 @@ bool routing_is_drawn(const struct ranks *ranks)
 
 bool routing_copies_each(const struct ranks *ranks)
 {
-    return ranks->plan->routing.copies == WORKLOAD_COPY_AN_EXPERT &&
+    return ranks->plan->routing.token_copies == WORKLOAD_COPY_AN_EXPERT &&
            ranks->mesh->axis[MESH_EP].size > 1;
 }
 

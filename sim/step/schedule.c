@@ -178,11 +178,11 @@ struct workload_borders workload_borders(const struct workload_plan *plan, uint3
     if (plan->stages.given != NULL) return given_borders(plan->stages.given);
     if (form_of(plan, &form, &chunks, &unused) != STATUS_OK)
         return (struct workload_borders){0}; /* Refused where built. */
-    uint32_t const pair = chunks * form->copies;
+    uint32_t const pair = chunks * form->model_replicas;
     return (struct workload_borders){
         .pair = pair,
         .rank = ranks > 2 ? 2 * pair : pair,
-        .way = (2 * chunks - 1) * form->copies * (ranks - 1),
+        .way = (2 * chunks - 1) * form->model_replicas * (ranks - 1),
     };
 }
 
@@ -257,7 +257,7 @@ uint32_t workload_model_replicas(const struct workload_plan *plan, uint32_t rank
     if (ranks == 1) return 1;
     if (plan->stages.given != NULL) return plan->stages.given->copy_count;
     if (form_of(plan, &form, &chunks, &unused) != STATUS_OK) return 1; /* Refused where built. */
-    return form->copies;
+    return form->model_replicas;
 }
 
 bool workload_ends_meet(const struct workload_plan *plan, uint32_t ranks)
@@ -274,5 +274,5 @@ bool workload_ends_meet(const struct workload_plan *plan, uint32_t ranks)
                given->rank_of[given->stage_count] == *last;
     }
     if (form_of(plan, &form, &chunks, &unused) != STATUS_OK) return false; /* As above. */
-    return form->from_both_ends || form->copies == 2;
+    return form->from_both_ends || form->model_replicas == 2;
 }

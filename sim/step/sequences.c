@@ -97,8 +97,8 @@ static enum status shared_build(struct ranks *ranks, struct error *reterr)
     return STATUS_OK;
 }
 
-/* In a ring, keys go from each rank to the next, and from the last to the first. Ranks that turn
- * parts of sequences into heads (Ulysses) have some of the heads. */
+/* In a ring, keys go from each rank to the next, and from the last to the first. With
+ * Ulysses each has some of the heads. */
 static void context_build(struct ranks *ranks)
 {
     struct ranks_sequences *sequences = &ranks->sequences;
@@ -108,7 +108,7 @@ static void context_build(struct ranks *ranks)
     sequences->kv_heads = ranks_has_ulysses(ranks) ? shared / ranks->cp : ranks->heads.kv;
 }
 
-/* Ranks that turn sequences into heads have all queries of their heads. */
+/* With Ulysses a rank has all queries of its heads. */
 static void attention_build(struct ranks *ranks, uint64_t count)
 {
     const struct workload_plan *plan = ranks->plan;

@@ -120,7 +120,7 @@ enum workload_token_copies { WORKLOAD_COPY_A_RANK, WORKLOAD_COPY_AN_EXPERT };
 
 /* How routers are taken to choose experts, and how tokens get there. */
 struct workload_routing {
-    enum workload_token_copies copies;
+    enum workload_token_copies token_copies;
     uint32_t skew_ppm;           /* 0: every expert is as likely, and nothing is drawn. */
     uint32_t capacity_ppm;       /* Millionths of its even rows that an expert computes; 0: all. */
     uint64_t seed;               /* The seed of what is drawn. */

@@ -15,7 +15,7 @@ static const char *peer_play(struct arena *arena, const struct schedule_form *fo
                              struct schedule_played *ret_played)
 {
     struct error error = {0};
-    if (form->chunks != 1 || form->copies != 1) return NULL;
+    if (form->chunks != 1 || form->model_replicas != 1) return NULL;
     if (schedule_build(arena, form, request, "", ret_schedule, &error) != STATUS_OK ||
         schedule_play(arena, ret_schedule, &request->times, NULL, "", ret_played, &error) !=
             STATUS_OK)

@@ -58,7 +58,7 @@ static const struct scenario_listed {
      "\"remat\":\"none\",\"context\":\"ring\",\"attention\":\"causal\""},
     {"context-gather", NODES, "\"cp\":[\"node\"],\"fsdp\":[\"gpu\"]", "llama-3-8b",
      "\"remat\":\"big_matmuls\",\"context\":\"all_gather\""},
-    {"context-turn", NODES, "\"dp\":[\"node\"],\"cp\":[\"gpu\"]", "llama-3-8b",
+    {"context-ulysses", NODES, "\"dp\":[\"node\"],\"cp\":[\"gpu\"]", "llama-3-8b",
      "\"remat\":\"norms\",\"context\":\"ulysses\""},
     {"scores", NODES, "\"dp\":[\"node\"],\"tp\":[\"gpu\"]", "llama-3-8b",
      "\"remat\":\"big_matmuls\",\"attention_kernel\":\"unfused_dropout\""},

@@ -225,7 +225,7 @@ static void count_ops(const struct variables *x, struct workload_counts *counts)
     double const again = x->remat.again > 0 ? forward - 1 + x->remat.whole : between;
     double const updates = x->layers + (llama ? 2 - x->ranks->tie.here : 0);
     counts->ops.count =
-        (x->tied_apart > 0 ? 2 : 0) + (x->ranks->copies > 1 ? 4 : 1) * updates +
+        (x->tied_apart > 0 ? 2 : 0) + (x->ranks->model_replicas > 1 ? 4 : 1) * updates +
         x->microbatches * (x->layers * (forward + backward + again) + (llama ? 8 : 0));
     if (x->sparse == 0) return;
     /* Of what is counted for an MLP: a norm, two matmuls; backwards a norm and four. */
@@ -239,7 +239,7 @@ static void count_replicas(const struct variables *x, bool experts, uint64_t uni
 {
     const struct ranks *ranks = x->ranks;
     const struct workload_plan *plan = ranks->plan;
-    uint64_t const times = ranks->gradients.last ? ranks->copies : plan->accumulate;
+    uint64_t const times = ranks->gradients.last ? ranks->model_replicas : plan->accumulate;
     double const elements = oracle_share(x, ranks->shards, experts);
     if (plan->zero == 0) {
         traffic->all_reduce_bytes += (double)times * elements * x->bytes.g;
@@ -248,8 +248,8 @@ static void count_replicas(const struct variables *x, bool experts, uint64_t uni
     }
     traffic->scatter_bytes += (double)times * elements * x->bytes.g;
     traffic->scatter_count += times * units;
-    traffic->gather_bytes += ranks->copies * elements * x->bytes.w;
-    traffic->gather_count += ranks->copies * units;
+    traffic->gather_bytes += ranks->model_replicas * elements * x->bytes.w;
+    traffic->gather_count += ranks->model_replicas * units;
 }
 
 /* Weights gathered and gradients reduced, as one op a unit. */
@@ -277,10 +277,10 @@ static void count_weights(const struct variables *x, struct workload_counts *cou
     if (ranks->shards > 1 && ranks->gradients.once) {
         /* At least once: how often more depends on the order of passes. */
         struct workload_traffic *traffic = &counts->role[ranks->shard_role];
-        traffic->gather_bytes += ranks->copies * (x->step_elements + experts) * x->bytes.w;
-        traffic->gather_count += ranks->copies * (units + of_experts + owned);
-        traffic->scatter_bytes += ranks->copies * (x->step_elements + experts) * x->bytes.g;
-        traffic->scatter_count += ranks->copies * (units + of_experts + owned);
+        traffic->gather_bytes += ranks->model_replicas * (x->step_elements + experts) * x->bytes.w;
+        traffic->gather_count += ranks->model_replicas * (units + of_experts + owned);
+        traffic->scatter_bytes += ranks->model_replicas * (x->step_elements + experts) * x->bytes.g;
+        traffic->scatter_count += ranks->model_replicas * (units + of_experts + owned);
     } else if (ranks->shards > 1) {
         struct workload_traffic *traffic = &counts->role[ranks->shard_role];
         /* Tied, the one matrix is gathered for the lookup and for the head. */
@@ -327,7 +327,7 @@ static void count_activations(const struct variables *x, struct workload_counts 
     }
     if (ranks->heads.group.dimension_count > 0) {
         uint64_t const times =
-            ranks->replicas.gradient_shards == 1 ? ranks->copies : plan->accumulate;
+            ranks->replicas.gradient_shards == 1 ? ranks->model_replicas : plan->accumulate;
         counts->kv.all_reduce_count = times * layers;
         counts->kv.all_reduce_bytes =
             (double)counts->kv.all_reduce_count * (double)partial_elements(ranks) * x->bytes.g;
@@ -470,9 +470,9 @@ void oracle_count(const struct workload_plan *plan, const struct machine *machin
         oracle_share(&x, ranks.shards, false) + oracle_share(&x, ranks.shards, true);
     double gradients = oracle_share(&x, ranks.replicas.gradient_shards, false);
     if (experts) gradients += oracle_share(&x, ranks.experts.replicas.gradient_shards, true);
-    counts.memory.parameter_bytes = ranks.copies * kept * x.bytes.w;
+    counts.memory.parameter_bytes = ranks.model_replicas * kept * x.bytes.w;
     counts.memory.optimizer_bytes = 2 * oracle_state_elements(&x) * x.bytes.o;
-    counts.memory.gradient_bytes = ranks.copies * gradients * x.bytes.g;
+    counts.memory.gradient_bytes = ranks.model_replicas * gradients * x.bytes.g;
     counts.memory.activation_bytes += saved_bytes(&x);
     oracle_overheads_saved(&x, &counts);
     double const gathered = x.sparse > 0 ? x.sparse_elements + x.expert_elements : x.layer_elements;

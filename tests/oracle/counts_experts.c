@@ -224,8 +224,8 @@ static void count_traffic(const struct variables *x, const struct expert_variabl
     /* Each rank has the router's gradient of its own tokens. */
     if (ranks->plan->activations == WORKLOAD_ACTIVATIONS_TOKENS) {
         bool const once = ranks->replicas.gradient_shards == 1;
-        uint64_t const of_router =
-            ranks_layers_with(ranks, true) * (once ? ranks->copies : ranks->plan->accumulate);
+        uint64_t const of_router = ranks_layers_with(ranks, true) *
+                                   (once ? ranks->model_replicas : ranks->plan->accumulate);
         tp->all_reduce_count += of_router;
         tp->all_reduce_bytes += (double)of_router * e->router * x->bytes.g;
     }

@@ -46,11 +46,11 @@ void oracle_overheads(const struct variables *x, struct workload_counts *counts)
     double gradients = oracle_share(x, ranks->replicas.gradient_shards, false);
     if (x->sparse > 0) gradients += oracle_share(x, ranks->experts.replicas.gradient_shards, true);
     counts->memory.gradient_bytes =
-        ranks->copies * gradients * format_bits(overheads_gradient_format(ranks)) / 8;
+        ranks->model_replicas * gradients * format_bits(overheads_gradient_format(ranks)) / 8;
     bool const wide = x->bytes.w >= FP32 || ranks_offloads_optimizer(ranks);
     if (!wide)
         counts->memory.master_bytes = overheads_of_fsdp(ranks)
-                                          ? ranks->copies * kept * (FP32 - x->bytes.w)
+                                          ? ranks->model_replicas * kept * (FP32 - x->bytes.w)
                                           : oracle_state_elements(x) * FP32;
     for (uint32_t kind = 0; kind < ranks->kinds.count; kind++)
         layers[kind] = ranks_layer_count(ranks, kind);

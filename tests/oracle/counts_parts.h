@@ -224,7 +224,7 @@ double oracle_tied_share(const struct variables *x);
 /* Elements of them whose gradients are added to those of another copy. */
 static inline double oracle_summed_elements(const struct variables *x)
 {
-    return x->ranks->copies > 1 ? oracle_state_elements(x) : 0;
+    return x->ranks->model_replicas > 1 ? oracle_state_elements(x) : 0;
 }
 
 #endif

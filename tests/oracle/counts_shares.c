@@ -21,7 +21,7 @@ double oracle_state_elements(const struct variables *x)
     double const experts =
         x->sparse > 0 ? oracle_share(x, ranks->experts.replicas.state_shards, /* experts= */ true)
                       : 0;
-    return ranks->copies *
+    return ranks->model_replicas *
            (oracle_share(x, ranks->replicas.state_shards, /* experts= */ false) + experts);
 }
 

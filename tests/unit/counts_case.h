@@ -188,7 +188,7 @@ static inline void compare(const char *name, struct workload_case *made)
     near(name, "useful FLOP", counts.matmul_useful, sums.useful_flop);
     if (made->plan.remat == GRAPH_REMAT_NONE)
         near(name, "scores again, copies, padding and rows",
-             counts.spare.flash + counts.spare.waiting + counts.spare.copies +
+             counts.spare.flash + counts.spare.waiting + counts.spare.duplicated +
                  counts.spare.padding + counts.spare.uneven,
              sums.matmul_flop - sums.useful_flop);
     near(name, "padded FLOP", counts.padded_flop, padded_flop(made));

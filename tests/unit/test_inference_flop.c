@@ -57,7 +57,7 @@ static void made_check(const char *model, const char *place, const char *sequenc
     case_near(play.roofline.flop.useful, of_products, 1e-9);
     case_near(play.roofline.flop.useful_attention, of_attention, 1e-9);
     assert_true(play.roofline.flop.executed * (1 + 1e-12) >= of_products + of_attention);
-    case_near(counts->matmul_useful + spare->copies + spare->padding + spare->waiting,
+    case_near(counts->matmul_useful + spare->duplicated + spare->padding + spare->waiting,
               counts->matmul_flop, 1e-9);
     play_close(&play);
 }

@@ -72,7 +72,7 @@ static void step_check(const struct play *play, const struct step *step, uint64_
     case_near(counts->inference.weight_bytes,
               BF16 * all * (double)(passes * batches * step->data) / chips, 1e-12);
     assert_true(counts->inference.kv_read_bytes == 0 && counts->memory.cache_bytes == 0);
-    assert_true(counts->spare.copies == 0 && counts->spare.waiting == 0);
+    assert_true(counts->spare.duplicated == 0 && counts->spare.waiting == 0);
 }
 
 static void a_layer_sends_what_the_formulas_count(void **state)

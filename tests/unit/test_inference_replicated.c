@@ -53,7 +53,7 @@ static void a_block_of_experts_ends_in_one_all_reduce(void **state)
         /* Of a chip; the products of scores are as many on each rank. */
         double const more = routers * (RANKS - 1) / RANKS;
         case_near(one->matmul_flop - other->matmul_flop, more, 1e-9);
-        case_near(one->spare.copies - other->spare.copies, more, 1e-9);
+        case_near(one->spare.duplicated - other->spare.duplicated, more, 1e-9);
         play_close(&parts);
         play_close(&whole);
     }

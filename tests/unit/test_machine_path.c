@@ -53,7 +53,7 @@ static void walk_level(const struct paths *paths, struct path_course course,
     int64_t latency_ps = 0;
     bool down = false;
     struct path_link link = {.last = false};
-    assert_int_equal(course.turn, level_meeting_tier(level, pair->from, pair->to));
+    assert_int_equal(course.top, level_meeting_tier(level, pair->from, pair->to));
     for (uint32_t hop = 0; !link.last; hop++) {
         path_link(paths, course, pair->from, pair->to, hop, &link);
         struct path_rate const rate = path_rate(paths, course, &link, hop);
@@ -69,7 +69,7 @@ static void walk_level(const struct paths *paths, struct path_course course,
         latency_ps += rate.latency_ps;
     }
     assert_true(down);
-    assert_int_equal(latency_ps, level_way_ps(level, course.turn));
+    assert_int_equal(latency_ps, level_way_ps(level, course.top));
 }
 
 static void ways_lead_from_chip_to_chip(void **state)

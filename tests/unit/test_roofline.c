@@ -83,7 +83,7 @@ static void attention_is_narrower_than_a_gated_mlp(void **state)
     double const tokens = 1024.0 * 4096;
     struct workload_counts counts;
     counts_make(&step->made.plan, &step->made.machine, &step->made.mesh, &counts);
-    case_near(counts.spare.copies * step->made.machine.chip_count,
+    case_near(counts.spare.duplicated * step->made.machine.chip_count,
               3 * 2 * tokens * 8192 * 2 * 128 * 8 * 80, 1e-9);
     step_free(step);
 }

@@ -5,8 +5,8 @@
  *
  * Between the projections it is one kernel (flash), or kernels of its own for scores, their softmax
  * and what they weigh (Megatron-LM before flash attention); in inference, of new tokens with the
- * cache. Ranks that share sequences gather all keys and values, pass them round (ring), or turn
- * their parts of sequences into some heads of whole ones and back (Ulysses).
+ * cache. Ranks that share sequences gather all keys and values, pass them round (ring), or
+ * exchange their parts of sequences for some heads of whole ones, and back (Ulysses).
  *
  * Queries and keys may be normed, head by head, before they are rotated by position: Qwen3 has one
  * weight for each column of a head (arXiv 2505.09388), Command R+ one for each column of each head.
@@ -51,7 +51,7 @@ static tensor flash_write(struct graph *g, const struct attention_heads *heads, 
 static struct attention_heads to_heads_write(struct graph *g, const struct attention_heads *heads)
 {
     struct attention_heads some = *heads;
-    graph_op(g, &op_kind_ulysses, "Turn", 3, (const tensor[]){heads->q, heads->k, heads->v});
+    graph_op(g, &op_kind_ulysses, "Ulysses", 3, (const tensor[]){heads->q, heads->k, heads->v});
     some.q = graph_result(g, "QC[Bc_ZX, N_YC, H]");
     some.k = graph_result(g, "KC[Bc_ZX, Kc_YC, H]");
     some.v = graph_result(g, "VC[Bc_ZX, Kc_YC, H]");
@@ -63,7 +63,7 @@ static struct attention_heads to_heads_write(struct graph *g, const struct atten
 
 static tensor from_heads_write(struct graph *g, tensor a)
 {
-    graph_op(g, &op_kind_ulysses, "Turn back", 1, &a);
+    graph_op(g, &op_kind_ulysses, "Ulysses back", 1, &a);
     tensor const back = graph_result(g, "A[B_ZX, N_Y, H]");
     graph_set_kept(g, back, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
     return back;
@@ -156,7 +156,7 @@ static tensor with_cache_write(struct graph *g, const struct attention_heads *he
     return flash_write(g, &round, "A[B_ZX, N_Y, H]", "S[B_ZX, N_Y]");
 }
 
-/* The same of ranks that turn sequences into heads: the cache lies by heads too. */
+/* The same with Ulysses: the cache lies by heads, too. */
 static tensor ulysses_with_cache_write(struct graph *g, const struct attention_heads *heads)
 {
     struct attention_heads const some = to_heads_write(g, heads);

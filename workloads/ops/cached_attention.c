@@ -150,7 +150,7 @@ static void spare(const struct graph_sharded *sharded, const struct graph_op *op
     uint64_t const flop = work_matmul_flop(&of);
     uint64_t const once = flop / copies_of(sharded->graph->terms);
     uint64_t const wanted = attention_wanted_flop(sharded->graph->terms, once);
-    *ret_spare = (struct op_spare){.copies = flop - once,
+    *ret_spare = (struct op_spare){.duplicated = flop - once,
                                    .padding = once - wanted,
                                    .rows = (int64_t)(wanted - of.useful_flop)};
 }

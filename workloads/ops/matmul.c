@@ -325,7 +325,7 @@ static struct op_spare product_spare(const struct graph_sharded *sharded, const 
         wanted = without_padding(graph->terms, at, wanted);
     }
     return (struct op_spare){
-        .copies = all - own, .padding = rows - wanted, .rows = (int64_t)(own - rows)};
+        .duplicated = all - own, .padding = rows - wanted, .rows = (int64_t)(own - rows)};
 }
 
 static void spare(const struct graph_sharded *sharded, const struct graph_op *op, enum op_pass pass,
@@ -337,7 +337,7 @@ static void spare(const struct graph_sharded *sharded, const struct graph_op *op
     *ret_spare = (struct op_spare){0};
     for (uint8_t i = 0; i < op->product_count; i++) {
         struct op_spare const one = product_spare(sharded, op, &matmul->product[i]);
-        ret_spare->copies += times * one.copies;
+        ret_spare->duplicated += times * one.duplicated;
         if (again) continue;
         ret_spare->padding += times * one.padding;
         ret_spare->rows += (int64_t)times * one.rows;

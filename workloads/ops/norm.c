@@ -5,8 +5,8 @@
  * sum travels with an AllGather of the row, or on its own where none follows; it is not counted.
  * A norm that `sums_rows`, as that of whole queries and keys, lets each step of a layer wait for
  * the sum: there an AllReduce of one fp32 a row is counted, and a second kernel, which reads the
- * rows once more. Norms of queries and keys may turn them by position (rope), which in their
- * gradient turns back.
+ * rows once more. Norms of queries and keys may rotate them by position (rope), which their
+ * gradient rotates back.
  */
 #include <stdio.h>
 

@@ -2,8 +2,8 @@
  * Ranks that hold the same heads of keys keep a part of the cache each, and attend for one another:
  * their queries go to who has the rows, and what is found comes back.
  *
- * By batch a rank keeps the rows of some sequences: an AllToAll turns all sequences with a part of
- * the heads into a part of the sequences with all of them, and another one turns it back. By
+ * By batch a rank keeps the rows of some sequences: an AllToAll exchanges all sequences with a part
+ * of the heads for a part of the sequences with all heads, and another one brings it back. By
  * sequence a rank keeps a part of each: an AllGather brings all heads, and a ReduceScatter merges
  * what was found of each part, in fp32 with the maximum and the sum of its scores. Ranks of tp_d
  * have all heads of their part already, and all want what is found: an AllReduce merges it. Ranks
@@ -47,7 +47,7 @@ static uint64_t gathered_bytes(const struct graph *graph, const struct graph_op 
     return bytes;
 }
 
-/* What turns all sequences with some of the heads into some sequences with all of these: the larger
+/* All sequences with some of the heads are exchanged for some sequences with all heads: the larger
  * array. Queries of prompts that stay lie in the one with some of the heads, too. */
 static uint64_t exchanged_elements(const struct graph *graph, const struct graph_op *op)
 {

@@ -1,7 +1,7 @@
 /*
- * Ranks that share sequences turn a part of each sequence with all heads into whole sequences with
- * a part of the heads, or back: an AllToAll of each input, and its own mirror backward. With fewer
- * KV heads than ranks each goes to as many ranks as share it.
+ * Ranks that share sequences exchange a part of each sequence with all heads for whole sequences
+ * with a part of the heads, or back: an AllToAll of each input, and its own mirror backward. With
+ * fewer KV heads than ranks each goes to as many ranks as share it.
  */
 #include "sim/graph/op.h"
 
@@ -43,7 +43,7 @@ static uint8_t moves(const struct graph_sharded *sharded, const struct graph_op 
 }
 
 const struct op_kind op_kind_ulysses = {
-    .name = "turn",
+    .name = "ulysses",
     .help = "parts of sequences to whole sequences of some heads, or back",
     .source = "Jacobs et al., DeepSpeed Ulysses, arXiv 2309.14509",
     .moves = moves,

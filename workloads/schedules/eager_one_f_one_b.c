@@ -22,7 +22,7 @@ const struct schedule_form schedule_form_eager_one_f_one_b = {
     .source =
         "Zhuang et al., On Optimizing the Communication of Model Parallelism (arXiv 2211.05322)",
     .chunks = 1,
-    .copies = 1,
+    .model_replicas = 1,
     .list = list,
     .formula = warmup_formula,
     .peak = peak,

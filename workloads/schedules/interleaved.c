@@ -90,7 +90,7 @@ const struct schedule_form schedule_form_interleaved = {
     .help = "1F1B over v stages a rank (interleaved:2): a bubble v times smaller, v times the hops",
     .source = "Narayanan et al. (arXiv 2104.04473); rounds and warm-up as PyTorch's "
               "ScheduleInterleaved1F1B",
-    .copies = 1,
+    .model_replicas = 1,
     .refuses = refuses,
     .list = list,
     .formula = formula,

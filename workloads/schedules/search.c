@@ -472,7 +472,7 @@ const struct schedule_form schedule_form_search = {
     .source =
         "after the heuristic of Qi et al., Zero Bubble Pipeline Parallelism (arXiv 2401.10241)",
     .chunks = 1,
-    .copies = 1,
+    .model_replicas = 1,
     .heeds_times = true,
     .list_all = list_all,
     .formula = formula,

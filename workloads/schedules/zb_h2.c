@@ -40,7 +40,7 @@ const struct schedule_form schedule_form_zb_h2 = {
     .help = "no rank idles once it has begun, if F = I = W; about twice the memory of 1F1B",
     .source = "Qi et al., Zero Bubble Pipeline Parallelism (arXiv 2401.10241)",
     .chunks = 1,
-    .copies = 1,
+    .model_replicas = 1,
     .list = list,
     .formula = formula,
     .peak = peak,

@@ -89,7 +89,7 @@ const struct schedule_form schedule_form_zb_v = {
     .help = "two stages a rank in a V, split passes: no bubble if F = I = W, at 1F1B's memory",
     .source = "Qi et al. (arXiv 2401.10241), section 6; PyTorch's ScheduleZBVZeroBubble",
     .chunks = 2,
-    .copies = 1,
+    .model_replicas = 1,
     .from_both_ends = true,
     .list = list,
     .formula = formula,

@@ -108,7 +108,7 @@ static uint64_t mlp_width_of(const struct import_facts *facts)
 static enum status model_find(struct import *import, struct error *reterr)
 {
     struct import_facts *facts = &import->facts;
-    static const char *const turned[] = {"rope", "yarn", "none", NULL};
+    static const char *const rotated[] = {"rope", "yarn", "none", NULL};
     if (facts->sizes.width > UINT32_MAX)
         return import_refuse(import, &facts->sizes.width, reterr, "a model of too many columns");
     if (facts->sizes.mlp_width == 0) facts->sizes.mlp_width = mlp_width_of(facts);
@@ -124,14 +124,14 @@ static enum status model_find(struct import *import, struct error *reterr)
     if (!facts->sizes.grouped || facts->sizes.kv_heads == 0)
         facts->sizes.kv_heads = facts->sizes.heads;
     facts->sizes.layer_norm = !name_same(facts->sizes.norm, "RMSNorm");
-    if (facts->sizes.rotary || turned[name_find(facts->sizes.positions, turned)] != NULL) {
+    if (facts->sizes.rotary || rotated[name_find(facts->sizes.positions, rotated)] != NULL) {
         facts->sizes.learned_positions = 0;
         import_plain(import, &facts->sizes.learned_positions, "Q and K are rotated by position");
     } else if (facts->sizes.learned_positions == 0) {
         facts->sizes.learned_positions = facts->batch.length;
     }
     if (name_same(facts->sizes.positions, "none"))
-        import_lacks(import, &facts->sizes.positions, "podsim turns Q and K by position");
+        import_lacks(import, &facts->sizes.positions, "podsim rotates Q and K by position");
     if (facts->mla.is_used) {
         static const struct import_mla otherwise = {
             .kv_rank = 32, .plain_width = 128, .rope_width = 64, .value_width = 128};

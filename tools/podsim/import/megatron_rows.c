@@ -152,7 +152,7 @@ const struct import_row megatron_plain[] = {
     IMPORT_SAYS_NOTHING("--rope-scaling-factor", WEIGHTS),
     IMPORT_SAYS_NOTHING("--rope-type", WEIGHTS),
     IMPORT_SAYS_NOTHING("--no-position-embedding", "what --position-embedding-type says besides"),
-    IMPORT_SAYS_NOTHING("--no-rope-fusion", "podsim has one kernel for turned positions"),
+    IMPORT_SAYS_NOTHING("--no-rope-fusion", "podsim has one kernel for the rotation by position"),
     IMPORT_SAYS_NOTHING("--mscale", WEIGHTS),
     IMPORT_SAYS_NOTHING("--mscale-all-dim", WEIGHTS),
     IMPORT_SAYS_NOTHING("--attention-softmax-in-fp32", "scores stay on the chip"),

@@ -34,7 +34,7 @@ enum status list_schedule(struct arena *arena, const char *name, struct strbuf *
     else
         strbuf_add(text, "%u of a rank", form->chunks);
     strbuf_add(text, "\nweights  %s\nsource   %s\n",
-               form->copies == 1 ? "one copy of the model" : "two copies of the model",
+               form->model_replicas == 1 ? "one copy of the model" : "two copies of the model",
                form->source);
     if (form->pytorch != NULL) strbuf_add(text, "PyTorch  %s\n", form->pytorch);
     return STATUS_OK;

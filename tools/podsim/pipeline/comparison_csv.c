@@ -59,7 +59,8 @@ static enum status path_of(const struct comparison_row *row, const char *folder,
 /* Whether such a file can say it. */
 static enum status row_check(const struct comparison_row *row, struct error *reterr)
 {
-    return row->form == NULL ? STATUS_OK : schedule_csv_check(row->name, row->form->copies, reterr);
+    return row->form == NULL ? STATUS_OK
+                             : schedule_csv_check(row->name, row->form->model_replicas, reterr);
 }
 
 /* Two files of one name in different folders are two rows. */

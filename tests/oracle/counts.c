@@ -2,6 +2,7 @@
 
 #include "sim/base/units.h"
 #include "sim/base/vector.h"
+#include "tests/formulas/parameters.h"
 #include "tests/oracle/counts_parts.h"
 
 static double bytes_of(enum format format)
@@ -72,10 +73,10 @@ static struct variables variables_of(const struct ranks *ranks, const struct mac
         x.tied_apart = ranks->tie.apart ? 2 * x.vocabulary : 0;
         double const both =
             x.attention.in + x.attention.out + 2 * (double)oracle_norm_elements(ranks) +
-            (double)oracle_vector_share(ranks, oracle_attention_vectors(&plan->model)) +
+            (double)oracle_vector_share(ranks, formula_attention_vectors(&plan->model)) +
             x.attention.mla_up + (double)oracle_latent_normed(ranks);
         x.layer_elements +=
-            both + (double)oracle_vector_share(ranks, oracle_mlp_biases(&plan->model));
+            both + (double)oracle_vector_share(ranks, formula_mlp_biases(&plan->model));
         x.sparse_elements += both;
     }
     oracle_experts_variables(&x);

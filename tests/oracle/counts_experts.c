@@ -1,6 +1,7 @@
 /* What a layer's experts ask of one chip: see workloads/blocks/moe.c for the ops. */
 #include "sim/base/units.h"
 #include "sim/base/vector.h"
+#include "tests/formulas/parameters.h"
 #include "tests/oracle/counts_parts.h"
 
 /* Letters of the experts, on one chip and in one microbatch. */
@@ -70,7 +71,7 @@ void oracle_experts_variables(struct variables *x)
     x->sparse_elements += e.router + (model->router_biased ? (double)model->count : 0);
     x->sparse_elements += e.shared_in + e.shared_out;
     x->sparse_elements +=
-        (double)oracle_vector_share(x->ranks, oracle_shared_biases(&x->ranks->plan->model));
+        (double)oracle_vector_share(x->ranks, formula_shared_biases(&x->ranks->plan->model));
     x->expert_elements = e.weights_in + e.weights_out + (model->biased ? count * bias : 0);
 }
 

@@ -4,7 +4,7 @@
 #include "sim/graph/parameters.h"
 #include "sim/graph/write.h"
 #include "sim/model/model_read.h"
-#include "tests/oracle/oracle.h"
+#include "tests/formulas/parameters.h"
 #include "tests/support/case.h"
 
 static struct model model_of(const char *name)
@@ -92,12 +92,12 @@ static void the_parts_of_deepseek_v3_add_up(void **state)
 static void counts_hold(const struct model *model)
 {
     struct model_counts const counted = model_count(model);
-    struct model_counts oracle = oracle_model_count(model);
-    if (counted.mlp_layers == 0) oracle.mlp_layer = 0;
-    if (memcmp(&counted, &oracle, sizeof counted) != 0)
+    struct model_counts formulas = formula_parameters(model);
+    if (counted.mlp_layers == 0) formulas.mlp_layer = 0;
+    if (memcmp(&counted, &formulas, sizeof counted) != 0)
         fail_msg("%s: %llu parameters, %llu of them active; by closed formulas %llu and %llu",
                  model->name, (unsigned long long)counted.total, (unsigned long long)counted.active,
-                 (unsigned long long)oracle.total, (unsigned long long)oracle.active);
+                 (unsigned long long)formulas.total, (unsigned long long)formulas.active);
 }
 
 /* Each sum over graphs, part by part; with modules that predict and with biases where the model has

@@ -1,5 +1,5 @@
 /* Parameters of a model by closed formulas. */
-#include "tests/oracle/oracle.h"
+#include "tests/formulas/parameters.h"
 
 static uint64_t qk_columns(const struct model *model)
 {
@@ -7,7 +7,7 @@ static uint64_t qk_columns(const struct model *model)
 }
 
 /* Biases of Q, K, V and O, and a sink for each head. */
-uint64_t oracle_attention_vectors(const struct model *model)
+uint64_t formula_attention_vectors(const struct model *model)
 {
     uint64_t const values = model->kv_heads * model_value_width(model);
     if (model_has_mla(model)) return 0;
@@ -15,13 +15,13 @@ uint64_t oracle_attention_vectors(const struct model *model)
            model->attends.sinks * model->heads;
 }
 
-uint64_t oracle_mlp_biases(const struct model *model)
+uint64_t formula_mlp_biases(const struct model *model)
 {
     return model->biases.mlp * ((model->matrices - 1) * model->mlp_width + model->width);
 }
 
 /* MLA: DeepSeek-V2 (arXiv 2405.04434), 2.1: down and up for Q, and for K and V; both latents are
- * normed; the columns of K that are turned come straight from the width. */
+ * normed; the columns of K that are rotated come straight from the width. */
 static uint64_t mla_matrices(const struct model *model)
 {
     const struct model_mla *mla = &model->mla;
@@ -34,7 +34,7 @@ static uint64_t mla_matrices(const struct model *model)
     return query + down + up + values * model->width;
 }
 
-/* The book, 7.1.6: 2·K·H a layer; of MLA one latent with the columns that are turned (DeepSeek-V2,
+/* The book, 7.1.6: 2·K·H a layer; of MLA one latent with the columns that are rotated (DeepSeek-V2,
  * 2.1.2 and 2.1.3). */
 static uint64_t cache_columns(const struct model *model)
 {
@@ -69,7 +69,7 @@ static uint64_t attention_weights(const struct model *model)
     uint64_t const matrices =
         model_has_mla(model) ? mla_matrices(model) : 2 * model->width * qk_columns(model);
     uint64_t const inside = norm_inside(model, model->heads * model_value_width(model));
-    return matrices + inside + qk_norms(model) + oracle_attention_vectors(model);
+    return matrices + inside + qk_norms(model) + formula_attention_vectors(model);
 }
 
 static uint64_t expert_matrices(const struct model *model)
@@ -78,7 +78,7 @@ static uint64_t expert_matrices(const struct model *model)
 }
 
 /* Shared experts are one MLP: DeepSeek-V2 (arXiv 2405.04434), 2.2, as its own code has it. */
-uint64_t oracle_shared_biases(const struct model *model)
+uint64_t formula_shared_biases(const struct model *model)
 {
     const struct model_experts *experts = &model->experts;
     if (!experts->biased || experts->shared == 0) return 0;
@@ -105,13 +105,13 @@ static uint64_t layer_norms(const struct model *model)
 /* Source of the formulas: the book, chapter 4, 4.2 (parameters of the MLP 3DF or 2DF, of attention
  * 2D(N+K)H, of the vocabulary DV) and 4.3.1 (E experts, of which k are active); norms have one
  * weight a channel. */
-struct model_counts oracle_model_count(const struct model *model)
+struct model_counts formula_parameters(const struct model *model)
 {
     const struct model_experts *experts = &model->experts;
     struct model_counts counts = {.mlp_layers = model_dense_layers(model)};
     counts.expert_layers = model->layers - counts.mlp_layers;
     counts.mlp_layer = model->matrices * model->width * model->mlp_width +
-                       oracle_mlp_biases(model) + norm_inside(model, model->mlp_width) +
+                       formula_mlp_biases(model) + norm_inside(model, model->mlp_width) +
                        function_weights(model);
     if (model->kind == MODEL_DECODER) {
         uint64_t const matrix = model->vocabulary * model->width;
@@ -133,7 +133,7 @@ struct model_counts oracle_model_count(const struct model *model)
         counts.router_layer = experts->count * (model->width + experts->router_biased);
         counts.experts_layer = experts->count * expert_weights(model);
         counts.shared_layer =
-            experts->shared * expert_matrices(model) + oracle_shared_biases(model);
+            experts->shared * expert_matrices(model) + formula_shared_biases(model);
     }
     uint64_t const both = counts.attention_layer + counts.norm_layer;
     uint64_t const layer = both + counts.router_layer + counts.experts_layer + counts.shared_layer;

@@ -1,7 +1,8 @@
 #include "sim/replay/cores.h"
 
 #include "sim/base/arena.h"
-#include "sim/replay/state.h"
+#include "sim/base/units.h"
+#include "sim/program/program.h"
 #include "sim/resource/compute.h"
 
 /* The most that collectives of one stream have. */
@@ -21,11 +22,10 @@ static uint32_t stream_cores(const struct program *program, uint32_t stream)
     return most;
 }
 
-enum status cores_build(struct arena *arena, struct replay *replay, struct error *reterr)
+enum status cores_build(struct arena *arena, const struct program *program, const struct chip *chip,
+                        struct cores *ret_cores, struct error *reterr)
 {
-    const struct program *program = replay->program;
-    const struct chip *chip = &replay->machine->chip;
-    struct cores *cores = &replay->servers.cores;
+    struct cores *cores = ret_cores;
     void *memory = NULL;
     uint64_t most = 0;
     *cores = (struct cores){.is_on = false};
@@ -80,37 +80,20 @@ static void lost_until(const struct cores *cores, struct cores_state *state, uin
     state->edge_ps = now_ps;
 }
 
-int64_t cores_end_ps(struct replay *replay, uint32_t chip, uint32_t part,
-                     const struct op_cores *own, int64_t now_ps)
+int64_t cores_end_ps(const struct cores *cores, uint32_t chip, uint32_t part,
+                     const struct op_cores *own, int64_t begin_ps, int64_t now_ps)
 {
-    struct cores_state *state = &replay->servers.cores.states[chip];
-    lost_until(&replay->servers.cores, state, own->work, now_ps);
-    int64_t const end_ps = replay->chips[chip].part_begin_ps + own->math_ps +
-                           (part < own->math_longer) + state->lost_ps;
+    struct cores_state *state = &cores->states[chip];
+    lost_until(cores, state, own->work, now_ps);
+    int64_t const end_ps = begin_ps + own->math_ps + (part < own->math_longer) + state->lost_ps;
     if (end_ps <= now_ps) return end_ps;
-    uint32_t const kept_ppm = PPM_ONE - loss_ppm(&replay->servers.cores, own->work, state->held);
+    uint32_t const kept_ppm = PPM_ONE - loss_ppm(cores, own->work, state->held);
     units_wide const rest_ps =
         ((units_wide)(uint64_t)(end_ps - now_ps) * PPM_ONE + kept_ppm - 1) / kept_ppm;
     return rest_ps < (units_wide)(TIME_PS_END - now_ps) ? now_ps + (int64_t)rest_ps : TIME_PS_END;
 }
 
-static struct cores_state *settle(struct replay *replay, uint32_t chip, int64_t now_ps)
+void cores_settle(const struct cores *cores, uint32_t chip, uint32_t work, int64_t now_ps)
 {
-    struct cores_state *state = &replay->servers.cores.states[chip];
-    if (stream_at(replay, PROGRAM_COMPUTE, chip)->part_runs)
-        lost_until(&replay->servers.cores, state,
-                   streams_needs(replay, PROGRAM_COMPUTE, chip)->op->index, now_ps);
-    return state;
-}
-
-void cores_take(struct replay *replay, uint32_t chip, uint32_t plan, int64_t now_ps)
-{
-    uint32_t const own = replay->program->plans[plan].protocol.cores;
-    if (replay->servers.cores.is_on && own != 0) settle(replay, chip, now_ps)->held += own;
-}
-
-void cores_give_back(struct replay *replay, uint32_t chip, uint32_t plan, int64_t now_ps)
-{
-    uint32_t const own = replay->program->plans[plan].protocol.cores;
-    if (replay->servers.cores.is_on && own != 0) settle(replay, chip, now_ps)->held -= own;
+    lost_until(cores, &cores->states[chip], work, now_ps);
 }

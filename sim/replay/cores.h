@@ -20,8 +20,9 @@
 #include "sim/base/status.h"
 
 struct arena;
+struct chip;
 struct compute_time;
-struct replay;
+struct program;
 
 struct cores_state {
     int64_t edge_ps; /* Instant up to which `lost_ps` is known. */
@@ -44,8 +45,8 @@ struct cores {
     bool is_on;                 /* Some collective has cores. */
 };
 
-/* Needs the program and the machine. */
-enum status cores_build(struct arena *arena, struct replay *replay, struct error *reterr);
+enum status cores_build(struct arena *arena, const struct program *program, const struct chip *chip,
+                        struct cores *ret_cores, struct error *reterr);
 /* What of an op's time is math. */
 struct op_cores cores_op(const struct cores *cores, uint32_t work, const struct compute_time *time,
                          uint32_t parts);
@@ -57,12 +58,12 @@ static inline void cores_part_begin(const struct cores *cores, uint32_t chip, in
     cores->states[chip].lost_ps = 0;
 }
 
-/* When the math of the running part ends, as far as is known; not before now if it has not. */
-int64_t cores_end_ps(struct replay *replay, uint32_t chip, uint32_t part,
-                     const struct op_cores *own, int64_t now_ps);
+/* When the math of a part that began at `begin_ps` ends, as far as is known; not before now if it
+ * has not. */
+int64_t cores_end_ps(const struct cores *cores, uint32_t chip, uint32_t part,
+                     const struct op_cores *own, int64_t begin_ps, int64_t now_ps);
 
-/* A collective of a plan begins on a chip, or ends. */
-void cores_take(struct replay *replay, uint32_t chip, uint32_t plan, int64_t now_ps);
-void cores_give_back(struct replay *replay, uint32_t chip, uint32_t plan, int64_t now_ps);
+/* Adds up what the running part has lost, before collectives hold another number of cores. */
+void cores_settle(const struct cores *cores, uint32_t chip, uint32_t work, int64_t now_ps);
 
 #endif

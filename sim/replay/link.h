@@ -10,7 +10,8 @@
 #include "sim/base/status.h"
 
 struct arena;
-struct replay;
+struct fold;
+struct machine;
 
 struct link_state {
     int64_t free_ps;
@@ -36,6 +37,8 @@ struct grid_links {
 };
 
 /* Which chip each port leads to. The arrays of state are reserved later. */
-enum status grid_links_build(struct arena *arena, struct replay *replay, struct error *reterr);
+enum status grid_links_build(struct arena *arena, const struct machine *machine,
+                             const struct fold *fold, struct grid_links *ret_grid,
+                             struct error *reterr);
 
 #endif

@@ -1,11 +1,15 @@
 #include "sim/replay/prefetch.h"
 
-#include "sim/replay/state.h"
+#include "sim/base/units.h"
+#include "sim/program/program.h"
+#include "sim/replay/server.h"
+#include "sim/replay/streams.h"
 #include "sim/resource/compute.h"
 
-void prefetch_build(struct replay *replay)
+void prefetch_build(const struct program *program, const struct chip *chip,
+                    struct role_table *roles, struct prefetch *ret_prefetch)
 {
-    const struct program *program = replay->program;
+    bool is_on = false;
     for (uint32_t r = 0; r < program->role_count; r++) {
         const struct program_role *role = &program->roles[r];
         uint64_t bytes = 0;
@@ -17,46 +21,44 @@ void prefetch_build(struct replay *replay)
                     bytes += role->block[b].repeat *
                              program->works[template->op[i].index].prefetch_bytes;
         }
-        replay->roles[r].prefetch_bytes = bytes;
-        replay->prefetch.is_on = replay->prefetch.is_on || bytes > 0;
+        roles[r].prefetch_bytes = bytes;
+        is_on = is_on || bytes > 0;
     }
-    replay->prefetch.room_bytes = compute_vmem_rest_bytes(&replay->machine->chip);
+    *ret_prefetch = (struct prefetch){.room_bytes = compute_vmem_rest_bytes(chip), .is_on = is_on};
 }
 
-void prefetch_start(struct replay *replay, uint32_t chip)
+void prefetch_start(struct prefetch *prefetch, uint32_t chip, uint64_t all_bytes)
 {
-    if (replay->prefetch.is_on)
-        replay->prefetch.states[chip] = (struct prefetch_state){.since_ps = 0};
+    prefetch->states[chip] = (struct prefetch_state){.all_bytes = all_bytes};
 }
 
 /* What VMEM has room for, of the weights that have not come. */
-static uint64_t wanted_bytes(const struct replay *replay, uint32_t chip)
+static uint64_t wanted_bytes(const struct prefetch *prefetch, uint32_t chip)
 {
-    const struct prefetch_state *state = &replay->prefetch.states[chip];
-    uint64_t const left = role_at(replay, chip)->prefetch_bytes - state->begun_bytes;
-    uint64_t const most = left < replay->prefetch.room_bytes ? left : replay->prefetch.room_bytes;
+    const struct prefetch_state *state = &prefetch->states[chip];
+    uint64_t const left = state->all_bytes - state->begun_bytes;
+    uint64_t const most = left < prefetch->room_bytes ? left : prefetch->room_bytes;
     return most - state->there_bytes;
 }
 
-void prefetch_wait(struct replay *replay, uint32_t chip, int64_t now_ps)
+void prefetch_wait(struct prefetch *prefetch, const struct servers *servers, uint32_t chip,
+                   int64_t now_ps)
 {
-    if (!replay->prefetch.is_on || wanted_bytes(replay, chip) == 0) return;
-    struct prefetch_state *state = &replay->prefetch.states[chip];
+    if (wanted_bytes(prefetch, chip) == 0) return;
+    struct prefetch_state *state = &prefetch->states[chip];
     state->streams = true;
     state->since_ps = now_ps;
-    server_part_begin(&replay->servers, SERVER_HBM, chip, now_ps);
+    server_part_begin(servers, SERVER_HBM, chip, now_ps);
 }
 
 /* The wait has ended: what messages have left of HBM's time was for weights. */
-static void wait_end(struct replay *replay, uint32_t chip, int64_t now_ps)
+static void wait_end(struct prefetch *prefetch, const struct servers *servers, uint32_t chip,
+                     uint64_t rate, int64_t now_ps)
 {
-    struct prefetch_state *state = &replay->prefetch.states[chip];
-    const struct fold_chip_class *kind =
-        &replay->fold->chip_classes[replay->chips[chip].chip_class];
-    uint64_t const rate = units_scale_ppm(replay->machine->chip.hbm_bytes_per_s, kind->hbm_ppm);
-    uint64_t const wanted = wanted_bytes(replay, chip);
+    struct prefetch_state *state = &prefetch->states[chip];
+    uint64_t const wanted = wanted_bytes(prefetch, chip);
     int64_t const waited_ps = now_ps - state->since_ps;
-    int64_t const owed_ps = server_owed_ps(&replay->servers, SERVER_HBM, chip, now_ps);
+    int64_t const owed_ps = server_owed_ps(servers, SERVER_HBM, chip, now_ps);
     int64_t const paid_ps = owed_ps < waited_ps ? owed_ps : waited_ps;
     int64_t const free_ps = waited_ps - paid_ps;
     int64_t const wanted_ps = units_duration_ps(wanted, rate);
@@ -66,19 +68,16 @@ static void wait_end(struct replay *replay, uint32_t chip, int64_t now_ps)
     state->streams = false;
     state->there_bytes += came;
     state->sum_bytes += came;
-    server_part_end(&replay->servers, SERVER_HBM, chip, paid_ps,
+    server_part_end(servers, SERVER_HBM, chip, paid_ps,
                     free_ps > wanted_ps ? free_ps - wanted_ps : 0, now_ps);
-    server_at(&replay->servers, SERVER_HBM, chip)->debt_ps = owed_ps - paid_ps;
+    server_at(servers, SERVER_HBM, chip)->debt_ps = owed_ps - paid_ps;
 }
 
-void prefetch_take(struct replay *replay, const struct program_op *op, uint32_t part, uint32_t chip,
-                   int64_t now_ps)
+void prefetch_take(struct prefetch *prefetch, const struct servers *servers, uint32_t chip,
+                   uint64_t bytes, uint64_t rate, int64_t now_ps)
 {
-    if (!replay->prefetch.is_on) return;
-    struct prefetch_state *state = &replay->prefetch.states[chip];
-    uint64_t const all = replay->program->works[op->index].prefetch_bytes;
-    uint64_t const bytes = all / op->parts + (part < all % op->parts);
-    if (state->streams) wait_end(replay, chip, now_ps);
+    struct prefetch_state *state = &prefetch->states[chip];
+    if (state->streams) wait_end(prefetch, servers, chip, rate, now_ps);
     state->own_bytes = bytes < state->there_bytes ? bytes : state->there_bytes;
     state->there_bytes -= state->own_bytes;
     state->begun_bytes += bytes;

@@ -13,13 +13,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct program_op;
-struct replay;
+struct chip;
+struct program;
+struct role_table;
+struct servers;
 
 struct prefetch_state {
     int64_t since_ps;     /* Of the wait under way. */
     uint64_t there_bytes; /* In VMEM, of parts that have not begun. */
     uint64_t own_bytes;   /* Of the running part, in VMEM when it began. */
+    uint64_t all_bytes;   /* Weights of the step. */
     uint64_t begun_bytes; /* Weights of the parts begun since the start of the step. */
     uint64_t sum_bytes;   /* Prefetched since the start of the step. */
     bool streams;         /* Weights come. */
@@ -31,14 +34,18 @@ struct prefetch {
     bool is_on;                    /* Some op of the program has weights that may come early. */
 };
 
-/* Counts weights of each role; needs the roles. */
-void prefetch_build(struct replay *replay);
-/* A step begins. */
-void prefetch_start(struct replay *replay, uint32_t chip);
-/* The compute stream waits from now on. */
-void prefetch_wait(struct replay *replay, uint32_t chip, int64_t now_ps);
-/* Part `part` of a compute op begins, and takes what there is of its weights. */
-void prefetch_take(struct replay *replay, const struct program_op *op, uint32_t part, uint32_t chip,
+/* Counts weights of each role of a program. */
+void prefetch_build(const struct program *program, const struct chip *chip,
+                    struct role_table *roles, struct prefetch *ret_prefetch);
+
+/* Where `is_on`: a step begins, with weights of `all_bytes`. */
+void prefetch_start(struct prefetch *prefetch, uint32_t chip, uint64_t all_bytes);
+/* Where `is_on`: the compute stream waits from now on. */
+void prefetch_wait(struct prefetch *prefetch, const struct servers *servers, uint32_t chip,
                    int64_t now_ps);
+/* Where `is_on`: a part of a compute op begins, and takes what there is of its weights. `rate`: of
+ * the chip's HBM, bytes a second. */
+void prefetch_take(struct prefetch *prefetch, const struct servers *servers, uint32_t chip,
+                   uint64_t bytes, uint64_t rate, int64_t now_ps);
 
 #endif

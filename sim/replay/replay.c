@@ -162,16 +162,17 @@ static uint64_t pending_bound(const struct replay *replay, bool *ret_is_limit)
 static enum status tables_build(struct arena *arena, struct replay *replay, struct error *reterr)
 {
     STATUS_TRY(roles_build(arena, replay, reterr));
-    prefetch_build(replay);
+    prefetch_build(replay->program, &replay->machine->chip, replay->roles, &replay->prefetch);
     replay->stream_count = replay->program->stream_count;
     replay->chip_count = replay->fold->chip_count;
     breakdown_links_build(replay);
-    STATUS_TRY(grid_links_build(arena, replay, reterr));
+    STATUS_TRY(grid_links_build(arena, replay->machine, replay->fold, &replay->grid, reterr));
     STATUS_TRY(routes_build(arena, replay, reterr));
     STATUS_TRY(host_build_links(arena, replay, reterr));
     STATUS_TRY(streams_build(arena, replay, reterr));
     servers_build(replay);
-    STATUS_TRY(cores_build(arena, replay, reterr));
+    STATUS_TRY(cores_build(arena, replay->program, &replay->machine->chip, &replay->servers.cores,
+                           reterr));
     STATUS_TRY(ops_build(arena, replay, reterr));
     return lanes_build(arena, replay, reterr);
 }

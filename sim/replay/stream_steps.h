@@ -90,12 +90,27 @@ static inline void op_open(struct replay *replay, const struct need_cache *needs
     self->exposed_first_ps = self->exposed_ps;
 }
 
+/* A collective of a plan begins on a chip and takes its cores, or ends and gives them back. */
+static inline void cores_change(struct replay *replay, uint32_t chip, uint32_t plan, bool begins,
+                                int64_t now_ps)
+{
+    const struct cores *cores = &replay->servers.cores;
+    uint32_t const own = cores->is_on ? replay->program->plans[plan].protocol.cores : 0;
+    if (own == 0) return;
+    if (stream_at(replay, PROGRAM_COMPUTE, chip)->part_runs)
+        cores_settle(cores, chip, streams_needs(replay, PROGRAM_COMPUTE, chip)->op->index, now_ps);
+    if (begins)
+        cores->states[chip].held += own;
+    else
+        cores->states[chip].held -= own;
+}
+
 /* A collective, or a message to another rank, runs from now on. */
 static inline void collective_open(struct replay *replay, const struct need_cache *needs,
                                    uint32_t stream, uint32_t chip, int64_t now_ps)
 {
     struct stream_state *state = stream_at(replay, stream, chip);
-    cores_take(replay, chip, needs->op->index, now_ps);
+    cores_change(replay, chip, needs->op->index, /* begins= */ true, now_ps);
     state->operand_first = needs->operand_first;
     state->operand_parts = needs->operand_parts;
     state->begun += needs->op->parts;
@@ -133,7 +148,7 @@ static inline void collective_close(struct replay *replay, const struct need_cac
     digest_add(replay, now_ps, event_key_make(EVENT_COLLECTIVE_END, 0, stream, 0), chip);
     *running_at(replay, stream, chip) = RUNNING_NONE;
     if (needs->op->kind == PROGRAM_OP_COLLECTIVE || needs->op->kind == PROGRAM_OP_SEND)
-        cores_give_back(replay, chip, needs->op->index, now_ps);
+        cores_change(replay, chip, needs->op->index, /* begins= */ false, now_ps);
     state->done = state->op_first + needs->op->parts;
     op_close(replay, needs, stream, chip, now_ps);
     replay->chips[chip].running &= ~(1u << stream);
@@ -205,7 +220,8 @@ static inline int64_t part_end_ps(struct replay *replay, const struct op_table *
         if (end_ps[server] > last_ps) last_ps = end_ps[server];
     }
     if (table->cores.matter) {
-        int64_t const math_ps = cores_end_ps(replay, chip, part, &table->cores, now_ps);
+        int64_t const math_ps =
+            cores_end_ps(&replay->servers.cores, chip, part, &table->cores, begin_ps, now_ps);
         if (math_ps > last_ps) last_ps = math_ps;
     }
     if (last_ps > now_ps) return last_ps;
@@ -231,6 +247,12 @@ static inline void part_close(struct replay *replay, const struct need_cache *ne
     if (state->part == needs->op->parts) op_close(replay, needs, PROGRAM_COMPUTE, chip, now_ps);
 }
 
+/* The compute stream waits from now on. */
+static inline void compute_waits(struct replay *replay, uint32_t chip, int64_t now_ps)
+{
+    if (replay->prefetch.is_on) prefetch_wait(&replay->prefetch, &replay->servers, chip, now_ps);
+}
+
 /* What followed the end of a part has happened: the chip may have nothing to compute. */
 static inline void part_left(struct replay *replay, uint32_t chip, int64_t now_ps)
 {
@@ -238,7 +260,7 @@ static inline void part_left(struct replay *replay, uint32_t chip, int64_t now_p
     if (!state->part_runs) {
         breakdown_until(replay, chip, now_ps);
         replay->chips[chip].computes = false;
-        prefetch_wait(replay, chip, now_ps);
+        compute_waits(replay, chip, now_ps);
     }
     if (state->phase == STREAM_FINISHED) streams_check_finished(replay, chip, now_ps);
 }

@@ -181,13 +181,25 @@ static inline const struct op_table *compute_table(const struct replay *replay, 
     return op_table_at(replay, op->index, replay->chips[chip].chip_class);
 }
 
+/* A part takes what there is of its weights. */
+static void weights_take(struct replay *replay, const struct program_op *op, uint32_t part,
+                         uint32_t chip, int64_t now_ps)
+{
+    const struct fold_chip_class *kind =
+        &replay->fold->chip_classes[replay->chips[chip].chip_class];
+    uint64_t const rate = units_scale_ppm(replay->machine->chip.hbm_bytes_per_s, kind->hbm_ppm);
+    uint64_t const all = replay->program->works[op->index].prefetch_bytes;
+    uint64_t const bytes = all / op->parts + (part < all % op->parts);
+    prefetch_take(&replay->prefetch, &replay->servers, chip, bytes, rate, now_ps);
+}
+
 static void compute_begin_part(struct replay *replay, uint32_t chip, int64_t now_ps)
 {
     struct stream_state *state = stream_at(replay, PROGRAM_COMPUTE, chip);
     const struct program_op *op = streams_needs(replay, PROGRAM_COMPUTE, chip)->op;
     struct op_table own;
     part_open(replay, state, chip, now_ps);
-    prefetch_take(replay, op, state->part, chip, now_ps);
+    if (replay->prefetch.is_on) weights_take(replay, op, state->part, chip, now_ps);
     int64_t const end_ps =
         part_serve(replay, compute_table(replay, chip, op, &own), state->part, chip, now_ps);
     engine_post(replay->engine, end_ps, event_key_make(EVENT_COMPUTE_END, 0, PROGRAM_COMPUTE, 0),
@@ -301,8 +313,9 @@ void streams_start(struct replay *replay, uint32_t chip, int64_t now_ps)
 {
     steps_begin(replay, chip);
     replay->chips[chip].start_ps = now_ps;
-    prefetch_start(replay, chip);
-    prefetch_wait(replay, chip, now_ps);
+    if (replay->prefetch.is_on)
+        prefetch_start(&replay->prefetch, chip, role_at(replay, chip)->prefetch_bytes);
+    compute_waits(replay, chip, now_ps);
     for (uint32_t stream = 0; stream < replay->stream_count; stream++)
         streams_advance(replay, stream, chip, now_ps);
     streams_check_finished(replay, chip, now_ps);

@@ -38,6 +38,8 @@ static void widths_set(const struct ranks *ranks, struct graph_terms *terms)
     graph_dimension_pad(terms, "N", ranks->heads.queries * tp);
     graph_dimension_pad(terms, "K", ranks->heads.kv * tp)->holders = ranks->heads.kv_holders;
     graph_dimension_pad(terms, "Vocab", ranks->widths.vocabulary);
+    if (ranks->plan->model.mtp_modules != 0)
+        graph_dimension_pad(terms, "2D", 2 * ranks_block_columns(ranks));
 }
 
 /* Whole sequences: the tokens of those that a rank has a part of, and KV heads that each of its

@@ -84,6 +84,6 @@ enum status limits_sizes_check(const struct ranks *ranks, struct error *reterr)
         if (experts->crossing[d] > crossing) crossing = experts->crossing[d];
     STATUS_TRY(below(ranks, BITS_OF_ELEMENT * ((units_wide)counts.total + counts.mtp_modules),
                      "the bits of the model's parameters", reterr));
-    return below(ranks, BITS_OF_ELEMENT * (units_wide)crossing * ranks->plan->model.width,
+    return below(ranks, BITS_OF_ELEMENT * (units_wide)crossing * ranks_block_columns(ranks),
                  "the bits that experts' ranks exchange", reterr);
 }

@@ -239,20 +239,6 @@ static enum status widths_build(struct ranks *ranks, struct error *reterr)
     return ranks_stages_check(ranks, reterr);
 }
 
-/* An expert's rows are whole ones, of which each rank has as many columns. */
-static enum status rows_split(const struct ranks *ranks, struct error *reterr)
-{
-    uint64_t const width = ranks->plan->model.width, by = ranks_of_width(ranks);
-    bool const both = ranks_tp_d(ranks) > 1;
-    char nearest[SUGGEST_TEXT_BYTES];
-    if (width % by == 0) return STATUS_OK;
-    return error_set(reterr, STATUS_INVALID, both ? "/mesh/tp_d" : "/mesh/tp",
-                     "the model's width D is %llu, of which %llu ranks of %s cannot have equal "
-                     "parts of the rows of experts; the nearest numbers of ranks that can: %s",
-                     (unsigned long long)width, (unsigned long long)by,
-                     both ? "tp_d, with those of tp," : "tp", suggest_divisors(width, by, nearest));
-}
-
 /* Tokens must be divisible by their axes; weights are padded, and so are the columns of In between
  * blocks where these lie in parts of D: each rank has the same, the last ones some of zeros, which
  * are gathered, reduced and kept like all others and taken off before a matmul reads them.
@@ -267,7 +253,6 @@ static enum status rows_build(struct ranks *ranks, struct error *reterr)
         STATUS_TRY(ranks_divide(ranks->rows, ranks->tp, "/mesh/tp",
                                 "the number of tokens of a data rank", "ranks of tp", &share,
                                 reterr));
-    if (model_has_experts(&plan->model)) STATUS_TRY(rows_split(ranks, reterr));
     return STATUS_OK;
 }
 
@@ -283,7 +268,8 @@ static enum status mtp_build(struct ranks *ranks, struct error *reterr)
 {
     uint64_t columns = 0;
     ranks->mtp.modules = workload_mtp(ranks->plan);
-    if (ranks->mtp.modules == 0) return STATUS_OK;
+    /* With tokens each, ranks have parts of what a module projects, and of no other D. */
+    if (ranks->mtp.modules == 0 || ranks_of_width(ranks) == ranks->tp) return STATUS_OK;
     return ranks_divide(ranks->plan->model.width, ranks->tp, "/mesh/tp", "the model's width D",
                         "ranks of tp", &columns, reterr);
 }

@@ -343,7 +343,7 @@ static void count_sequences(const struct variables *x, struct workload_counts *c
     const struct workload_plan *plan = ranks->plan;
     if (ranks->sequences.parts == 1) return;
     struct workload_traffic *traffic = &counts->sequence;
-    uint64_t const layers = plan->accumulate * plan->model.layers;
+    uint64_t const layers = plan->accumulate * (plan->model.layers + ranks->mtp.modules);
     uint64_t const forwards = UINT64_C(1) + (x->remat.attention_again > 0);
     if (ranks_has_ulysses(ranks)) {
         double const turned =

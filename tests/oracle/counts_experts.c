@@ -14,6 +14,7 @@ struct expert_variables {
     double tmp, shared_tmp;
     double assigned;       /* Rows, not rounded up. */
     double logits, router; /* Elements of the router's result and of its matrix. */
+    double router_inner;   /* Columns of In that a rank scores. */
     double adds;
     double shared;  /* 1: there are shared experts; */
     double gathers; /* 1: and they gather In over tp. */
@@ -34,6 +35,7 @@ static struct expert_variables variables_of(const struct variables *x)
     const struct routing *experts = &ranks->experts;
     const struct model_experts *model = &ranks->plan->model.experts;
     double const width = (double)oracle_width(ranks), tp = ranks->tp;
+    double const row = (double)ranks_block_columns(ranks); /* Of D, with padding. */
     double const columns = (double)columns_of(ranks);
     double const count = (double)model->count / experts->ranks;
     bool const by_tokens = ranks->plan->activations == WORKLOAD_ACTIVATIONS_TOKENS;
@@ -45,14 +47,15 @@ static struct expert_variables variables_of(const struct variables *x)
     e.weights_out = count * e.out;
     e.shared_in = (double)model->shared * e.in;
     e.shared_out = (double)model->shared * e.out;
-    e.sorted = (double)experts->all * width;
-    e.arrivals = (double)experts->arrivals * width;
-    e.part = (double)experts->sent * width / tp;
+    e.sorted = (double)experts->all * row;
+    e.arrivals = (double)experts->arrivals * row;
+    e.part = (double)experts->sent * row / tp;
     e.tmp = (double)experts->all * columns * (1 + x->mlp.gated);
     e.shared_tmp = x->mlp.rows * (double)model->shared * columns * (1 + x->mlp.gated);
     e.assigned = (double)experts->kept;
     e.logits = x->mlp.rows * (by_tokens ? 1 / tp : 1) * (double)model->count;
-    e.router = width * (by_tokens ? 1 : 1 / tp) * (double)model->count;
+    e.router_inner = by_tokens ? width : row / tp;
+    e.router = e.router_inner * (double)model->count;
     e.adds = ranks->plan->accumulate > 1 && experts->replicas.gradient_shards == 1;
     e.gathers = e.shared > 0 && ranks->tp > 1;
     e.sums = ranks->tp > 1 && !by_tokens;
@@ -101,18 +104,19 @@ static void count_matmuls(const struct variables *x, const struct expert_variabl
     double const passes = 3 + x->remat.again, times = x->microbatches * x->sparse;
     double const ins = passes, outs = 3 + x->remat.whole;
     double const shared = 2 * x->mlp.rows * (e->shared_in + e->shared_out);
-    double const router = 2 * e->logits * e->router / (double)model->count;
+    double const router = 2 * e->logits * e->router_inner;
+    bool const by_tokens = ranks->plan->activations == WORKLOAD_ACTIVATIONS_TOKENS;
+    double const scored = (double)oracle_width(ranks) / (by_tokens ? 1 : ranks->tp);
+    double const useful_router = 2 * e->logits * scored;
     double const all = (double)(experts->asked * experts->rows);
     counts->spare.uneven = times * 3 * 2 * (all - e->assigned) * (e->in + e->out);
     counts->matmul_flop += times * passes * router;
     double const kept = 2 * e->assigned * (e->in + e->out);
     uint64_t const columns = columns_of(ranks), overlap = model->shared * columns;
     double const useful = (double)model->width / ((double)columns * (double)ranks->tp);
-    counts->matmul_useful += times * 3 * ((kept + shared) * useful + router);
-    counts->spare.padding += times * 3 * (kept + shared) * (1 - useful);
-    bool const by_tokens = ranks->plan->activations == WORKLOAD_ACTIVATIONS_TOKENS;
+    counts->matmul_useful += times * 3 * ((kept + shared) * useful + useful_router);
+    counts->spare.padding += times * 3 * ((kept + shared) * (1 - useful) + router - useful_router);
     uint64_t const router_rows = by_tokens ? ranks->rows / ranks->tp : ranks->rows;
-    uint64_t const router_inner = by_tokens ? oracle_width(ranks) : oracle_width(ranks) / ranks->tp;
     double const gates = ins * (1 + x->mlp.gated);
     double pads = (double)experts->asked *
                   (gates * oracle_padded_matmul(x, experts->rows, oracle_width(ranks), columns) +
@@ -121,7 +125,8 @@ static void count_matmuls(const struct variables *x, const struct expert_variabl
         pads += gates * oracle_padded_matmul(x, ranks->rows, oracle_width(ranks), overlap) +
                 outs * oracle_padded_matmul(x, ranks->rows, overlap, oracle_width(ranks));
     counts->padded_flop +=
-        times * passes * oracle_padded_matmul(x, router_rows, router_inner, model->count);
+        times * passes *
+        oracle_padded_matmul(x, router_rows, (uint64_t)e->router_inner, model->count);
     oracle_linear(counts,
                   times * (2 * all * (ins * e->in + outs * e->out) +
                            2 * x->mlp.rows * (ins * e->shared_in + outs * e->shared_out)),
@@ -195,7 +200,7 @@ static void count_traffic(const struct variables *x, const struct expert_variabl
         2 + (x->remat.whole > 0); /* Ways back, of what experts give or gradients. */
     if (experts->ranks > 1) {
         struct workload_traffic *exchange = &counts->role[MESH_EP];
-        double const part = (double)oracle_width(ranks) / ranks->tp; /* Of a token. */
+        double const part = (double)ranks_block_columns(ranks) / ranks->tp; /* Of a token. */
         uint64_t const there = layers * (2 + block + big), back = layers * outs;
         double const bytes = part * ((double)there * x->bytes.d + (double)back * x->bytes.a);
         exchange->all_to_all_count = there + back;

@@ -139,7 +139,7 @@ static inline uint64_t oracle_position_elements(const struct ranks *ranks)
 static inline uint64_t oracle_mtp_elements(const struct ranks *ranks)
 {
     uint64_t const width = oracle_width(ranks);
-    return 2 * width * (width / ranks->tp) + 3 * oracle_norm_elements(ranks);
+    return 2 * width * units_ceil_divide(width, ranks->tp) + 3 * oracle_norm_elements(ranks);
 }
 /* What a norm gives to a linear layer: over tp it travels. */
 static inline enum format oracle_normed_format(const struct ranks *ranks)

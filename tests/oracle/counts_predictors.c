@@ -8,16 +8,18 @@ static void count_compute(const struct variables *x, struct workload_counts *cou
 {
     const struct ranks *ranks = x->ranks;
     double const times = x->microbatches * x->mtp_modules;
-    double const matrix = 2 * (double)oracle_width(ranks) * (double)oracle_width(ranks) / ranks->tp;
+    uint64_t const width = oracle_width(ranks), columns = units_ceil_divide(width, ranks->tp);
+    double const matrix = 2 * (double)width * (double)columns;
+    double const useful = 3 * 2 * x->mlp.rows * 2 * (double)width * (double)width / ranks->tp;
     double const project = 3 * 2 * x->mlp.rows * matrix;
     double const again = x->remat.norms_again; /* The norms, and the gather behind them. */
-    uint64_t const width = oracle_width(ranks);
+    counts->spare.padding += times * (project - useful);
     oracle_linear(counts, times * project,
-                  times * 3 * oracle_padded_matmul(x, ranks->rows, 2 * width, width / ranks->tp));
+                  times * 3 * oracle_padded_matmul(x, ranks->rows, 2 * width, columns));
     counts->matmul_flop += times * 3 * 2 * x->mlp.rows * x->vocabulary;
     counts->matmul_useful +=
-        times * (project + 3 * 2 * x->mlp.rows * (double)width *
-                               (double)ranks->plan->model.vocabulary / ranks->tp);
+        times * (useful + 3 * 2 * x->mlp.rows * (double)width *
+                              (double)ranks->plan->model.vocabulary / ranks->tp);
     counts->padded_flop +=
         times * 3 * oracle_padded_matmul(x, ranks->rows, width, oracle_vocabulary(ranks));
 

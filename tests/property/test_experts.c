@@ -127,6 +127,24 @@ static void capacity_bounds_what_experts_compute(void **state)
     assert_true(flop[0] == flop[1] && flop[1] == flop[2] && flop[3] < flop[2]);
 }
 
+/* Neither 3 nor 6 ranks of tp divide D, so a row travels in padded parts. */
+static void padded_rows_cost_the_same_folded(void **state)
+{
+    (void)state;
+    static const struct step steps[] = {
+        {"\"tp\": [\"gpu\"], \"ep\": [\"node\"]", "", 2, 6, 0, false},
+        {"\"tp\": [\"gpu:3\"], \"ep\": [\"gpu:2\", \"node\"]",
+         ", \"accumulate\": 2, \"remat\": \"none\"", 2, 6, 0, false},
+        {"\"tp\": [\"gpu:3\"], \"ep\": [\"gpu:2\"], \"fsdp\": [\"node\"]", "", 2, 6, 0, false},
+    };
+    for (uint32_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        struct step step = steps[i];
+        int64_t const folded_ps = step_ps(&step);
+        step.full = true;
+        assert_int_equal(step_ps(&step), folded_ps);
+    }
+}
+
 /* Even routing: all chips of an axis are alike, and fold to what the whole machine does. */
 static void ep_stands_beside_cp_and_beside_pp_and_dp(void **state)
 {
@@ -202,6 +220,7 @@ int main(void)
         cmocka_unit_test(time_grows_with_the_skew),
         cmocka_unit_test(another_seed_gives_another_step),
         cmocka_unit_test(drawn_routing_folds_beside_ep_only),
+        cmocka_unit_test(padded_rows_cost_the_same_folded),
         cmocka_unit_test(capacity_bounds_what_experts_compute),
         cmocka_unit_test(ep_stands_beside_cp_and_beside_pp_and_dp),
         cmocka_unit_test(latency_counts_what_waits_for_experts),

@@ -38,7 +38,7 @@ static struct model model_drawn(uint32_t tp)
 {
     struct model model = draw(4) == 0 ? case_mlp : case_llama_70b;
     bool const has_experts = draw(5) == 0;
-    model.width = has_experts ? tp * (40 + draw(60)) : 40 * tp + draw(60 * tp);
+    model.width = 40 * tp + draw(60 * tp);
     model.mlp_width = 100 + draw(1900);
     if (model.kind == MODEL_MLP) return model;
     model.kv_heads = 1 + draw(12);
@@ -105,6 +105,8 @@ static void formulas_count_what_programs_execute(void **unused)
         if (places[place].parts[1] == NULL && places[place].parts[0] != NULL)
             made.plan.zero = (uint32_t)draw(4);
         drawn_vary(&made, variant);
+        bool const may_predict = model.kind == MODEL_DECODER && !made.plan.model.tied;
+        if (may_predict && draw(4) == 0) made.plan.model.mtp_modules = 1 + draw(2);
         batch_draw(&made.plan, places[place].data, places[place].shared, places[place].tp);
         compare(name, &made);
         graph_step_hold(name, &made);
@@ -208,7 +210,10 @@ static void the_whole_list_is_told(void **unused)
         {ON("6x8x1", "\"tp_d\": [\"x\"], \"tp\": [\"y\"]",
             "\"kind\": \"decode\"" DENSE "\"batch\": 32, \"context\": 512"),
          "tokens over 6 of tp_d: 32 are 36\n"
-         "columns between blocks over 48 of tp and tp_d: 1201 are 1248\n" OF_TP_8},
+         "columns of D between blocks over 48 of tp and tp_d: 1201 are 1248\n" OF_TP_8},
+        {ON("6x8x1", "\"tp_d\": [\"x\"], \"tp\": [\"y\"]",
+            "\"kind\": \"decode\"" EXPERTS "\"batch\": 36, \"context\": 512"),
+         "columns of D between blocks over 48 of tp and tp_d: 1208 are 1248\n" EXPERTS_OF_TP_8},
         {ON("6x8x1", "\"cp\": [\"x\"], \"tp\": [\"y\"]",
             "\"kind\": \"prefill\"" DENSE "\"batch\": 1, \"prompt\": 515"),
          "tokens of prompts over 6 of cp: 515 are 516\n" D_OF_TP_8 OF_TP_8},

@@ -168,7 +168,7 @@ static void write_bounds(const struct report_input *input, const struct column_v
 {
     strbuf_add(text, "\n");
     line_begin(values, LOWER, text);
-    strbuf_add(text, "  everything overlaps; %s bounds it\n", FIGURE(BOUND));
+    strbuf_add(text, "  everything overlaps; bound by %s\n", FIGURE(BOUND));
     line_begin(values, CRITICAL, text);
     strbuf_add(text, "  math, what %s exposed, hops\n", exposing(input));
     line_begin(values, LATENCY, text);

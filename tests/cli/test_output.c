@@ -84,17 +84,27 @@ static void a_link_stays_a_link(void **state)
     (void)state;
     struct stat status;
     assert_int_equal(mkdir("far", 0700), 0);
-    assert_int_equal(symlink("far/file", "link"), 0);
-    FILE *file = fopen("far/file", "w");
-    assert_non_null(file);
-    (void)fclose(file);
-    assert_int_equal(output_open(&output, "link", NULL, &error), STATUS_OK);
-    assert_int_equal(write_text("x"), STATUS_OK);
-    assert_int_equal(output_finish(&output, &error), STATUS_OK);
-    assert_content("far/file", "x");
-    assert_int_equal(lstat("link", &status), 0);
-    assert_true(S_ISLNK(status.st_mode));
-    assert_int_equal(unlink("link") + unlink("far/file") + rmdir("far"), 0);
+    assert_int_equal(symlink("far/next", "link") + symlink("file", "far/next"), 0);
+    assert_int_equal(output_distinct("link", "far/file", &error), STATUS_IO);
+    static const char *const texts[] = {"x", "y"}; /* The file is made, and replaced. */
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_int_equal(output_open(&output, "link", NULL, &error), STATUS_OK);
+        assert_int_equal(write_text(texts[i]), STATUS_OK);
+        assert_int_equal(output_finish(&output, &error), STATUS_OK);
+        assert_content("far/file", texts[i]);
+        assert_int_equal(lstat("link", &status), 0);
+        assert_true(S_ISLNK(status.st_mode));
+    }
+    assert_int_equal(unlink("link") + unlink("far/next") + unlink("far/file") + rmdir("far"), 0);
+}
+
+static void links_that_go_round_are_an_error(void **state)
+{
+    (void)state;
+    assert_int_equal(symlink("b", "a") + symlink("a", "b"), 0);
+    assert_int_equal(output_open(&output, "a", NULL, &error), STATUS_IO);
+    assert_string_equal(error.message, "cannot be written: Too many levels of symbolic links");
+    assert_int_equal(unlink("a") + unlink("b"), 0);
 }
 
 static void a_full_disk_is_an_error(void **state)
@@ -141,6 +151,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_abandoned_file_leaves_what_was_there, enter_folder,
                                         leave_folder),
         cmocka_unit_test_setup_teardown(a_link_stays_a_link, enter_folder, leave_folder),
+        cmocka_unit_test_setup_teardown(links_that_go_round_are_an_error, enter_folder,
+                                        leave_folder),
         cmocka_unit_test_setup_teardown(a_full_disk_is_an_error, enter_folder, leave_folder),
         cmocka_unit_test_setup_teardown(what_cannot_be_opened_is_an_error_at_once, enter_folder,
                                         leave_folder),

@@ -13,12 +13,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "sim/base/arena.h"
 #include "sim/base/files_read.h"
-#include "sim/base/json.h"
 #include "sim/base/strbuf.h"
 #include "sim/report/column.h"
 #include "sim/report/table_fit.h"
+#include "tools/podsim/common/output_guard.h"
 
 enum { PENDING_MAX = 4, TABLE_KEYS = 3 };
 
@@ -153,10 +152,14 @@ enum status output_distinct(const char *path, const char *other, struct error *r
     bool same = strcmp(path, other) == 0;
     if (left_exists && right_exists) /* A terminal or /dev/null takes several. */
         same = same || (same_file(&left, &right) && !S_ISCHR(left.st_mode));
-    else if (!same && !left_exists && !right_exists)
-        same = folder_status(path, &left_name, &left) &&
-               folder_status(other, &right_name, &right) && same_file(&left, &right) &&
+    else if (!same && !left_exists && !right_exists) {
+        static char target[2][OUTPUT_PATH_BYTES];
+        same = output_guard_target(path, target[0], sizeof target[0]) &&
+               output_guard_target(other, target[1], sizeof target[1]) &&
+               folder_status(target[0], &left_name, &left) &&
+               folder_status(target[1], &right_name, &right) && same_file(&left, &right) &&
                strcmp(left_name, right_name) == 0;
+    }
     if (!same) return STATUS_OK;
     if (strcmp(other, "-") == 0)
         return error_set(reterr, STATUS_IO, path,
@@ -212,11 +215,10 @@ static enum status open_beside(struct output *output, bool exists, struct error 
 {
     char *found = exists ? realpath(output->path, NULL) : NULL;
     if (exists && found == NULL) return fail(output->path, errno, reterr);
-    size_t const size = sizeof output->target;
     const char *const target = exists ? found : output->path;
-    int const length = snprintf(output->target, size, "%s", target);
+    bool const fits = output_guard_target(target, output->target, sizeof output->target);
     free(found);
-    if (length < 0 || (size_t)length >= size) return fail(output->path, ENAMETOOLONG, reterr);
+    if (!fits) return fail(output->path, errno, reterr);
     return open_temporary(output, reterr);
 }
 
@@ -236,34 +238,10 @@ static enum status spares_read(const char *path, const char *shown, struct error
                      "file");
 }
 
-/* A file that is only looked at, and so not listed as read. NULL: it cannot be. */
-static char *content_of(const char *path, size_t *ret_bytes)
+static bool holds_scenario(const char *path)
 {
-    FILE *file = fopen(path, "rb");
-    char *const content = file == NULL ? NULL : malloc(JSON_FILE_BYTES_MAX + 1);
-    if (content != NULL) *ret_bytes = fread(content, 1, JSON_FILE_BYTES_MAX + 1, file);
-    if (file != NULL) (void)fclose(file);
-    return content;
-}
-
-/* Whether it is what verbs read: a scenario, or a file with a machine alone. Results name a machine
- * too, but none describes it. */
-static bool is_scenario(const char *path)
-{
-    struct error ignored;
-    struct json *document = NULL, *machine = NULL;
-    struct arena *arena = arena_create(0);
-    size_t bytes = 0;
-    char *const content = content_of(path, &bytes);
-    if (arena != NULL && content != NULL &&
-        json_read_text(arena, path, content, bytes, &document, &ignored) == STATUS_OK &&
-        json_kind(document) == JSON_OBJECT && json_take(document, "podsim") != NULL)
-        machine = json_take(document, "machine");
-    bool const found = machine != NULL && json_kind(machine) == JSON_OBJECT;
-    if (document != NULL) json_free(document);
-    arena_destroy(arena);
-    free(content);
-    return found;
+    const char *const kind = output_guard_kind(path);
+    return kind != NULL && strcmp(kind, "a scenario") == 0;
 }
 
 enum status output_spares(const char *path, const struct options *options, struct error *reterr)
@@ -276,9 +254,9 @@ enum status output_spares(const char *path, const struct options *options, struc
     for (uint32_t i = 0; i < options->operand_count; i++)
         if (names_file(options->operand[i], &file))
             return error_set(reterr, STATUS_IO, path,
-                             program             ? "is the program itself"
-                             : is_scenario(path) ? "is the scenario itself"
-                                                 : "is the file that this command reads");
+                             program                ? "is the program itself"
+                             : holds_scenario(path) ? "is the scenario itself"
+                                                    : "is the file that this command reads");
     for (uint32_t i = 0; i < options->given_count; i++) {
         const struct option *option = options->given[i].option;
         const char *const value = options->given[i].value;
@@ -311,10 +289,11 @@ enum status output_open(struct output *output, const char *path, const struct op
     }
     if (exists && S_ISREG(status.st_mode) && access(path, W_OK) != 0)
         return fail(path, errno, reterr);
-    if (exists && S_ISREG(status.st_mode) && is_scenario(path))
+    const char *const kind = exists && S_ISREG(status.st_mode) ? output_guard_kind(path) : NULL;
+    if (kind != NULL)
         return error_set(reterr, STATUS_IO, path,
-                         "is there and holds a scenario, which no result replaces; name another "
-                         "file");
+                         "is there and holds %s, which no result replaces; name another file",
+                         kind);
     /* A device or a pipe is not replaced. */
     if (exists && !S_ISREG(status.st_mode))
         output->file = fopen(path, "wb");
@@ -338,6 +317,13 @@ static bool is_table(FILE *file, const struct column_line *columns)
     return is;
 }
 
+static bool knows(const struct options *options, const char *name)
+{
+    const struct option *known = options == NULL ? NULL : options->known;
+    while (known != NULL && known->name != NULL && strcmp(known->name, name) != 0) known++;
+    return known != NULL && known->name != NULL;
+}
+
 enum status output_open_table(struct output *output, const char *path,
                               const struct column_line *columns, const struct options *options,
                               struct error *reterr)
@@ -350,10 +336,12 @@ enum status output_open_table(struct output *output, const char *path,
     bool const keeps = is_file && (file == NULL || !is_table(file, columns));
     if (file != NULL) (void)fclose(file);
     if (keeps)
-        return error_set(
-            reterr, STATUS_IO, path,
-            "is there and holds something else than a table of this verb: --csv writes "
-            "the rows, --schedule-csv reads a schedule; name another file");
+        return error_set(reterr, STATUS_IO, path,
+                         "is there and holds something else than a table of this verb%s; name "
+                         "another file",
+                         knows(options, "--schedule-csv")
+                             ? ": --csv writes the rows, --schedule-csv reads a schedule"
+                             : "");
     return output_open(output, path, options, reterr);
 }
 

@@ -306,6 +306,28 @@ static uint32_t longest_word(const char *bytes, uint64_t at, uint64_t end)
     return longest;
 }
 
+/* The blank where a line that begins at `at` breaks: the last one that has room, or the first. One
+ * between brackets, as of a shape, is taken only where there is no other. 0: none. */
+static uint64_t break_find(const char *bytes, uint64_t at, uint64_t end, uint32_t columns,
+                           uint32_t column)
+{
+    uint64_t blank[2] = {0, 0}; /* Outside brackets, and anywhere. */
+    bool is_colour = false, any = false;
+    uint32_t depth = 0;
+    for (uint64_t i = at, length = 0; i < end; i += length) {
+        length = sign_bytes(bytes, i, end, &is_colour);
+        if (!is_colour && bytes[i] == '[' && memchr(bytes + i, ']', end - i) != NULL) depth++;
+        if (!is_colour && bytes[i] == ']' && depth > 0) depth--;
+        for (uint32_t inside = 0; any && bytes[i] == ' ' && inside < 2; inside++)
+            if ((inside == 1 || depth == 0) && (blank[inside] == 0 || column <= columns))
+                blank[inside] = i;
+        if (column > columns && blank[1] != 0) break;
+        any = any || (!is_colour && bytes[i] != ' ' && bytes[i] != '#');
+        column += !is_colour;
+    }
+    return blank[0] != 0 ? blank[0] : blank[1];
+}
+
 static void line_break(const char *bytes, uint64_t at, uint64_t end, uint32_t columns,
                        struct strbuf *out)
 {
@@ -313,16 +335,7 @@ static void line_break(const char *bytes, uint64_t at, uint64_t end, uint32_t co
     uint32_t const hang = below + longest_word(bytes, at, end) <= columns ? below : 2;
     char const first = bytes[at] == '#' ? '#' : ' ';
     while (line_width(bytes, at, end) + strbuf_column(out) > columns) {
-        uint64_t blank = 0;
-        uint32_t column = strbuf_column(out);
-        bool is_colour = false, any = false;
-        for (uint64_t i = at, length = 0; i < end; i += length) {
-            length = sign_bytes(bytes, i, end, &is_colour);
-            if (any && bytes[i] == ' ' && (blank == 0 || column <= columns)) blank = i;
-            if (column > columns && blank != 0) break;
-            any = any || (!is_colour && bytes[i] != ' ' && bytes[i] != '#');
-            column += !is_colour;
-        }
+        uint64_t blank = break_find(bytes, at, end, columns, strbuf_column(out));
         if (blank == 0) break;
         uint64_t next = blank;
         while (blank > at && bytes[blank - 1] == ' ') blank--;

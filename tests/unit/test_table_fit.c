@@ -151,9 +151,33 @@ static void lines_beyond_the_columns_that_are_counted_are_not_cut(void **state)
     fitted(20, 4, table, wanted);
 }
 
+/* A shape stays in one line, unless it is wider than any. */
+static void lines_break_before_brackets(void **state)
+{
+    static const struct {
+        const char *line, *wanted;
+    } cases[] = {
+        {"Q[B, D] = In[B, D] *_D W[D]  [16384, 4, 128]  16.8 MB",
+         "Q[B, D] = In[B, D] *_D W[D]\n  [16384, 4, 128]  16.8 MB"},
+        {"shape [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]",
+         "shape\n  [1, 2, 3, 4, 5, 6, 7, 8, 9,\n  10, 11, 12]"},
+        {"one [ that no other one closes in the line",
+         "one [ that no other one closes\n  in the line"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct strbuf text = {.columns = 32};
+        strbuf_add(&text, "%s", cases[i].line);
+        table_break(&text);
+        assert_string_equal(text.bytes, cases[i].wanted);
+        strbuf_free(&text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lines_break_before_brackets),
         cmocka_unit_test(further_lines_stand_below_the_last_column_of_the_left_half),
         cmocka_unit_test(tables_lose_blanks_and_then_come_in_parts),
         cmocka_unit_test(headings_between_rows_are_not_cut_within_a_word),

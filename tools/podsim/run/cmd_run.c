@@ -134,17 +134,6 @@ static bool is_quiet(const struct run *run)
     return options_has(run->options, "--quiet");
 }
 
-/* `where`: the key that could make it fit; "": there are many. Where nothing else is printed, the
- * error says what would fit. */
-static enum status oversubscribed(const struct run *run, const char *where, struct error *reterr)
-{
-    bool const says = is_quiet(run) && run->room.size_bytes > 0;
-    return error_set(reterr, STATUS_LIMIT, where,
-                     "the step does not fit the memory of a chip; %s%s"
-                     "\"allow_oversubscription\": true in the workload simulates it all the same",
-                     says ? run->room.bytes : "", says ? "; " : "");
-}
-
 static void write_more(const void *owner, struct json_writer *json)
 {
     const struct run *run = owner;
@@ -164,6 +153,19 @@ static enum status ops_find(struct run *run, struct error *reterr)
 static bool prints(const struct run *run)
 {
     return !is_quiet(run) || options_has(run->options, "--advise");
+}
+
+/* `where`: the key that could make it fit; "": there are many. Where nothing else is printed, the
+ * error says what would fit, or how to find it. */
+static enum status oversubscribed(const struct run *run, const char *where, struct error *reterr)
+{
+    bool const trains = run->session.scenario.workload.kind == WORKLOAD_TRAIN_STEP;
+    bool const says = is_quiet(run) && run->room.size_bytes > 0;
+    const char *const how = trains && !prints(run) ? "--advise looks for a layout that does; " : "";
+    return error_set(reterr, STATUS_LIMIT, where,
+                     "the step does not fit the memory of a chip; %s%s%s"
+                     "\"allow_oversubscription\": true in the workload simulates it all the same",
+                     says ? run->room.bytes : "", says ? "; " : "", how);
 }
 
 /* What the commands of the advice run: what was read from a pipe is gone. */

@@ -68,7 +68,11 @@ static enum status check_file(int file, const char *path, struct error *reterr)
     if (fstat(file, &found) != 0) return refuse(path, errno, reterr);
     if (S_ISDIR(found.st_mode))
         return error_set(reterr, STATUS_IO, path, "is a folder, not a file");
-    if (!S_ISREG(found.st_mode)) return error_set(reterr, STATUS_IO, path, "is not a regular file");
+    if (S_ISFIFO(found.st_mode))
+        return error_set(reterr, STATUS_IO, path, "is a pipe, not a regular file");
+    if (!S_ISREG(found.st_mode))
+        return error_set(reterr, STATUS_IO, path,
+                         "is a device or a socket, neither a regular file nor a pipe");
     return STATUS_OK;
 }
 
@@ -201,7 +205,10 @@ static enum status set_value(struct json *node, uint32_t depth, const char *valu
     }
     static const char largest[] = "; no key takes more than 9223372036854775807";
     bool const number = strspn(value, "+-.0123456789Ee") == strlen(value);
-    if (strchr("{[\"", value[0]) != NULL ? value[0] != '\0' : number && why.status == STATUS_LIMIT)
+    if (number && why.status == STATUS_LIMIT)
+        return error_set(reterr, STATUS_INVALID, json_where(node), "%.60s is too large%s", value,
+                         largest);
+    if (strchr("{[\"", value[0]) != NULL && value[0] != '\0')
         return error_set(reterr, STATUS_INVALID, json_where(node), "the value given: %s%s",
                          why.message, why.status == STATUS_LIMIT ? largest : "");
     node->kind = NODE_STRING;

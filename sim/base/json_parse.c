@@ -49,6 +49,21 @@ static const char *reason_of(enum json_error_code code)
     return NULL;
 }
 
+/* The comma that is wrong, where a text is refused behind its `count`-th byte. NULL: none. */
+static const char *comma_wrong(const char *text, uint64_t text_bytes, int count)
+{
+    if (count <= 0 || (uint64_t)count > text_bytes) return NULL;
+    uint64_t at = (uint64_t)count - 1;
+    char const refused = text[at];
+    while (at > 0 && strchr(" \t\r\n", text[at - 1]) != NULL) at--;
+    if (at == 0 || strchr("}],", refused) == NULL) return NULL;
+    char const before = text[at - 1];
+    if (refused == ',')
+        return strchr("{[,:", before) != NULL ? "a comma without a value before it" : NULL;
+    if (before != ',') return NULL;
+    return refused == '}' ? "a comma before the closing '}'" : "a comma before the closing ']'";
+}
+
 /* Jansson's reason in the words of the other errors. What it expected, and near what, stays. */
 static enum status refuse_syntax(const struct json_document *document, const json_error_t *why,
                                  const char *text, uint64_t text_bytes, struct error *reterr)
@@ -62,6 +77,7 @@ static enum status refuse_syntax(const struct json_document *document, const jso
     const char *near = strstr(why->text, " near ");
     if (near == NULL) near = "";
     const char *const reason = reason_of(code);
+    const char *const comma = comma_wrong(text, text_bytes, why->position);
     if (end != NULL || code == json_error_premature_end_of_input) {
         find_end(text, text_bytes, &line, &column);
         if (end != NULL && end[sizeof near_end - 1] == '\0' && strstr(why->text, " expected"))
@@ -69,6 +85,8 @@ static enum status refuse_syntax(const struct json_document *document, const jso
                            why->text);
         else
             (void)snprintf(message, sizeof message, "ends too early");
+    } else if (comma != NULL) {
+        (void)snprintf(message, sizeof message, "%s", comma);
     } else if (reason != NULL) {
         (void)snprintf(message, sizeof message, "%s%s%s", reason, *near != '\0' ? "," : "", near);
     } else {

@@ -177,6 +177,18 @@ static enum status tables_build(struct arena *arena, struct replay *replay, stru
     return lanes_build(arena, replay, reterr);
 }
 
+/* The engine knows no machine. */
+static enum status engine_build(struct arena *arena, const struct engine_options *options,
+                                struct replay *replay, struct error *reterr)
+{
+    enum status const status = engine_create(arena, options, &replay->engine, reterr);
+    if (status != STATUS_LIMIT) return status;
+    struct error const why = *reterr;
+    return error_set(reterr, status, "/machine",
+                     "%s, where %u chips are simulated; a smaller machine has fewer", why.message,
+                     replay->chip_count);
+}
+
 /* All that a run has before its first event. `steps_max` 0: of the step by itself. */
 static enum status replay_make(struct arena *arena, const struct replay_options *options,
                                uint32_t steps_max, const struct machine *machine,
@@ -209,7 +221,7 @@ static enum status replay_make(struct arena *arena, const struct replay_options 
         .watch = options->watch != NULL ? watch : NULL,
         .watch_owner = replay,
     };
-    STATUS_TRY(engine_create(arena, &engine, &replay->engine, reterr));
+    STATUS_TRY(engine_build(arena, &engine, replay, reterr));
     STATUS_TRY(ports_build(arena, replay, pending_max, reterr));
     STATUS_TRY(flights_build(arena, replay, reterr));
     shown_mark(replay);

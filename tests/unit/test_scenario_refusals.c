@@ -119,7 +119,7 @@ static const struct {
     {"/run/prefetch_layers=one", "/run/prefetch_layers", "must be an integer"},
     {"/run/collective_matmul=0", "/run/collective_matmul", "must be true or false"},
     {"/run/seed=-1", "/run/seed", "below the minimum 0"},
-    {"/run/seed=9223372036854775808", "/run/seed", "a number is too large"},
+    {"/run/seed=9223372036854775808", "/run/seed", "9223372036854775808 is too large"},
     {"/run/algorithm=0", "/run/algorithm", "must be a string"},
     {"/run/engine=slow", "/run/engine", "is not one of \"fast\", \"reference\""},
     {"/run/engine=null", "/run/engine", "must be one of"},

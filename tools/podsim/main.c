@@ -268,12 +268,19 @@ static int command_unknown(const char *name)
     return EXIT_WRONG;
 }
 
+static int more_given(const char *name, const char *usage)
+{
+    say_wrong("%s: more is given than expected; usage: %s", name, usage);
+    return EXIT_WRONG;
+}
+
 /* `podsim help [VERB]` */
 static int help(uint32_t count, const char *const *verb)
 {
     bool const is_overview = count == 0 || strcmp(verb[0], "help") == 0;
     const struct command *command = is_overview ? NULL : command_find(verb[0]);
     if (!is_overview && command == NULL) return command_unknown(verb[0]);
+    if (count > 1) return more_given("help", "podsim help [VERB]");
     return command != NULL ? print_help(command) : print_overview(false);
 }
 
@@ -369,6 +376,8 @@ static int call_run(const struct call *call)
     else if (strcmp(arguments[1], "--help") == 0 || strcmp(arguments[1], "-h") == 0 ||
              strcmp(arguments[1], "help") == 0)
         exit_status = help(count, arguments + 2);
+    else if (strcmp(arguments[1], "--version") == 0 && count > 0)
+        return more_given("--version", "podsim --version");
     else if (strcmp(arguments[1], "--version") == 0)
         (void)printf("podsim %s\n", PODSIM_VERSION);
     else

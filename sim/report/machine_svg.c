@@ -17,8 +17,9 @@ static const char classes[] =
     ".switch { fill: #dce9f7; stroke: #3a6ea5 } .chip { fill: #f7e3c4; stroke: #a5722a }\n"
     ".node { fill: #f4f4f4; stroke: #888 } .host { fill: none; stroke: #3a6ea5 }\n"
     ".cable { stroke: #3a6ea5 } .near, .wrap, .gap, .mesh { stroke: #a5722a }\n"
-    ".wrap { stroke-dasharray: 3 2 } .gap, .goes { stroke-dasharray: 1 3 } .behind { opacity: 0.6 "
-    "}\n";
+    ".wrap { stroke-dasharray: 3 2 } .gap { stroke-dasharray: 2 3 } .goes { stroke-dasharray: 1 3 "
+    "}\n"
+    ".behind { opacity: 0.6 }\n";
 
 static const char classes_dark[] =
     ".switch { fill: #1d3448; stroke: #7fb2e5 } .chip { fill: #4a3820; stroke: #e0a95c }\n"
@@ -44,7 +45,7 @@ static void row_of_chips(const struct machine *machine, const struct level *leve
     uint32_t at[MACHINE_AXES_MAX] = {0};
     uint32_t const last = machine->axis_count - 1;
     if (machine->chip.kind == CHIP_GPU) {
-        for (; at[0] < machine->shape[0] && row->count + 1 < MACHINE_SVG_UNITS_SHOWN; at[0]++)
+        for (; at[0] < machine->shape[0] && row->count + 1 < MACHINE_SVG_UNITS_MAX; at[0]++)
             row_add(row, level_unit(machine, level, tier, at));
     } else {
         for (uint32_t i = 0; i + 1 < SLICES_SHOWN && i < machine->shape[last]; i++) {
@@ -98,7 +99,7 @@ static void draw_tier(struct drawing *drawing, uint32_t level_index, uint32_t ti
                            level_unit(machine, level, (int32_t)tier + 1, at));
     }
     if (above != NULL) row_draw_stubs(drawing, above);
-    row_say_gap(drawing, &row, units);
+    row_say_gaps(drawing, &row, in_slice, units);
     drawing->y += MACHINE_SVG_ROW_HEIGHT;
     *ret_row = row;
 }

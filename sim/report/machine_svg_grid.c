@@ -21,8 +21,9 @@ enum {
     EDGE = 8, /* Room around the chips. */
 };
 
-/* Layers lie this part of a cell up and to the right of one another. */
-static const double layer_share = 0.24;
+/* Layers lie this part of a cell up and to the right of one another. Where some are left out there
+ * is room for two, and the last layer is as far from the next cell. */
+static const double layer_share = 0.24, layer_share_gap = 0.2;
 
 static void axis_choose(uint32_t length, uint32_t most, struct grid_axis *ret)
 {
@@ -30,6 +31,18 @@ static void axis_choose(uint32_t length, uint32_t most, struct grid_axis *ret)
     for (uint32_t i = 0; i < ret->count; i++) ret->chip[i] = i;
     ret->has_gap = length > most;
     if (ret->has_gap) ret->chip[most - 1] = length - 1;
+}
+
+/* Layers from the first to one that is drawn, as far as there is room for them. */
+static double layers_to(const struct grid_layout *layout, uint32_t z)
+{
+    const struct grid_axis *shown = &layout->axis[2];
+    return z + (shown->has_gap && z + 1 == shown->count);
+}
+
+static double layers_deep(const struct grid_layout *layout)
+{
+    return layers_to(layout, layout->axis[2].count - 1);
 }
 
 /* With at most `chips` drawn of x and of y. */
@@ -40,11 +53,12 @@ static void layout_try(const struct machine *machine, double width_most, uint32_
     for (uint32_t axis = 0; axis < 3; axis++)
         axis_choose(axis < machine->grid_axis_count ? machine->shape[axis] : 1,
                     axis == 2 ? LAYERS_SHOWN : chips, &ret->axis[axis]);
-    double const deep = layer_share * (ret->axis[2].count - 1);
+    double const share = ret->axis[2].has_gap ? layer_share_gap : layer_share;
+    double const deep = share * layers_deep(ret);
     double const rim = 2 * (EDGE + END) + CHIP;
     ret->cell = (width_most - rim) / (ret->axis[0].count - 1 + deep + 0.001);
     ret->cell = fmax(fmin(ret->cell, CELL_MOST), CELL_LEAST);
-    ret->layer = ret->cell * layer_share;
+    ret->layer = ret->cell * share;
     ret->width = rim + ret->cell * (ret->axis[0].count - 1 + deep);
     ret->height = rim + ret->cell * (ret->axis[1].count - 1 + deep);
 }
@@ -61,8 +75,8 @@ void grid_layout_find(const struct machine *machine, double width_most, struct g
 static struct point chip_place(const struct grid_layout *layout, struct point corner, uint32_t x,
                                uint32_t y, uint32_t z)
 {
-    double const rim = EDGE + END + CHIP / 2.0, depth = layout->layer * z;
-    double const front = layout->layer * (layout->axis[2].count - 1);
+    double const rim = EDGE + END + CHIP / 2.0, depth = layout->layer * layers_to(layout, z);
+    double const front = layout->layer * layers_deep(layout);
     return (struct point){corner.x + rim + layout->cell * x + depth,
                           corner.y + rim + front + layout->cell * y - depth};
 }

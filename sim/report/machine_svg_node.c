@@ -108,7 +108,7 @@ static void draw_upper_switches(struct drawing *drawing, const struct unit_row *
         row_draw_unit(drawing, &drawing->machine->level[0].tier[1], row.middle[i], 200, row.unit[i],
                       0, node_count);
     }
-    row_say_gap(drawing, &row, node_count);
+    row_say_gaps(drawing, &row, /* in_slice= */ false, node_count);
     drawing->y += MACHINE_SVG_ROW_HEIGHT;
 }
 

@@ -19,6 +19,7 @@ enum {
     MACHINE_SVG_ROW_HEIGHT = 110,
     MACHINE_SVG_BOX_HEIGHT = 40,
     MACHINE_SVG_UNITS_SHOWN = 8,
+    MACHINE_SVG_UNITS_MAX = 9, /* A leaf of each GPU of a node, and the last leaf. */
     MACHINE_SVG_GRID_SHOWN = 8,
 };
 
@@ -34,9 +35,9 @@ struct drawing {
 
 /* What a row of boxes shows of its units, and where the middle of each box is. */
 struct unit_row {
-    uint32_t unit[MACHINE_SVG_UNITS_SHOWN];
-    struct point middle[MACHINE_SVG_UNITS_SHOWN];
-    bool reached[MACHINE_SVG_UNITS_SHOWN]; /* By a cable from something that is drawn below. */
+    uint32_t unit[MACHINE_SVG_UNITS_MAX];
+    struct point middle[MACHINE_SVG_UNITS_MAX];
+    bool reached[MACHINE_SVG_UNITS_MAX]; /* By a cable from something that is drawn below. */
     uint32_t count;
 };
 
@@ -50,9 +51,10 @@ double row_pitch(const struct unit_row *row);
  * there are of all `units`, and its switches. `slices` is 0 unless the unit lies in one slice. */
 void row_draw_unit(struct drawing *drawing, const struct level_tier *tier, struct point middle,
                    double width, uint32_t unit, uint32_t slices, uint32_t units);
-/* In the gap of a row of boxes that stands for units that are not drawn; words left of the row say
- * how many there are. */
-void row_say_gap(struct drawing *drawing, const struct unit_row *row, uint32_t units);
+/* In each gap of a row of boxes that stands for units that are not drawn; words left of the row say
+ * how many there are. Of units that lie in one slice each, the last gap stands for all. */
+void row_say_gaps(struct drawing *drawing, const struct unit_row *row, bool in_slice,
+                  uint32_t units);
 /* How many units there are, under the gap in a row that stands for units that are not drawn. */
 void row_say_more(struct drawing *drawing, const struct unit_row *row, uint32_t units, double y);
 /* A cable from the upper edge of something to the lower edge of the unit above that it leads to. If

@@ -15,7 +15,7 @@ void row_add(struct unit_row *row, uint32_t unit)
 {
     for (uint32_t i = 0; i < row->count; i++)
         if (row->unit[i] == unit) return;
-    if (row->count < MACHINE_SVG_UNITS_SHOWN) row->unit[row->count++] = unit;
+    if (row->count < MACHINE_SVG_UNITS_MAX) row->unit[row->count++] = unit;
 }
 
 double row_pitch(const struct unit_row *row)
@@ -45,11 +45,14 @@ void row_draw_unit(struct drawing *drawing, const struct level_tier *tier, struc
                 counted(tier->switch_count, "switch").text);
 }
 
-void row_say_gap(struct drawing *drawing, const struct unit_row *row, uint32_t units)
+void row_say_gaps(struct drawing *drawing, const struct unit_row *row, bool in_slice,
+                  uint32_t units)
 {
-    if (row->count < 2 || units <= row->count) return;
-    struct point const a = row->middle[row->count - 2], b = row->middle[row->count - 1];
-    svg_words(drawing->text, (a.x + b.x) / 2, a.y + 4, "mid", "\xe2\x80\xa6");
+    for (uint32_t i = 0; units > row->count && i + 1 < row->count; i++) {
+        struct point const a = row->middle[i], b = row->middle[i + 1];
+        bool const is_gap = in_slice ? i + 2 == row->count : row->unit[i] + 1 != row->unit[i + 1];
+        if (is_gap) svg_words(drawing->text, (a.x + b.x) / 2, a.y + 4, "mid", "\xe2\x80\xa6");
+    }
 }
 
 void row_say_more(struct drawing *drawing, const struct unit_row *row, uint32_t units, double y)

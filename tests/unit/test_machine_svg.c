@@ -127,9 +127,8 @@ static void cables_lead_to_what_is_above(void **state)
     } rows[] = {
         /* One node below the second tier, and the CPU's. */
         {"gb200-nvl72:gpus=576", 1 + 1},
-        /* Two of them; eight leaves below the spine and eight GPUs of each node below the leaves.
-         */
-        {"gb200-nvl72:gpus=144,nodes=2", 2 + 8 + 16 + 1},
+        /* Two of them; nine leaves below the spine and eight GPUs of each node below the leaves. */
+        {"gb200-nvl72:gpus=144,nodes=2", 2 + 9 + 16 + 1},
         /* Eight leaves below the spine, sixteen GPUs below the leaves, and the CPU's. */
         {"h100-sxm:nodes=2", 8 + 16 + 1},
         /* Six hosts below the DCN, their chips below them (of three from the side, by two lines),
@@ -157,15 +156,14 @@ static void what_leads_out_of_the_picture_is_begun(void **state)
     } rows[] = {
         {"h100-sxm:nodes=2", 0},
         {"tpu-v5e:4x4,slices=3", 0},
-        /* Leaves 2 to 6 are of the GPUs 8 to 27, of which none is drawn. */
-        {"gb200-nvl72:nodes=4", 5},
-        /* Spines 1 and 2, of which no leaf is drawn; seven GPUs of the last node, and GPU 7 of the
-         * first two. */
-        {"h100-sxm:nodes=512", 2 + 7 + 2},
+        /* Leaves 2 to 7 are of the GPUs 8 to 31, of which none is drawn. */
+        {"gb200-nvl72:nodes=4", 6},
+        /* Spines 1 and 2, of which no leaf is drawn; seven GPUs of the last node. */
+        {"h100-sxm:nodes=512", 2 + 7},
         /* Hosts of slices 2 to 6, which are not drawn. */
         {"tpu-v5e:2x4,slices=8", 5},
         /* All of what is drawn below nodes belongs to nodes that are drawn. */
-        {"gb200-nvl72:gpus=144,nodes=4,switch_ports=128", 5},
+        {"gb200-nvl72:gpus=144,nodes=4,switch_ports=128", 6},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct strbuf text = {0};
@@ -173,6 +171,43 @@ static void what_leads_out_of_the_picture_is_begun(void **state)
         assert_int_equal(occurrences(text.bytes, "class=\"cable goes\""), rows[i].begun);
         strbuf_free(&text);
     }
+}
+
+/* Of 32 leaves those of the eight GPUs of a node are drawn, each fourth, and the last. Each two
+ * have a gap between them. */
+static void each_gap_of_a_row_is_said(void **state)
+{
+    (void)state;
+    struct strbuf text = {0};
+    draw("h100-sxm:nodes=128", &text);
+    assert_int_equal(occurrences(text.bytes, ">leaf "), 9);
+    assert_int_equal(occurrences(text.bytes, ">leaf 28<"), 1);
+    assert_int_equal(occurrences(text.bytes, ">\xe2\x80\xa6<"), 8);
+    strbuf_free(&text);
+}
+
+/* The height that a line of the class has first. */
+static double height_of(const char *text, const char *class)
+{
+    char wanted[32];
+    double y1 = 0, y2 = 0;
+    (void)snprintf(wanted, sizeof wanted, "class=\"%s\"", class);
+    const char *at = strstr(text, wanted);
+    assert_non_null(at);
+    while (*at != '<') at--;
+    assert_int_equal(sscanf(strstr(at, "y1="), "y1=\"%lf\"", &y1), 1);
+    assert_int_equal(sscanf(strstr(at, "y2="), "y2=\"%lf\"", &y2), 1);
+    return y1 > y2 ? y1 - y2 : y2 - y1;
+}
+
+/* Layers that are left out have room of their own. A column of chips has no other cables. */
+static void the_gap_of_layers_is_wider_than_a_layer(void **state)
+{
+    (void)state;
+    struct strbuf text = {0};
+    draw("tpu-v5p:1x1x7,unrealisable=true", &text);
+    assert_true(height_of(text.bytes, "gap") > 1.9 * height_of(text.bytes, "near"));
+    strbuf_free(&text);
 }
 
 /* A node without a switch has a cable from each GPU to each other one, and speaks of no switch. */
@@ -409,6 +444,8 @@ int main(void)
         cmocka_unit_test(every_link_of_a_grid_is_drawn),
         cmocka_unit_test(cables_lead_to_what_is_above),
         cmocka_unit_test(what_leads_out_of_the_picture_is_begun),
+        cmocka_unit_test(each_gap_of_a_row_is_said),
+        cmocka_unit_test(the_gap_of_layers_is_wider_than_a_layer),
         cmocka_unit_test(a_mesh_is_drawn_cable_by_cable),
         cmocka_unit_test(a_shared_nic_is_no_host),
         cmocka_unit_test(a_twist_is_said),

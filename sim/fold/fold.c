@@ -253,7 +253,7 @@ static void axis_fold(const struct fold_input *part, const struct fold_overrides
     uint32_t run_count = 0, kept = 1;
     axis_period(part, overrides, axis, fold);
     runs_set(fold, axis);
-    if (!fold_digits(part, axis, run, &run_count)) return;
+    if (!fold_overrides_even(overrides) || !fold_digits(part, axis, run, &run_count)) return;
     for (uint32_t i = 0; i < run_count; i++) kept *= run[i].size;
     if (kept >= fold->period[axis]) return;
     fold->period[axis] = kept;
@@ -387,9 +387,10 @@ enum status fold_build(struct arena *arena, const struct machine *machine,
         }
         fold.chip_count *= fold.period[axis];
     }
-    bool const even = overrides.chip_class == NULL && overrides.link_class == NULL;
-    if (!even) STATUS_TRY(classes_fold(arena, machine, &overrides, &fold, reterr));
-    if (even && !full && !timeless && program->role_count > 1 && program->copy_count == 0)
+    if (overrides.chip_class != NULL || overrides.link_class != NULL)
+        STATUS_TRY(classes_fold(arena, machine, &overrides, &fold, reterr));
+    if (fold_overrides_even(&overrides) && !full && !timeless && program->role_count > 1 &&
+        program->copy_count == 0)
         STATUS_TRY(prefix_build(arena, machine, program, &overrides, &fold, reterr));
     *ret_fold = fold;
     return STATUS_OK;

@@ -141,15 +141,13 @@ static bool carries_keep(const struct fold_input *part, uint32_t axis, struct di
     return more;
 }
 
-/* What only periods are asked about: the grid, overridden chips, links to hosts, sums in switches,
- * and levels that end within the axis. */
+/* What only periods are asked about: the grid, links to hosts, sums in switches, and levels that
+ * end within the axis. */
 static bool has_digits(const struct fold_input *part, uint32_t axis)
 {
     const struct machine *machine = part->machine;
     const struct program *program = part->program;
-    if (machine->axis_level[axis] == LEVEL_NONE || machine->chip_override_count > 0 ||
-        machine->link_override_count > 0 || program->copy_count > 0)
-        return false;
+    if (machine->axis_level[axis] == LEVEL_NONE || program->copy_count > 0) return false;
     for (uint32_t index = 0; index < machine->level_count; index++) {
         const struct level *level = &machine->level[index];
         uint32_t const box = level_box_length(machine, level, (int32_t)level->tier_count - 1, axis);

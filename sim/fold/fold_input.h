@@ -8,14 +8,21 @@
 
 /* The whole machine's classes, before folding: what a translation must map onto itself. */
 struct fold_overrides {
-    uint16_t *chip_class; /* [chip]; NULL: none is overridden. */
-    uint8_t *link_class;  /* [chip · ports + port]; NULL: none is overridden. */
+    uint16_t *chip_class; /* [chip]; NULL: all are of class 0. */
+    uint8_t *link_class;  /* [chip · ports + port]; NULL: all are of class 0. */
+    bool chips_differ;    /* Chips are of several classes. */
 };
 
 /* fold_overrides.c: finds overridden chips and links, and fills the classes of the fold. */
 enum status fold_overrides_find(struct arena *arena, const struct machine *machine,
                                 struct fold *fold, struct fold_overrides *overrides,
                                 struct error *reterr);
+/* Whether all chips and all links are alike. Overrides may say of each chip the same, or what it is
+ * without them. */
+static inline bool fold_overrides_even(const struct fold_overrides *overrides)
+{
+    return !overrides->chips_differ && overrides->link_class == NULL;
+}
 /* Whether a shift by `period` along an axis maps the overridden chips and links onto themselves. */
 bool fold_overrides_repeat(const struct machine *machine, const struct fold_overrides *overrides,
                            uint32_t axis, uint32_t period);
@@ -52,8 +59,9 @@ uint32_t fold_tiers_below(const struct machine *machine, uint32_t level, const s
 /* Whether switches copy or add messages of the plan: sums then count replayed members. */
 bool fold_is_tree(const struct plan *plan);
 
-/* fold_digits.c: the digits of an axis on a level that tell chips apart. False: its groups and
- * units do not nest, or something there is not asked about digits; then the axis has a period. */
+/* fold_digits.c: the digits of an axis on a level that tell chips apart, where overrides do not.
+ * False: its groups and units do not nest, or something there is not asked about digits; then the
+ * axis has a period. */
 bool fold_digits(const struct fold_input *part, uint32_t axis,
                  struct fold_run ret_run[FOLD_RUNS_MAX], uint32_t *ret_run_count);
 

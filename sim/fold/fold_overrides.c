@@ -40,7 +40,7 @@ static enum status link_class_find(const struct machine *machine,
 }
 
 static enum status chip_classes_find(struct arena *arena, const struct machine *machine,
-                                     struct fold *fold, uint16_t **ret_chip_class,
+                                     struct fold *fold, struct fold_overrides *overrides,
                                      struct error *reterr)
 {
     void *memory = NULL;
@@ -53,8 +53,30 @@ static enum status chip_classes_find(struct arena *arena, const struct machine *
     for (uint32_t chip = 0; chip < machine->chip_count; chip++) {
         uint32_t const entry = machine->chip_entry[chip];
         chip_class[chip] = entry == 0 ? 0 : entry_class[entry - 1];
+        overrides->chips_differ = overrides->chips_differ || chip_class[chip] != chip_class[0];
     }
-    *ret_chip_class = chip_class;
+    if (overrides->chips_differ || chip_class[0] != 0) overrides->chip_class = chip_class;
+    return STATUS_OK;
+}
+
+static enum status link_classes_find(struct arena *arena, const struct machine *machine,
+                                     struct fold *fold, struct fold_overrides *overrides,
+                                     struct error *reterr)
+{
+    void *memory = NULL;
+    STATUS_TRY(
+        arena_try(arena, (uint64_t)machine->chip_count * MACHINE_PORTS_MAX, 1, &memory, reterr));
+    uint8_t *link_class = memory;
+    for (uint32_t i = 0; i < machine->link_override_count; i++) {
+        const struct machine_link_override *link = &machine->links[i];
+        uint8_t kind = 0;
+        STATUS_TRY(link_class_find(machine, link, fold, &kind, reterr));
+        uint32_t const port = machine_port_between(machine, link->from, link->to);
+        SIM_ASSERT(port < MACHINE_PORTS_MAX);
+        link_class[(uint64_t)machine_chip_at(machine, link->from) * MACHINE_PORTS_MAX + port] =
+            kind;
+        if (kind != 0) overrides->link_class = link_class;
+    }
     return STATUS_OK;
 }
 
@@ -63,37 +85,22 @@ enum status fold_overrides_find(struct arena *arena, const struct machine *machi
                                 struct error *reterr)
 {
     if (machine->chip_override_count > 0)
-        STATUS_TRY(chip_classes_find(arena, machine, fold, &overrides->chip_class, reterr));
-    if (machine->link_override_count > 0) {
-        void *memory = NULL;
-        STATUS_TRY(arena_try(arena, (uint64_t)machine->chip_count * MACHINE_PORTS_MAX, 1, &memory,
-                             reterr));
-        overrides->link_class = memory;
-        for (uint32_t i = 0; i < machine->link_override_count; i++) {
-            const struct machine_link_override *link = &machine->links[i];
-            uint8_t kind = 0;
-            STATUS_TRY(link_class_find(machine, link, fold, &kind, reterr));
-            uint32_t const port = machine_port_between(machine, link->from, link->to);
-            SIM_ASSERT(port < MACHINE_PORTS_MAX);
-            overrides
-                ->link_class[(uint64_t)machine_chip_at(machine, link->from) * MACHINE_PORTS_MAX +
-                             port] = kind;
-        }
-    }
+        STATUS_TRY(chip_classes_find(arena, machine, fold, overrides, reterr));
+    if (machine->link_override_count > 0)
+        STATUS_TRY(link_classes_find(arena, machine, fold, overrides, reterr));
     return STATUS_OK;
 }
 
 bool fold_overrides_repeat(const struct machine *machine, const struct fold_overrides *overrides,
                            uint32_t axis, uint32_t period)
 {
-    if (overrides->chip_class == NULL && overrides->link_class == NULL) return true;
+    if (fold_overrides_even(overrides)) return true;
     for (uint32_t chip = 0; chip < machine->chip_count; chip++) {
         uint32_t at[MACHINE_AXES_MAX];
         machine_coordinates(machine, chip, at);
         at[axis] = (at[axis] + period) % machine->shape[axis];
         uint32_t const image = machine_chip_at(machine, at);
-        if (overrides->chip_class != NULL &&
-            overrides->chip_class[chip] != overrides->chip_class[image])
+        if (overrides->chips_differ && overrides->chip_class[chip] != overrides->chip_class[image])
             return false;
         if (overrides->link_class == NULL) continue;
         for (uint32_t port = 0; port < MACHINE_PORTS_MAX; port++) {

@@ -261,6 +261,13 @@ static const struct {
     {"\"network\": {\"switch_ports\": 8}, \"chips\": [{\"at\": [\"*\", 6], \"math\": 0.5}]",
      "\"ep\": [\"node:2\", \"gpu\"], \"dp\": [\"node:2\"], \"pp\": [\"node:4\"]",
      "\"schedule\": \"1f1b\", \"zero\": 1", 16},
+    /* All chips alike: slower than without overrides, or as fast. */
+    {"\"network\": {\"switch_ports\": 8}, \"chips\": [{\"at\": [\"*\", \"*\"], \"math\": 0.5}]",
+     "\"ep\": [\"node:2\", \"gpu\"], \"dp\": [\"node:2\"], \"pp\": [\"node:4\"]",
+     "\"schedule\": \"1f1b\", \"zero\": 1", 4},
+    {"\"network\": {\"switch_ports\": 8}, \"chips\": [{\"at\": [1, 6], \"math\": 1}]",
+     "\"ep\": [\"node:2\", \"gpu\"], \"dp\": [\"node:2\"], \"pp\": [\"node:4\"]",
+     "\"schedule\": \"1f1b\", \"zero\": 1", 4},
     /* Without stages. */
     {"\"network\": {\"switch_ports\": 8}", "\"ep\": [\"node:4\", \"gpu\"], \"dp\": [\"node:4\"]",
      "\"zero\": 1", 4},

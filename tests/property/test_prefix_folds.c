@@ -102,6 +102,9 @@ static const char thin_leaves[] = "\"chip\": \"h100-sxm\", \"nodes\": 64, \"netw
                                   "{\"oversubscription\": 4}}";
 static const char adding[] =
     "\"chip\": \"h100-sxm\", \"nodes\": 64, \"network\": {\"sharp\": \"on\"}";
+static const char all_slow[] =
+    "\"chip\": \"h100-sxm\", \"nodes\": 64, \"chips\": [{\"at\": [\"*\", \"*\"], "
+    "\"math\": 0.5}]";
 static const char slices[] = "\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\", \"slices\": 4";
 static const char in_node[] = "{\"tp\": [\"gpu\"], \"pp\": [\"node:4\"], \"dp\": [\"node:16\"]"
                               ", \"order\": [\"tp\", \"pp\", \"dp\"]}";
@@ -116,6 +119,7 @@ static const struct {
     {h100_64, in_node, "1f1b", ", \"zero\": 1", 4},
     {h100_64, in_node, "interleaved:2", "", 4},
     {h100_64, in_node, "zb-h1", ", \"zero\": 1", 4},
+    {all_slow, in_node, "1f1b", ", \"zero\": 1", 4},
     {thin_leaves, in_node, "zb-v", ", \"zero\": 1", 4},
     {hashed, in_node, "gpipe", ", \"zero\": 1", 4},
     {thin_leaves,

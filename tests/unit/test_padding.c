@@ -210,10 +210,10 @@ static void the_whole_list_is_told(void **unused)
         {ON("6x8x1", "\"tp_d\": [\"x\"], \"tp\": [\"y\"]",
             "\"kind\": \"decode\"" DENSE "\"batch\": 32, \"context\": 512"),
          "tokens over 6 of tp_d: 32 are 36\n"
-         "columns of D between blocks over 48 of tp and tp_d: 1201 are 1248\n" OF_TP_8},
+         "columns between blocks over 48 of tp and tp_d: 1201 are 1248\n" OF_TP_8},
         {ON("6x8x1", "\"tp_d\": [\"x\"], \"tp\": [\"y\"]",
             "\"kind\": \"decode\"" EXPERTS "\"batch\": 36, \"context\": 512"),
-         "columns of D between blocks over 48 of tp and tp_d: 1208 are 1248\n" EXPERTS_OF_TP_8},
+         "columns between blocks over 48 of tp and tp_d: 1208 are 1248\n" EXPERTS_OF_TP_8},
         {ON("6x8x1", "\"cp\": [\"x\"], \"tp\": [\"y\"]",
             "\"kind\": \"prefill\"" DENSE "\"batch\": 1, \"prompt\": 515"),
          "tokens of prompts over 6 of cp: 515 are 516\n" D_OF_TP_8 OF_TP_8},

@@ -70,7 +70,7 @@ static void resources_are_set_against_the_bound(void **state)
         "ICI along z (ring of 8)                0 s      0.0%\n"
         "DCN along slice (2)                 750 ms    100.0%  ██████████████████████████████████\n"
         "\n"
-        "lower bound                         750 ms  everything overlaps; MXU bounds it\n"
+        "lower bound                         750 ms  everything overlaps; bound by MXU\n"
         "estimate                            875 ms  math, what tp leaves exposed, hops\n"
         "hops on the critical path           125 ms  in addition to the bound\n"
         "upper bound                         2.00 s  nothing overlaps\n"

@@ -16,8 +16,8 @@ static const struct engine_kernels {
     uint16_t ranks;                          /* Bit N: N ranks can use them. */
     uint8_t cores;                           /* Blocks of threads. */
 } engines[ALL_REDUCE_KERNELS_COUNT] = {
-    [ALL_REDUCE_KERNELS_VLLM] = {{8 * MIB, 512 * KIB - 1, 256 * KIB - 1},
-                                 {8 * MIB, 8 * MIB, 8 * MIB},
+    [ALL_REDUCE_KERNELS_VLLM] = {{8 * MIB - 1, 512 * KIB - 1, 256 * KIB - 1},
+                                 {8 * MIB - 1, 8 * MIB - 1, 8 * MIB - 1},
                                  {5657, 4713, 7424},
                                  {161100, 291200, 473700},
                                  1u << 2 | 1u << 4 | 1u << 6 | 1u << 8,
@@ -58,7 +58,9 @@ bool one_shot_make(enum all_reduce_kernels kernels, const struct machine *machin
 {
     const struct engine_kernels *engine = &engines[kernels];
     uint64_t nodes, ranks;
-    if (request->kind != COLLECTIVE_ALL_REDUCE || machine->chip.kind != CHIP_GPU) return false;
+    if (request->kind != COLLECTIVE_ALL_REDUCE || request->chunk_count != 0 ||
+        machine->chip.kind != CHIP_GPU)
+        return false;
     protocol_extent(machine, &request->group, &nodes, &ranks);
     if (nodes != 1 || ranks > RANKS_MAX || (engine->ranks >> ranks & 1) == 0) return false;
     uint32_t const extent = ranks <= 2 ? FEW : ranks <= 4 ? SOME : MANY;

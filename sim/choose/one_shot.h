@@ -12,7 +12,8 @@
  * Latencies, and the rate of one shot, are those of 256 bytes and of 128 KiB on eight GPUs, from
  * CUDA graphs: 4.7 and 7.9 us with vLLM on H100, 5.7 and 11.4 us on A100. Two shots read at the
  * rate of NVLink. PyTorch's kernels are not measured and have the constants of vLLM's; GPUs before
- * A100 have those of A100.
+ * A100, and GPUs of other makers, have those of the generation of NVLink in their file, A100's at
+ * least. Without a CUDA graph the kernels have the same latencies, and NCCL's have longer ones.
  *
  * Sources: ai-dynamo/aiconfigurator at 095f58a51c4c, custom_allreduce_perf.parquet of each chip;
  * sizes: vLLM csrc/custom_all_reduce.cuh and custom_all_reduce.py (max_size), TensorRT-LLM
@@ -28,7 +29,8 @@
 #include "sim/collective/plan.h"
 #include "sim/machine/machine.h"
 
-/* Whether a collective goes by an engine's kernels, and then how. */
+/* Whether a collective goes by an engine's kernels; then also the algorithm and the protocol that
+ * stand for them. Never by those of NCCL. The request's own algorithm and protocol are not read. */
 bool one_shot_make(enum all_reduce_kernels kernels, const struct machine *machine,
                    const struct plan_request *request, struct algorithm *ret_algorithm,
                    struct plan_protocol *ret_protocol);

@@ -181,6 +181,12 @@ static inline bool op_is_aside(enum op_pass pass)
     return pass >= OP_CAST;
 }
 
+/* Whether kernels of a pass write what gradients of weights are reduced from. */
+static inline bool op_fills_gradient(enum op_pass pass)
+{
+    return pass == OP_BIASES || pass == OP_COPIES;
+}
+
 static inline bool op_gives_input(enum op_pass pass)
 {
     return !op_is_forward(pass) && pass != OP_WEIGHT_GRADIENT && !op_is_aside(pass);

@@ -103,8 +103,8 @@ static void casts_add(struct writer *writer, uint8_t index, enum op_pass pass, b
     if (op_has_work(&step.work)) step_add(writer, &step);
 }
 
-/* Adds kernels of a framework beside those of an op (asides.h). They stand behind the op: their
- * place changes no time. */
+/* Adds kernels of a framework beside those of an op (asides.h). Those that fill gradients of
+ * weights stand directly behind the product, since the reduction waits for them. */
 static void aside_add(struct writer *writer, uint8_t index, enum op_pass pass, bool backward)
 {
     const struct graph *graph = graph_of(writer);
@@ -268,6 +268,12 @@ static void partial_add(struct writer *writer, const struct graph_gradient *grad
                                           .move = move});
 }
 
+static void fillers_add(struct writer *writer, uint8_t index)
+{
+    aside_add(writer, index, OP_BIASES, /* backward= */ true);
+    aside_add(writer, index, OP_COPIES, /* backward= */ true);
+}
+
 static void gradient_add(struct writer *writer)
 {
     const struct graph_backward *backward = writer->backward;
@@ -281,15 +287,14 @@ static void gradient_add(struct writer *writer)
     if (pass_of(writer, gradient->pass, &pass)) {
         own_moves_add(writer, gradient->op, pass, true);
         compute_add(writer, gradient->op, pass);
+        if (pass == OP_WEIGHT_GRADIENT) fillers_add(writer, gradient->op);
         own_moves_add(writer, gradient->op, pass, false);
         partial_add(writer, gradient);
         if (op_gives_input(pass) && !apart) inputs_add(writer, gradient->op);
+        if (pass == OP_BOTH_GRADIENTS) fillers_add(writer, gradient->op);
     }
-    if (last && has_weight(writer)) {
+    if (last && has_weight(writer))
         casts_add(writer, gradient->op, OP_CAST_SECOND, /* backward= */ true);
-        aside_add(writer, gradient->op, OP_BIASES, /* backward= */ true);
-        aside_add(writer, gradient->op, OP_COPIES, /* backward= */ true);
-    }
     if (last && has_input(writer)) {
         casts_add(writer, gradient->op, OP_CAST_WEIGHTS, /* backward= */ true);
         aside_add(writer, gradient->op, OP_PADS, /* backward= */ true);

@@ -35,8 +35,8 @@ struct fusion {
     struct function_pass forward[WORK_FUNCTION_COUNT];
     struct function_pass backward[WORK_FUNCTION_COUNT];
     struct function_pass layernorm, layernorm_backward; /* No kernels: as other norms. */
-    bool
-        biases_apart; /* Gradients of biases are added up by a kernel that reads gradients again. */
+    bool biases_apart; /* A kernel of its own adds gradients of biases up. */
+    int64_t host_ps;   /* Of the host for an op that it launches by itself; 0: not known. */
     struct function_pass copies[2]; /* FSDP's, of an element of a gradient of weights before it is
                                        reduced: in 16 bits, in 32. */
 };

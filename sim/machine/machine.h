@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "sim/base/status.h"
+#include "sim/base/units.h"
 #include "sim/machine/chip.h"
 #include "sim/machine/host.h"
 #include "sim/machine/level.h"
@@ -113,7 +114,7 @@ struct machine_plan {
     const char *stack;      /* Of measured kernels: a name, or the path of the file. NULL: none. */
     struct json *stack_document; /* The file's; NULL: a stack of the catalogue. */
     enum chip_launches launches;
-    int64_t launch_host_ps; /* EAGER. */
+    int64_t launch_host_ps; /* EAGER; 0: the stack's. */
     uint32_t nodes;         /* GPU. 0: one, without an axis of its own. */
     uint32_t gpus;          /* GPU, of a node. 0: as the chip's node has. */
     uint32_t slices;        /* TPU. 0 or 1: one, without an axis of its own. */
@@ -156,6 +157,10 @@ struct machine {
 /* The share of the chip's clock that math has: the plan's, else what a step leaves of it according
  * to the stack, whose tables may be of kernels that ran alone; else the whole, 10^6. */
 uint32_t machine_clock_ppm(const struct machine_plan *plan, const struct chip *chip);
+/* Time of the host for an op that it launches: the plan's, else the stack's, else that of a call of
+ * a framework: vLLM's AllReduce of 256 bytes takes as long if it is launched by itself. */
+static const int64_t machine_call_ps = 20 * TIME_PS_PER_US;
+int64_t machine_launch_host_ps(const struct machine_plan *plan, const struct chip *chip);
 /* Share of the clock for products in fp8. A plan's `clock_ppm` holds for them, too. */
 uint32_t machine_clock_fp8_ppm(const struct machine_plan *plan, const struct chip *chip);
 

@@ -92,6 +92,14 @@ uint32_t machine_clock_fp8_ppm(const struct machine_plan *plan, const struct chi
     return machine_clock_ppm(plan, chip);
 }
 
+int64_t machine_launch_host_ps(const struct machine_plan *plan, const struct chip *chip)
+{
+    const struct kernel_stack *stack = chip->kernels.stack;
+    const struct fusion *fusion = stack == NULL ? NULL : stack->between.fusion;
+    if (plan->launch_host_ps != 0) return plan->launch_host_ps;
+    return fusion != NULL && fusion->host_ps != 0 ? fusion->host_ps : machine_call_ps;
+}
+
 /* What `show scenario` prints, the clock of all formats, is no other one. */
 static enum status clocks_check(const struct machine_plan *plan, const struct chip *chip,
                                 struct error *reterr)
@@ -145,7 +153,7 @@ static enum status apply_launches(const struct machine_plan *plan, struct chip *
                          "\"profile\" needs none",
                          chip->title);
     if (launch->op_ps < launch->graph_ps) launch->op_ps = launch->graph_ps;
-    if (eager) launch->host_ps = plan->launch_host_ps;
+    if (eager) launch->host_ps = machine_launch_host_ps(plan, chip);
     return STATUS_OK;
 }
 

@@ -101,13 +101,13 @@ static enum status convey(void *owner, struct plan_request *request, const char 
 {
     struct choices *choices = owner;
     const struct choice_made *at = choices->conveyed;
-    struct algorithm const asked = request->algorithm;
     struct algorithm algorithm;
+    struct plan_protocol protocol;
     void *memory = NULL;
-    if (one_shot_make(choices->all_reduce, choices->machine, request, &algorithm,
-                      &request->protocol) &&
-        algorithm_equal(&asked, &algorithm))
+    if (one_shot_make(choices->all_reduce, choices->machine, request, &algorithm, &protocol)) {
+        request->protocol = protocol;
         return STATUS_OK;
+    }
     while (at != NULL && !plan_request_equal(&at->asked, request)) at = at->before;
     if (at == NULL) {
         struct arena *arena = arena_create(0);

@@ -49,9 +49,9 @@ enum {
     PROGRAM_COPIES_MAX = 32,
     PROGRAM_ROLES_MAX = 4096,
     PROGRAM_CLASSES_MAX = 4096,
-    PROGRAM_PARTS_MAX = 1 << 20,  /* Parts of one op. */
-    PROGRAM_BLOCKS_MAX = 1 << 24, /* Blocks of all roles together. */
-    PROGRAM_SLOTS_MAX = 1 << 26,  /* Slots of one role. */
+    PROGRAM_PARTS_MAX = UINT16_MAX, /* Parts of one op. */
+    PROGRAM_BLOCKS_MAX = 1 << 24,   /* Blocks of all roles together. */
+    PROGRAM_SLOTS_MAX = 1 << 26,    /* Slots of one role. */
 };
 
 #define PROGRAM_PHASE_TABLE(X)                                                                     \

@@ -12,8 +12,6 @@
 
 enum { PREFETCH_MAX = 1024, ALGORITHMS_MAX = 64, STEPS_MAX = 64 };
 
-static const int64_t LAUNCH_HOST_PS = 20 * TIME_PS_PER_US;
-
 /* In the order of enum workload_parameters. */
 static const char *const parameters_names[] = {"end", "next_step", NULL};
 static const char *const engine_names[] = {"fast", "reference", NULL};
@@ -132,7 +130,8 @@ static enum status launch_host_settle(const struct key_reader *reader, struct js
                                       struct error *reterr)
 {
     const struct scenario *scenario = scenario_of(reader);
-    if (scenario->machine.launch_host_ps == LAUNCH_HOST_PS ||
+    int64_t const host_ps = scenario->machine.launch_host_ps;
+    if (host_ps == 0 || host_ps == machine_call_ps ||
         scenario->machine.launches == CHIP_LAUNCHES_EAGER)
         return STATUS_OK;
     return error_set(reterr, STATUS_INVALID, json_where(member),
@@ -202,9 +201,10 @@ const struct key run_keys[] = {
             "`ideal`; `graph`: as kernels of one graph, each longer than its work by the smallest "
             "measured kernel; `eager`: by the host, one after the other "
             "([inference](inference.md#launches))"),
-    ROW("launch_host", key_duration, machine.launch_host_ps, .least = 1, .most = TIME_PS_PER_S,
-        .preset = 20 * TIME_PS_PER_US, .settle = launch_host_settle, .shown = launches_eagerly,
-        .when = "with `launch` `eager`", .help = "time of the host for an op"),
+    ROW("launch_host", key_duration, machine.launch_host_ps, .quiet = true, .least = 1,
+        .most = TIME_PS_PER_S, .preset_text = "the stack's, else 20us",
+        .settle = launch_host_settle, .shown = launches_eagerly, .when = "with `launch` `eager`",
+        .help = "time of the host for an op"),
     ROW("seed", key_integer, run.seed, .most = INT64_MAX, .settle = seed_settle,
         .help = "the seed of random draws: the experts of tokens with `routing_skew` above 0, "
                 "lengths with a distribution"),
@@ -215,8 +215,7 @@ const struct key run_keys[] = {
                 "is fastest alone](algorithm-choice.md#in-a-step-of-inference)"),
     ROW("protocols", key_choice, workload.software.protocols, .choices = protocols_names,
         .least = WORKLOAD_PROTOCOLS_NONE, .preset = WORKLOAD_PROTOCOLS_DEFAULT, .quiet = true,
-        .preset_text =
-            "`nccl` on GPUs with a `stack`, or behind kernels of `all_reduce`; else `none`",
+        .preset_text = "`nccl` on GPUs with a `stack`, else `none`",
         .help = "NCCL's protocols. `nccl`: each collective takes LL, LL128 or Simple, whichever "
                 "has the smallest estimated time, with NCCL's latencies and shares of the wire "
                 "([protocols](algorithm-choice.md#protocols)); `none`: latency and rate of the "
@@ -225,7 +224,8 @@ const struct key run_keys[] = {
         .help =
             "whose kernels add up within a node. `nccl`: NCCL's; `vllm`, `trtllm`, `torch`: the "
             "engine's [one-shot and two-shot kernels](algorithm-choice.md#kernels-of-engines) "
-            "for arrays up to 8 to 16 MB, and NCCL's beyond"),
+            "for small arrays on 2, 4 or 8 ranks, and NCCL's beyond; `torch` on "
+            "2 to 8, `vllm` on 6, too"),
     ROW("collective_cores", key_choice, workload.software.collective_cores,
         .choices = collective_cores_names, .least = WORKLOAD_COLLECTIVE_CORES_NONE,
         .preset = WORKLOAD_COLLECTIVE_CORES_DEFAULT, .quiet = true,

@@ -46,6 +46,8 @@ static void machine_fill(const struct machine *machine, struct machine_plan *pla
     uint32_t const near = is_gpu ? 1 : machine->grid_axis_count;
     plan->clock_fp8_ppm = machine_clock_fp8_ppm(plan, &machine->chip);
     plan->clock_ppm = machine_clock_ppm(plan, &machine->chip);
+    if (plan->launches == CHIP_LAUNCHES_EAGER)
+        plan->launch_host_ps = machine_launch_host_ps(plan, &machine->chip);
     if (is_gpu && plan->gpus == 0) plan->gpus = machine->shape[0];
     if (!is_gpu && plan->slices == 0) plan->slices = 1;
     if (is_gpu && plan->network.nvlink_latency_ps == 0)

@@ -215,6 +215,23 @@ static void needs_add(struct emit *emit, uint32_t at)
 
 /* --- Weights --- */
 
+/* Whether a step is a kernel directly behind a gradient of weights that fills the array which is
+ * reduced. */
+static bool is_filled(const struct emit *emit, uint32_t at)
+{
+    const struct graph_step *step = &emit->steps->step[at];
+    if (at == 0 || at >= emit->steps->count || !op_fills_gradient(step->pass)) return false;
+    bool const behind = step[-1].is_compute && step[-1].op == step->op;
+    return behind && (op_gives_weight(step[-1].pass) || is_filled(emit, at - 1));
+}
+
+bool emit_ends_gradient(const struct emit *emit, uint32_t at)
+{
+    const struct graph_step *step = &emit->steps->step[at];
+    bool const is_part = op_gives_weight(step->pass) || is_filled(emit, at);
+    return step->is_compute && is_part && !is_filled(emit, at + 1);
+}
+
 static void weights_add(struct emit *emit, uint32_t at)
 {
     const struct graph_step *step = &emit->steps->step[at];
@@ -230,8 +247,9 @@ static void weights_add(struct emit *emit, uint32_t at)
         uint64_t const elements = lower->layer->place_elements[place];
         bool const grouped = emit->graph->tensor[op->weight[0]].grouped;
         lower_gradient_take(lower, index, elements, grouped);
-        if (!is_sum(emit, at + 1)) lower_gradient(lower, index, place, LOWER_NONE);
     }
+    if (emit_ends_gradient(emit, at) && !is_sum(emit, at + 1))
+        lower_gradient(lower, index, place, LOWER_NONE);
     if (backward && !op_gives_input(step->pass)) return;
     lower_weights_need(lower, index, place, /* reads= */ true);
     if (backward || step->pass == OP_FORWARD) lower_weights_release(lower, index, place, backward);

@@ -73,14 +73,16 @@ void emit_end_weights(struct emit *emit, uint32_t at)
     bool const gives =
         use->gives && lower->ranks->shards > 1 && lower->part.keeping == LOWER_GATHERS;
     if (!step->is_compute || !op->kind->weights_apart || step->of != GRAPH_NONE) return;
-    if (op_is_aside(step->pass)) return;
+    if (op_is_aside(step->pass)) {
+        if (emit_ends_gradient(emit, at)) end_gradient(emit, index, use);
+        return;
+    }
     bool const reads = op_is_forward(step->pass) || op_gives_input(step->pass);
     if (reads || is_taken_at(emit, step))
         lower_need_done(lower, index, emit->gather[op->block],
                         reads ? lower_moved(lower, emit->gather[op->block]) : NULL);
-    if (op_gives_weight(step->pass)) {
+    if (emit_ends_gradient(emit, at))
         end_gradient(emit, index, use);
-    } else if (gives) {
+    else if (!op_gives_weight(step->pass) && gives)
         lower_give(lower, index, PROGRAM_MEMORY_GATHERED, bucket_bytes(&use->read));
-    }
 }

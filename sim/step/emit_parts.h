@@ -43,6 +43,10 @@ void emit_pass(struct lower *lower, struct lower_graph *of, const struct emit_en
                struct graph_request request);
 struct graph_request emit_backward_request(const struct lower *lower);
 
+/* Whether a step is the last that writes a gradient of weights: the product, or a kernel behind it.
+ */
+bool emit_ends_gradient(const struct emit *emit, uint32_t at);
+
 /* Weights of an end (emit_ends.c): emits the gather of weights that a step, or a step behind it,
  * reads; then the needs, memory and reductions of the weights that a step uses. */
 void emit_end_gather(struct emit *emit, uint32_t at);

@@ -37,8 +37,7 @@ enum workload_protocols workload_protocols(const struct workload_plan *plan,
 {
     bool const has_stack = chip->kind == CHIP_GPU && chip->kernels.stack != NULL;
     if (plan->software.protocols != WORKLOAD_PROTOCOLS_DEFAULT) return plan->software.protocols;
-    bool const has_kernels = plan->software.all_reduce != ALL_REDUCE_KERNELS_NCCL;
-    return has_stack || has_kernels ? WORKLOAD_PROTOCOLS_NCCL : WORKLOAD_PROTOCOLS_NONE;
+    return has_stack ? WORKLOAD_PROTOCOLS_NCCL : WORKLOAD_PROTOCOLS_NONE;
 }
 
 enum workload_collective_cores workload_collective_cores(const struct workload_plan *plan,

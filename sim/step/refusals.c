@@ -297,6 +297,28 @@ static enum status axes_check(const struct ranks *ranks, struct error *reterr)
     return STATUS_OK;
 }
 
+/* Engines serve, on GPUs, and leave larger arrays to NCCL. */
+static enum status all_reduce_check(const struct ranks *ranks, struct error *reterr)
+{
+    static const char place[] = "/run/all_reduce";
+    const struct workload_plan *plan = ranks->plan;
+    const struct chip *chip = &ranks->machine->chip;
+    if (plan->software.all_reduce == ALL_REDUCE_KERNELS_NCCL) return STATUS_OK;
+    REFUSE(chip->kind != CHIP_GPU || chip->is_ideal, UNSUPPORTED, place,
+           "kernels of engines have the latencies of real GPUs; %s in the profile " NAME
+           " has \"nccl\"",
+           chip->title, chip->profile);
+    REFUSE(!ranks_serves(ranks), INVALID, place,
+           "kernels of engines are for steps of inference; training has \"nccl\"");
+    REFUSE(workload_protocols(plan, chip) != WORKLOAD_PROTOCOLS_NCCL, INVALID, place,
+           "larger arrays go by NCCL, with \"protocols\": \"nccl\" or a \"stack\"; without "
+           "them there is \"nccl\"");
+    REFUSE(!algorithm_is_chosen(&plan->algorithm), INVALID, place,
+           "an engine's kernels come with \"algorithm\": \"auto\"; with another there is "
+           "\"nccl\"");
+    return STATUS_OK;
+}
+
 /* Shards, and what frameworks hold. */
 static enum status shards_check(const struct ranks *ranks, struct error *reterr)
 {
@@ -331,17 +353,7 @@ static enum status shards_check(const struct ranks *ranks, struct error *reterr)
            UNSUPPORTED, "/run/protocols",
            "\"nccl\" has the latencies of real GPUs; %s in the profile " NAME " has \"none\"",
            ranks->machine->chip.title, ranks->machine->chip.profile);
-    REFUSE(plan->software.all_reduce != ALL_REDUCE_KERNELS_NCCL &&
-               (ranks->machine->chip.kind != CHIP_GPU || ranks->machine->chip.is_ideal),
-           UNSUPPORTED, "/run/all_reduce",
-           "kernels of engines have the latencies of real GPUs; %s in the profile " NAME
-           " has \"nccl\"",
-           ranks->machine->chip.title, ranks->machine->chip.profile);
-    REFUSE(plan->software.all_reduce != ALL_REDUCE_KERNELS_NCCL &&
-               plan->software.protocols == WORKLOAD_PROTOCOLS_NONE,
-           INVALID, "/run/all_reduce",
-           "larger arrays go by NCCL, whose \"protocols\" are \"none\" here; "
-           "there are \"nccl\" for both");
+    STATUS_TRY(all_reduce_check(ranks, reterr));
     REFUSE(plan->software.collective_cores == WORKLOAD_COLLECTIVE_CORES_NCCL &&
                workload_protocols(plan, &ranks->machine->chip) != WORKLOAD_PROTOCOLS_NCCL,
            UNSUPPORTED, "/run/collective_cores",

@@ -202,8 +202,7 @@ static inline uint64_t workload_mtp(const struct workload_plan *plan)
  * where collectives go by NCCL's protocols too, and else `book`. */
 enum workload_memory workload_memory(const struct workload_plan *plan, const struct chip *chip);
 
-/* What `protocols` means on a machine: NCCL's on GPUs that have a stack of software, and behind an
- * engine's own kernels. */
+/* What `protocols` means on a machine: NCCL's on GPUs that have a stack of software. */
 enum workload_protocols workload_protocols(const struct workload_plan *plan,
                                            const struct chip *chip);
 

@@ -249,7 +249,8 @@ static void an_engine_adds_small_arrays_up_by_its_own_kernels(void **state)
     } rows[] = {{64 << 10, "one-shot", "direct", 4713 - 1200},
                 {(256 << 10) - 1, "one-shot", "direct", 4713 - 1200},
                 {256 << 10, "two-shot", "direct", 2 * 4713 - 1200},
-                {8 << 20, "two-shot", "direct", 2 * 4713 - 1200},
+                {(8 << 20) - 1, "two-shot", "direct", 2 * 4713 - 1200},
+                {8 << 20, "Simple", "sharp", 0},
                 {16 << 20, "Simple", "sharp", 0}};
     struct machine machine;
     struct plan_chooser chooser;

@@ -26,16 +26,19 @@ def backward(width, place):
     return FULL_BACKWARD[known][place] * CAUSAL[known][place] / FULL[known][place]
 
 
-def factors(table, speeds):
-    """Speeds over those of a table of forward attention at the same shape."""
+def factors(table, speeds, times, arrays):
+    """Shares over those of a table of forward attention at the same shape. A share is of the
+    roofline of the pass: scores multiplied `times` times, and so many arrays that move once."""
     axes = [table[side] for side in attention.SIDES]
     grid = tables.grid_of(table, attention.SIDES)
-    rate = tables.amount(table["flop_rate"])
+    rate, hbm = tables.amount(table["flop_rate"]), tables.amount(table["hbm_rate"])
     ppm = []
     for place, tokens in enumerate(TOKENS):
         for width in CAUSAL:
             heads = ALL_TOKENS // tokens * COLUMNS // width
-            share = speeds(width, place) * 1e12 / rate
+            flop = times * 2 * heads * tokens * (tokens + 1) / 2 * width
+            least = max(flop / rate, arrays * 2 * heads * tokens * width / hbm)
+            share = least / (flop / (speeds(width, place) * 1e12))
             ppm.append(round(share / tables.looked_up(axes, grid, (tokens, heads, 1, width)) * 1e6))
     return {"tokens": TOKENS, "heads": HEADS, "group": GROUPS, "width": list(CAUSAL), "ppm": ppm}
 
@@ -48,8 +51,8 @@ def entry(chip, derived, factor):
 
 def made(chip, measured):
     """Forward and backward of a chip, from the table of the H100's forward attention."""
-    forward = factors(measured, lambda width, place: CAUSAL[width][place])
-    gradients = factors(measured, backward)
+    forward = factors(measured, lambda width, place: CAUSAL[width][place], 2, 4)
+    gradients = factors(measured, backward, 5, 8)
     text = "shares of FlashAttention 3 times the ratio of FlashAttention 2 to it on H100"
     return {"attention": [entry(chip, text, forward)],
             "attention_backward": [entry(chip, text + ", backward to forward", gradients)]}

@@ -48,8 +48,8 @@ enum status output_picture_check(const char *path, struct error *reterr);
 
 /* `path` NULL does nothing; "-" is standard output. What the command reads is not overwritten: a
  * path is refused that names an operand, the value of another option that takes a file, or a file
- * that has been read (files_read.h); and so is a file that verbs read (output_guard.h), whoever
- * reads it. `options` NULL: nothing is read. */
+ * that has been read (files_read.h); and so is a file of the kinds that output_guard.h knows,
+ * whoever reads it. `options` NULL: nothing is read. */
 enum status output_open(struct output *output, const char *path, const struct options *options,
                         struct error *reterr);
 

@@ -1,7 +1,7 @@
 /*
- * asides.h: kernels of a framework beside an op's own. A framework without a compiler adds the
- * gradients of biases up in a kernel of its own. FSDP copies gradients of weights into the array
- * that it reduces. Flash attention of rows without padding stands between copies.
+ * asides.h: kernels that a framework runs in addition to the kernels of an op. A framework without
+ * a compiler adds gradients of biases up in a separate kernel. FSDP copies gradients of weights
+ * into the array that it reduces. Flash attention of rows without padding stands between copies.
  */
 #ifndef SIM_GRAPH_ASIDES_H
 #define SIM_GRAPH_ASIDES_H

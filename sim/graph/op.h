@@ -175,7 +175,7 @@ static inline bool op_is_forward(enum op_pass pass)
     return pass <= OP_AGAIN_ALONE;
 }
 
-/* Whether a pass has nothing but kernels beside those of an op. */
+/* Whether the steps of a pass are additional kernels alone: casts, or those of a framework. */
 static inline bool op_is_aside(enum op_pass pass)
 {
     return pass >= OP_CAST;

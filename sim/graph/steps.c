@@ -103,7 +103,7 @@ static void casts_add(struct writer *writer, uint8_t index, enum op_pass pass, b
     if (op_has_work(&step.work)) step_add(writer, &step);
 }
 
-/* Adds kernels of a framework beside those of an op (asides.h). Those that fill gradients of
+/* Adds the additional kernels of a framework (asides.h). Kernels that fill gradients of
  * weights stand directly behind the product, since the reduction waits for them. */
 static void aside_add(struct writer *writer, uint8_t index, enum op_pass pass, bool backward)
 {

@@ -36,6 +36,14 @@ struct graph_dimension *graph_dimension_set(struct graph_terms *terms, const cha
     return at;
 }
 
+struct graph_dimension *graph_dimension_plain(struct graph_terms *terms, const char *name,
+                                              uint64_t size, const char *meaning)
+{
+    struct graph_dimension *of = graph_dimension_set(terms, name, size, size);
+    of->meaning = meaning;
+    return of;
+}
+
 struct graph_dimension *graph_dimension_pad(struct graph_terms *terms, const char *name,
                                             uint64_t padded)
 {

@@ -217,6 +217,10 @@ void graph_dimensions_begin(const struct model *model, struct graph_terms *terms
 struct graph_dimension *graph_dimension_set(struct graph_terms *terms, const char *name,
                                             uint64_t padded, uint64_t useful);
 
+/* As graph_dimension_set() of a size without padding, with what the dimension means. */
+struct graph_dimension *graph_dimension_plain(struct graph_terms *terms, const char *name,
+                                              uint64_t size, const char *meaning);
+
 /* Pads a dimension that is there: its useful size stays the model's. Returns it. */
 struct graph_dimension *graph_dimension_pad(struct graph_terms *terms, const char *name,
                                             uint64_t padded);

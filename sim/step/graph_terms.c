@@ -7,14 +7,6 @@
 
 enum { PICK_NUMBERS = 2 }; /* A value, and its token. */
 
-static struct graph_dimension *plain_set(struct graph_terms *terms, const char *name, uint64_t size,
-                                         const char *meaning)
-{
-    struct graph_dimension *of = graph_dimension_set(terms, name, size, size);
-    of->meaning = meaning;
-    return of;
-}
-
 /* A dimension of a block has its meaning already. */
 static void size_set(struct graph_terms *terms, const char *name, uint64_t size)
 {
@@ -52,9 +44,10 @@ static void sequences_set(const struct ranks *ranks, struct graph_terms *terms)
     /* A decode has the queries of all; where prompts are in the pass too, of decodes alone. */
     bool const mixed = inference->kinds_apart;
     uint64_t const rows = mixed ? inference->part[INFERENCE_DECODES].own : ranks->rows;
-    plain_set(terms, "T", ranks->sequences.of.keys, "keys of a sequence");
-    plain_set(terms, "Bc", rows * ranks->data * (ulysses || inference->has_decodes ? ranks->cp : 1),
-              "tokens of the sequences that a rank has a part of");
+    graph_dimension_plain(terms, "T", ranks->sequences.of.keys, "keys of a sequence");
+    graph_dimension_plain(terms, "Bc",
+                          rows * ranks->data * (ulysses || inference->has_decodes ? ranks->cp : 1),
+                          "tokens of the sequences that a rank has a part of");
     uint64_t const kv_heads = ranks->sequences.kv_heads * (ulysses ? ranks->cp : 1) * ranks->tp;
     struct graph_dimension *heads = graph_dimension_set(terms, "Kc", kv_heads, model->kv_heads);
     heads->holders = ranks->heads.kv_holders;
@@ -144,23 +137,24 @@ static void cache_set(const struct ranks *ranks, struct graph_terms *terms)
         .decodes = *decodes,
         .prompts = *prompts,
     };
-    plain_set(terms, "Bb", shared * ranks->data * apart,
-              "tokens of the sequences whose rows a rank keeps");
-    plain_set(terms, "Nb", ranks->heads.queries * inference->batch_ways * ranks->tp,
-              "heads that attend for the sequences whose rows a rank keeps")
+    graph_dimension_plain(terms, "Bb", shared * ranks->data * apart,
+                          "tokens of the sequences whose rows a rank keeps");
+    graph_dimension_plain(terms, "Nb", ranks->heads.queries * inference->batch_ways * ranks->tp,
+                          "heads that attend for the sequences whose rows a rank keeps")
         ->of_width = GRAPH_OF_WIDTH_HEADS;
-    plain_set(terms, "Ns", ranks->heads.queries * inference->sequence_ways * ranks->tp,
-              "heads that attend to a rank's part of every sequence")
+    graph_dimension_plain(terms, "Ns", ranks->heads.queries * inference->sequence_ways * ranks->tp,
+                          "heads that attend to a rank's part of every sequence")
         ->of_width = GRAPH_OF_WIDTH_HEADS;
-    plain_set(terms, "Sc", (decodes->read + (stay ? kept : prompts->read)) * ranks->data * apart,
-              "rows of the cache");
+    graph_dimension_plain(terms, "Sc",
+                          (decodes->read + (stay ? kept : prompts->read)) * ranks->data * apart,
+                          "rows of the cache");
     struct graph_dimension *of_prompts =
         graph_dimension_set(terms, "Sg", gathered * ranks->data, wanted);
     of_prompts->holders = ranks->cp;
     of_prompts->meaning = "rows of prompts that ranks with parts of them have gathered";
     graph_dimension_set(terms, "Bh", inference->head_rows * ranks->data, inference->all.head_rows)
         ->meaning = "tokens whose logits are wanted";
-    plain_set(terms, "Pick", PICK_NUMBERS, "numbers that a token is chosen by");
+    graph_dimension_plain(terms, "Pick", PICK_NUMBERS, "numbers that a token is chosen by");
 }
 
 /* Copies of a gradient of weights before FSDP reduces it. */

@@ -37,8 +37,8 @@ static void write(struct graph *g, const struct model *model)
 
 static void dimensions(const struct model *model, struct graph_terms *terms)
 {
-    graph_dimension_set(terms, "P", model->positions.learned, model->positions.learned)->meaning =
-        "positions that have a row of a table";
+    graph_dimension_plain(terms, "P", model->positions.learned,
+                          "positions that have a row of a table");
 }
 
 const struct block block_embedding = {

@@ -153,19 +153,12 @@ static void dimensions(const struct model *model, struct graph_terms *terms)
 {
     const struct model_mla *mla = &model->mla;
     uint64_t const made = mla->plain + model_value_width(model), key = mla->kv_rank + mla->rope;
-    struct {
-        const char *name, *meaning;
-        uint64_t size;
-    } const all[] = {
-        {"Cq", "columns of the latent of Q", mla->query_rank},
-        {"Ckv", "columns of the latent of K and V", mla->kv_rank},
-        {"R", "columns of a head that are rotated by position", mla->rope},
-        {"J", "columns of a head's K and V that their latent gives", made},
-        {"Plain", "columns of a head that are not rotated", mla->plain},
-        {"Key", "columns of a row of the cache: Ckv and R", key},
-    };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        graph_dimension_set(terms, all[i].name, all[i].size, all[i].size)->meaning = all[i].meaning;
+    graph_dimension_plain(terms, "Cq", mla->query_rank, "columns of the latent of Q");
+    graph_dimension_plain(terms, "Ckv", mla->kv_rank, "columns of the latent of K and V");
+    graph_dimension_plain(terms, "R", mla->rope, "columns of a head that are rotated by position");
+    graph_dimension_plain(terms, "J", made, "columns of a head's K and V that their latent gives");
+    graph_dimension_plain(terms, "Plain", mla->plain, "columns of a head that are not rotated");
+    graph_dimension_plain(terms, "Key", key, "columns of a row of the cache: Ckv and R");
 }
 
 const struct block block_mla = {

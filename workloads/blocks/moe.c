@@ -234,23 +234,15 @@ static void dimensions(const struct model *model, struct graph_terms *terms)
 {
     const struct model_experts *experts = &model->experts;
     uint64_t const shared = experts->shared * experts->width;
-    struct {
-        const char *name, *meaning;
-        uint64_t size;
-    } const all[] = {
-        {"E", "experts", experts->count},
-        {"L", "experts of one chip", experts->count},
-        {"Fe", "columns of an expert", experts->width},
-        {"Fs", "columns of the shared experts", shared},
-        {"W", "rows of experts", 1},
-        {"A", "rows that come for experts", 1},
-        {"S", "rows that come back from experts", 1},
-        {"Sent", "rows that all ranks send", 1},
-    };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        graph_dimension_set(terms, all[i].name, all[i].size, all[i].size)->meaning = all[i].meaning;
-    graph_dimension_set(terms, "Fe", experts->width, experts->width)->rounded = true;
-    graph_dimension_set(terms, "Fs", shared, shared)->counted = GRAPH_COUNTED_SHARED;
+    graph_dimension_plain(terms, "E", experts->count, "experts");
+    graph_dimension_plain(terms, "L", experts->count, "experts of one chip");
+    graph_dimension_plain(terms, "Fe", experts->width, "columns of an expert")->rounded = true;
+    graph_dimension_plain(terms, "Fs", shared, "columns of the shared experts")->counted =
+        GRAPH_COUNTED_SHARED;
+    graph_dimension_plain(terms, "W", 1, "rows of experts");
+    graph_dimension_plain(terms, "A", 1, "rows that come for experts");
+    graph_dimension_plain(terms, "S", 1, "rows that come back from experts");
+    graph_dimension_plain(terms, "Sent", 1, "rows that all ranks send");
 }
 
 static void explain(const struct graph *g, const struct layer_kinds *kinds, struct strbuf *text)

@@ -52,8 +52,7 @@ static void write(struct graph *g, const struct model *model)
 
 static void dimensions(const struct model *model, struct graph_terms *terms)
 {
-    graph_dimension_set(terms, "2D", 2 * model->width, 2 * model->width)->meaning =
-        "columns of two arrays side by side";
+    graph_dimension_plain(terms, "2D", 2 * model->width, "columns of two arrays side by side");
 }
 
 const struct block block_mtp = {

@@ -124,6 +124,8 @@ const char *protocol_refusal(const struct protocol_use *use, enum protocol proto
         return "is not what switches that add are driven with; Simple is";
     if (nvls_share[generation_of(use->machine)] == 0)
         return "has no constants for switches that add before Hopper";
+    if (group_rank_count(use->group) <= 2)
+        return "is not driven with switches that add for two GPUs; NCCL takes a ring";
     return NULL;
 }
 

@@ -167,6 +167,14 @@ static void a_protocol_that_cannot_be_used_is_refused(void **state)
                      STATUS_UNSUPPORTED);
     assert_non_null(strstr(error.message, "Simple is"));
     refusals_hold(&error, __FILE__);
+    struct group pair = group_of(&h100);
+    pair.dimension[0].size = 2;
+    use.group = &pair;
+    assert_int_equal(protocol_make(&use, PROTOCOL_SIMPLE, "/protocol", &result, &error),
+                     STATUS_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "NCCL takes a ring"));
+    refusals_hold(&error, __FILE__);
+    use.group = &ring;
     use.machine = &a100;
     assert_int_equal(protocol_make(&use, PROTOCOL_SIMPLE, "/protocol", &result, &error),
                      STATUS_UNSUPPORTED);

@@ -38,8 +38,8 @@
 static const struct fusion fusions[] = {
     {
         .name = "xla",
-        .help = "matmuls compute gates and functions on the way, norms the residual sum, attention "
-                "the rotations: no kernels but those of the graph",
+        .help = "XLA on TPUs: matmuls compute gates and functions on the way, norms the residual "
+                "sum, attention the rotations: no kernels but those of the graph",
         .source =
             "a trace of LLaMA-3.1-8B on TPU v6e: norms and rotations take 1 to 2 % of a layer "
             "(casys-kaist/LLMServingSim at 5daddb21, profiler/v0/perf_models/TPU-v6e-1)",
@@ -75,6 +75,22 @@ static const struct fusion fusions[] = {
         .linear = RECIPE_TORCHAO,
         .norms_belong = true,
         .forward = {[WORK_FUNCTION_LOSS] = {3, 4, 0}, [WORK_FUNCTION_UPDATE] = {3, 8, 4}},
+        .backward = {[WORK_FUNCTION_NORM] = {2, 0, 0}},
+    },
+    {
+        .name = "xla_gpu",
+        .help = "XLA on GPUs: one kernel for a chain of functions between matmuls, and two for the "
+                "gradient of a norm; norms of Q and K rotate them; clipping belongs to the update",
+        .source =
+            "openxla/xla xla/service/gpu/transforms (priority_fusion, multi_output_fusion, "
+            "gemm_rewriter: matmuls are calls of cuBLASLt); AI-Hypercomputer/maxtext "
+            "configs/models/gpu (attention cudnn_flash_te: Transformer Engine's calls of cuDNN)",
+        .functions_apart = true,
+        .rotates_apart = true,
+        .norms_rotate = true,
+        .linear = RECIPE_XLA,
+        .norms_belong = true,
+        .forward = {[WORK_FUNCTION_LOSS] = {3, 4, 0}, [WORK_FUNCTION_UPDATE] = {2, 4, 0}},
         .backward = {[WORK_FUNCTION_NORM] = {2, 0, 0}},
     },
     {

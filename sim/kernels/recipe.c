@@ -19,6 +19,7 @@ const char *recipe_library_name(enum recipe_library library)
         [RECIPE_LIBRARY_NONE] = "no library",
         [RECIPE_TRANSFORMER_ENGINE] = "Transformer Engine",
         [RECIPE_TORCHAO] = "torchao",
+        [RECIPE_XLA] = "XLA",
     };
     return names[library];
 }

@@ -19,6 +19,7 @@ enum recipe_library {
     RECIPE_LIBRARY_NONE, /* No library that trains in fp8. */
     RECIPE_TRANSFORMER_ENGINE,
     RECIPE_TORCHAO, /* torchao's float8, compiled. */
+    RECIPE_XLA,     /* Flax' products in fp8, as XLA rewrites them on GPUs. */
     RECIPE_LIBRARIES,
 };
 

@@ -198,6 +198,27 @@ static void current_scaling_reads_arrays_twice(void **state)
     case_free(&layer.made);
 }
 
+/* XLA knows a delayed scale before the array: its own kernels write fp8, and Hopper's copies are
+ * transposed. Results of libraries are cast; so are weights, in each pass. */
+static void xla_casts_what_libraries_leave(void **state)
+{
+    static struct layer layer;
+    (void)state;
+    layer_make("h100-sxm", "xla", NULL, &layer);
+    uint64_t const q = layer.rows * Q_OWN, f = layer.rows * F_OWN;
+    uint64_t const out = D * (uint64_t)F_OWN;
+    assert_null(op_named(&layer, "attention.", "Cast In"));
+    assert_int_equal(gathered_bytes(&layer), layer.rows * D);
+    moves(work_of(&layer, "mlp.", "Cast Tmp"), 1, f, f);
+    moves(work_of(&layer, "attention.", "Cast A"), 1, 2 * q, 2 * q);
+    moves(step_of(&layer, false, "mlp.", "Out", OP_CAST_WEIGHTS), 1, 2 * out, out);
+    moves(step_of(&layer, true, "mlp.", "Out", OP_CAST_WEIGHTS), 1, 2 * out, out);
+    case_free(&layer.made);
+    layer_make("b200", "xla", NULL, &layer);
+    moves(work_of(&layer, "mlp.", "Cast Tmp"), 0, 0, 0);
+    case_free(&layer.made);
+}
+
 /* A sum of the stream is PyTorch's kernel unless the compiler makes it: what no norm gives comes to
  * Transformer Engine in 16 bits. Other norms of the layer stay the library's. */
 static void sums_that_no_norm_computes_are_read_again(void **state)
@@ -448,6 +469,7 @@ int main(void)
         cmocka_unit_test(delayed_scaling_casts_in_one_kernel),
         cmocka_unit_test(products_say_how_their_operands_are_scaled),
         cmocka_unit_test(current_scaling_reads_arrays_twice),
+        cmocka_unit_test(xla_casts_what_libraries_leave),
         cmocka_unit_test(sums_that_no_norm_computes_are_read_again),
         cmocka_unit_test(what_another_op_reads_too_is_read_again),
         cmocka_unit_test(inputs_of_bare_layers_are_cast),

@@ -39,7 +39,7 @@ VIDUR_OPS = {"norm": "input_layernorm", "sum": "add", "gate": "mlp_act", "turn":
 NEUSIGHT = {"function": "gelu", "loss": "softmax", "norm": "ln"}
 NEUSIGHT_HBM = {"a100_pcie_40gb": 1.555e12, "a100_pcie_80gb": 1.935e12}
 FUSIONS = {"sglang": "served", "vllm": "served", "trtllm": "attending", "te": "te",
-           "torch-eager": "eager", "torch-compile": "compiled", "xla": "xla"}
+           "torch-eager": "eager", "torch-compile": "compiled", "xla": "xla_gpu"}
 # Whose norms are vLLM's own; others call kernels like PyTorch's.
 SERVED = ("sglang", "vllm", "trtllm")
 
@@ -132,7 +132,7 @@ def main():
             text = file.read()
         document = json.loads(text)
         chip, stack = document["chip"], document["stack"]
-        if stack not in FUSIONS or FUSIONS[stack] == "xla":
+        if stack not in FUSIONS or chip.startswith("tpu-"):
             continue
         between = json.dumps(between_of(folder, chip, stack), indent=1).replace("\n", "\n ")
         text = re.sub(r',\n "between": \{.*?\n \}', "", text, flags=re.S)

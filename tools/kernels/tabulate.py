@@ -46,6 +46,7 @@ CLOCKS = {
         "derived: h100-sxm's, the same cores at the same power"),
     "h800-sxm.te": (870000, "derived: h100-sxm's, the same cores at the same power"),
     "h800-sxm.torch-eager": (870000, "derived: h100-sxm's, the same cores at the same power"),
+    "h800-sxm.xla": (870000, "derived: h100-sxm's, the same cores at the same power"),
     "h800-sxm.torch-compile": (870000, "derived: h100-sxm's, the same cores at the same power"),
     "gb200-nvl72.te": (730000,
         "five training steps in bf16 of dense models that podsim may learn from"
@@ -71,6 +72,7 @@ CLOCKS_FP8 = {
     "h800-sxm.te": H100_FP8,
     "h800-sxm.torch-eager": H100_FP8,
     "h800-sxm.torch-compile": H100_FP8,
+    "h800-sxm.xla": H100_FP8,
 }
 
 
@@ -154,6 +156,7 @@ def trained(folder, chip, of_sglang, fp8, smooth, flash):
     fp8 = fp8 + (gradients_in_fp8(chip) if chip in HOPPER else [])
     write(chip, "te", "Transformer Engine", matmul=products + fp8,
           attention=[reference(f"{chip}.vllm", "bf16")], attention_backward=[backward])
+    write(chip, "xla", "XLA", tables_of=f"{chip}.te")
     lists = flash2.made(chip, flash) if chip in HOPPER else {}
     for stack, title in PYTORCH:
         write(chip, stack, title, tables_of=f"{chip}.te", **lists)
@@ -168,7 +171,7 @@ def main():
     flash = engines["h100-sxm"][2]
     for chip in sorted(engines, key=lambda name: name not in TRAINED):
         trained(folder, chip, *engines[chip][:2], smooth, flash)
-    for stack, title in (("te", "Transformer Engine"), *PYTORCH):
+    for stack, title in (("te", "Transformer Engine"), *PYTORCH, ("xla", "XLA")):
         write("h800-sxm", stack, title, tables_of=f"h100-sxm.{stack}")
         write("a100-40gb", stack, title, tables_of=f"a100-sxm.{stack}")
     write("tpu-v6e", "xla", "XLA", matmul=layers.made(folder))

@@ -211,15 +211,20 @@ static enum status open_temporary(struct output *output, struct error *reterr)
     return STATUS_OK;
 }
 
-static enum status open_beside(struct output *output, bool exists, struct error *reterr)
+/* `replaced`: the file that stands there, whose permissions the new one takes; NULL: none. */
+static enum status open_beside(struct output *output, const struct stat *replaced,
+                               struct error *reterr)
 {
-    char *found = exists ? realpath(output->path, NULL) : NULL;
-    if (exists && found == NULL) return fail(output->path, errno, reterr);
-    const char *const target = exists ? found : output->path;
+    char *found = replaced != NULL ? realpath(output->path, NULL) : NULL;
+    if (replaced != NULL && found == NULL) return fail(output->path, errno, reterr);
+    const char *const target = replaced != NULL ? found : output->path;
     bool const fits = output_guard_target(target, output->target, sizeof output->target);
     free(found);
     if (!fits) return fail(output->path, errno, reterr);
-    return open_temporary(output, reterr);
+    STATUS_TRY(open_temporary(output, reterr));
+    /* Some file systems have no permissions to set. */
+    if (replaced != NULL) (void)fchmod(fileno(output->file), replaced->st_mode & 0777);
+    return STATUS_OK;
 }
 
 static bool names_file(const char *path, const struct stat *file)
@@ -298,7 +303,7 @@ enum status output_open(struct output *output, const char *path, const struct op
     if (exists && !S_ISREG(status.st_mode))
         output->file = fopen(path, "wb");
     else
-        return open_beside(output, exists, reterr);
+        return open_beside(output, exists ? &status : NULL, reterr);
     return output->file == NULL ? fail(path, errno, reterr) : STATUS_OK;
 }
 

@@ -49,6 +49,12 @@ static bool is_apart(const struct graph_terms *terms, enum graph_of_width of_wid
            terms->cache.apart == (heads ? GRAPH_APART_HEADS : GRAPH_APART_TOKENS);
 }
 
+/* Whether ranks of tp split a dimension whose text has Y. */
+static bool is_split(const struct graph_terms *terms, enum graph_of_tp of_tp)
+{
+    return of_tp == GRAPH_OF_TP_ALWAYS || terms->folds_experts == (of_tp == GRAPH_OF_TP_FOLDED);
+}
+
 /* Whether an axis is there for a dimension of an array: X splits weights only where parameters are
  * split. */
 static bool has_axis(const struct graph_terms *terms, char letter, const char *dimension,
@@ -56,7 +62,10 @@ static bool has_axis(const struct graph_terms *terms, char letter, const char *d
 {
     if (role == GRAPH_WEIGHT && letter == 'X' && !terms->policy.weights_split) return false;
     if (memchr(terms->mesh.letter, letter, terms->mesh.axis_count) == NULL) return false;
-    return letter != 'W' || is_apart(terms, graph_dimension_at(terms, dimension)->of_width);
+    const struct graph_dimension *of = graph_dimension_at(terms, dimension);
+    return letter == 'W'   ? is_apart(terms, of->of_width)
+           : letter == 'Y' ? is_split(terms, of->of_tp)
+                           : true;
 }
 
 /* The text without axes that are not there. */

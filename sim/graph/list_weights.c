@@ -48,7 +48,8 @@ struct graph_array graph_list_weight_gradient(const struct graph_list *list,
     for (uint32_t d = 0; d < from->at.dimension_count; d++)
         if (!sharding_has(&gradient.at, from->at.dimension[d].name))
             contracted.dimension[contracted.dimension_count++] = from->at.dimension[d];
-    gradient.at.unreduced = sharding_axes(&contracted) | list->part->backward.due[weight];
+    gradient.at.unreduced = (sharding_axes(&contracted) & ~sharding_axes(&gradient.at)) |
+                            list->part->backward.due[weight];
     if (is_apart(list, weight)) gradient.at.unreduced &= ~list->weights.axis_same;
     return gradient;
 }

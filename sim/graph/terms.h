@@ -37,6 +37,13 @@ enum graph_of_width {
     GRAPH_OF_WIDTH_ALWAYS,
 };
 
+/* When ranks of tp split a dimension whose text has Y. */
+enum graph_of_tp {
+    GRAPH_OF_TP_ALWAYS,
+    GRAPH_OF_TP_FOLDED,  /* Where ep lies over tp: each rank of tp has experts of its own. */
+    GRAPH_OF_TP_EXPERTS, /* Where ep does not: ranks of tp split each expert. */
+};
+
 /* A dimension by its letter in the notation. The graph multiplies these sizes and no others. */
 struct graph_dimension {
     const char *name;
@@ -45,6 +52,7 @@ struct graph_dimension {
     uint32_t holders;           /* Ranks that hold the same part, as of a KV head, or 1. */
     enum graph_counted counted; /* What a weight with this dimension counts as. */
     enum graph_of_width of_width;
+    enum graph_of_tp of_tp;
     bool rounded;        /* Ranks of tp round it up. */
     const char *meaning; /* "attention heads", as listings and notes call them. */
 };
@@ -198,6 +206,7 @@ struct graph_terms {
     uint32_t ranks_y;          /* Ranks of tp. */
     uint32_t ranks_w;          /* Ranks of tp_d. */
     uint32_t ranks_exchange;   /* Ranks of ep. */
+    bool folds_experts;        /* Ep lies over tp. */
     uint64_t experts_held;     /* Experts of a rank. */
     uint64_t experts_asked;    /* Experts of a rank with rows: they alone are multiplied. */
     struct graph_share experts_read; /* Of the weights of a rank's experts, what is read. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/base/counted.h"
+#include "sim/base/name.h"
 #include "sim/mesh/mesh_part.h"
 
 const char *const mesh_role_names[MESH_ROLE_COUNT + 1] = {
@@ -90,15 +91,48 @@ static struct group group_of(const struct machine *machine, const struct mesh_ax
     return group;
 }
 
-static enum status build_axis(const struct mesh_axis_plan *plan, const struct machine *machine,
-                              struct taken *taken, struct mesh *mesh, struct error *reterr)
+static const struct mesh_axis_plan *axis_named(const struct mesh_plan *plan, enum mesh_role role)
+{
+    for (uint32_t i = 0; i < plan->axis_count; i++)
+        if (plan->axis[i].role == role) return &plan->axis[i];
+    return NULL;
+}
+
+/* A part of ep that names another axis of the mesh. */
+static enum status fold_add(const struct mesh_plan *all, enum mesh_role role, const char *where,
+                            struct mesh *mesh, struct error *reterr)
+{
+    static const uint32_t may = 1u << MESH_TP | 1u << MESH_CP | 1u << MESH_DP;
+    const char *name = mesh_role_name(role);
+    if ((may >> role & 1) == 0)
+        return error_set(reterr, STATUS_UNSUPPORTED, where,
+                         "experts over ranks of %s are not modelled; ep lies over tp, cp and dp, "
+                         "and over axes of the machine",
+                         name);
+    if (axis_named(all, role) == NULL)
+        return error_set(reterr, STATUS_INVALID, where,
+                         "the mesh has no %s whose ranks could have experts; leave it out", name);
+    if (mesh_folds(mesh, role))
+        return error_set(reterr, STATUS_INVALID, where, "%s is named twice in one mesh axis", name);
+    mesh->folded |= 1u << role;
+    return STATUS_OK;
+}
+
+static enum status build_axis(const struct mesh_plan *all, const struct mesh_axis_plan *plan,
+                              const struct machine *machine, struct taken *taken, struct mesh *mesh,
+                              struct error *reterr)
 {
     struct mesh_axis *axis = &mesh->axis[plan->role];
     char where[WHERE_BYTES];
     SIM_ASSERT(plan->part_count <= MACHINE_AXES_MAX);
     for (uint32_t i = 0; i < plan->part_count; i++) {
         struct mesh_part_text part;
+        uint32_t const named = name_find(plan->part[i], mesh_role_names);
         (void)snprintf(where, sizeof where, "/mesh/%s/%u", mesh_role_name(plan->role), i);
+        if (plan->role == MESH_EP && named < MESH_ROLE_COUNT) {
+            STATUS_TRY(fold_add(all, (enum mesh_role)named, where, mesh, reterr));
+            continue;
+        }
         STATUS_TRY(mesh_part_parse(plan->part[i], machine, where, &part, reterr));
         STATUS_TRY(check_part(machine, axis, &part, taken, where, reterr));
         axis->part[axis->part_count++] = (struct mesh_part){
@@ -135,13 +169,6 @@ static enum status check_filled(const struct machine *machine, const struct mesh
     }
     return error_set(reterr, STATUS_INVALID, "/mesh", "the mesh holds %u of the machine's %s%s",
                      mesh->rank_count, counted(machine->chip_count, "chip").text, missing);
-}
-
-static const struct mesh_axis_plan *axis_named(const struct mesh_plan *plan, enum mesh_role role)
-{
-    for (uint32_t i = 0; i < plan->axis_count; i++)
-        if (plan->axis[i].role == role) return &plan->axis[i];
-    return NULL;
 }
 
 static enum status named_once(const struct mesh_plan *plan, struct error *reterr)
@@ -199,12 +226,101 @@ static uint32_t keys_differ_on(const struct mesh *mesh)
     for (uint32_t at = 0; at < MACHINE_AXES_MAX; at++) {
         uint32_t next = 0;
         for (uint32_t i = 0; i < mesh->order_count; i++) {
-            if (!lies_on(&mesh->axis[mesh->order[i]], at)) continue;
-            while (!lies_on(&mesh->axis[mesh->named[next]], at)) next++;
+            if (!lies_on(mesh_own_axis(mesh, mesh->order[i]), at)) continue;
+            while (!lies_on(mesh_own_axis(mesh, mesh->named[next]), at)) next++;
             if (mesh->named[next++] != mesh->order[i]) return at;
         }
     }
     return MACHINE_AXES_MAX;
+}
+
+/* Adds a part to those of an axis, or lengthens the one that it continues. False: another mesh axis
+ * lies between them. */
+static bool union_add(struct mesh_axis *all, const struct mesh_part *part)
+{
+    for (uint32_t i = 0; i < all->part_count; i++) {
+        struct mesh_part *other = &all->part[i];
+        if (other->axis != part->axis) continue;
+        bool const behind = part->stride == other->stride * other->size;
+        bool const before = other->stride == part->stride * part->size;
+        if (!behind && !before) return false;
+        if (before) other->stride = part->stride;
+        other->size *= part->size;
+        return true;
+    }
+    all->part[all->part_count++] = *part;
+    return true;
+}
+
+static void name_add(char text[TEXT_BYTES], const char *between, const char *quote,
+                     enum mesh_role role)
+{
+    size_t const used = strlen(text);
+    (void)snprintf(text + used, TEXT_BYTES - used, "%s%s%s%s", used == 0 ? "" : between, quote,
+                   mesh_role_name(role), quote);
+}
+
+/* A part of `last` does not continue those of the roles before it: says which axis is in the way,
+ * and the order in which none is. */
+static enum status union_refuse(const struct mesh *mesh, const struct machine *machine,
+                                uint32_t roles, enum mesh_role last, uint32_t machine_axis,
+                                const char *what, struct error *reterr)
+{
+    char together[TEXT_BYTES] = "", between[TEXT_BYTES] = "", order[TEXT_BYTES] = "";
+    /* The others reduce experts' gradients without ep, so it is not to lie between them. */
+    uint32_t const others = mesh->present[MESH_EP] ? roles & ~(1u << MESH_EP) : roles;
+    bool seen = false, passed = false, placed = false;
+    for (uint32_t i = 0; i < mesh->order_count; i++) {
+        enum mesh_role const role = mesh->order[i];
+        bool const is_member = (roles >> role & 1) != 0;
+        bool const lies = lies_on(mesh_own_axis(mesh, role), machine_axis);
+        passed = passed || role == last;
+        if (is_member && mesh_own_axis(mesh, role)->size > 1) name_add(together, " and ", "", role);
+        if (seen && !passed && lies && !is_member) name_add(between, " and ", "", role);
+        seen = seen || (is_member && lies);
+        if (!is_member) name_add(order, ", ", "\"", role);
+        for (uint32_t k = i; is_member && !placed && k < mesh->order_count; k++)
+            if ((others >> mesh->order[k] & 1) != 0) name_add(order, ", ", "\"", mesh->order[k]);
+        if (is_member && !placed && others != roles) name_add(order, ", ", "\"", MESH_EP);
+        placed = placed || is_member;
+    }
+    return error_set(
+        reterr, STATUS_UNSUPPORTED, "/mesh",
+        "%s over %s together, which lie on %s with %s between them; that is modelled where they "
+        "lie side by side: with \"order\": [%s] in the mesh",
+        what, together, machine_axis_name(machine, machine_axis), between, order);
+}
+
+/* Adds the parts of several axes to those of one, from the innermost out. */
+static enum status unite(const struct mesh *mesh, const struct machine *machine, uint32_t roles,
+                         const char *what, struct mesh_axis *all, struct error *reterr)
+{
+    for (uint32_t i = 0; i < mesh->order_count; i++) {
+        const struct mesh_axis *axis = mesh_own_axis(mesh, mesh->order[i]);
+        if (!(roles >> mesh->order[i] & 1)) continue;
+        for (uint32_t p = 0; p < axis->part_count; p++) {
+            if (axis->part[p].size == 1 || union_add(all, &axis->part[p])) continue;
+            return union_refuse(mesh, machine, roles, axis->role, axis->part[p].axis, what, reterr);
+        }
+        all->size *= axis->size;
+    }
+    return STATUS_OK;
+}
+
+/* All ranks of ep: of its own, and of the axes that it lies over. */
+static enum status fold(const struct machine *machine, struct mesh *mesh, struct error *reterr)
+{
+    struct mesh_axis *ep = &mesh->axis[MESH_EP];
+    struct mesh_axis all = {.role = MESH_EP, .size = 1};
+    mesh->own_ep = *ep;
+    if (mesh->folded == 0) return STATUS_OK;
+    STATUS_TRY(
+        unite(mesh, machine, mesh->folded | 1u << MESH_EP, "experts are split", &all, reterr));
+    *ep = all;
+    for (uint32_t i = 0; i < all.part_count; i++) /* The slowest first. */
+        ep->part[i] = all.part[all.part_count - 1 - i];
+    ep->group = group_of(machine, ep);
+    return STATUS_OK;
 }
 
 enum status mesh_build(const struct mesh_plan *plan, const struct machine *machine,
@@ -223,9 +339,11 @@ enum status mesh_build(const struct mesh_plan *plan, const struct machine *machi
     mesh.order_count = plan->axis_count;
     for (uint32_t i = 0; i < plan->axis_count; i++) {
         mesh.named[i] = plan->axis[i].role;
-        STATUS_TRY(build_axis(axis_named(plan, mesh.order[i]), machine, &taken, &mesh, reterr));
+        STATUS_TRY(
+            build_axis(plan, axis_named(plan, mesh.order[i]), machine, &taken, &mesh, reterr));
     }
     STATUS_TRY(check_filled(machine, &mesh, &taken, reterr));
+    STATUS_TRY(fold(machine, &mesh, reterr));
     if (plan->order_count == 0) mesh.keys_differ_on = keys_differ_on(&mesh);
     *ret_mesh = mesh;
     return STATUS_OK;
@@ -286,83 +404,19 @@ enum status mesh_subgroup(const struct mesh *mesh, const struct machine *machine
                      count, mesh_role_name(role), counted(axis->size, "rank").text, near);
 }
 
-/* Adds a part to those of an axis, or lengthens the one that it continues. False: another mesh axis
- * lies between them. */
-static bool union_add(struct mesh_axis *all, const struct mesh_part *part)
-{
-    for (uint32_t i = 0; i < all->part_count; i++) {
-        struct mesh_part *other = &all->part[i];
-        if (other->axis != part->axis) continue;
-        bool const behind = part->stride == other->stride * other->size;
-        bool const before = other->stride == part->stride * part->size;
-        if (!behind && !before) return false;
-        if (before) other->stride = part->stride;
-        other->size *= part->size;
-        return true;
-    }
-    all->part[all->part_count++] = *part;
-    return true;
-}
-
-static void name_add(char text[TEXT_BYTES], const char *between, const char *quote,
-                     enum mesh_role role)
-{
-    size_t const used = strlen(text);
-    (void)snprintf(text + used, TEXT_BYTES - used, "%s%s%s%s", used == 0 ? "" : between, quote,
-                   mesh_role_name(role), quote);
-}
-
-/* A part of `last` does not continue those of the roles before it: says which axis is in the way,
- * and the order in which none is. */
-static enum status union_refuse(const struct mesh *mesh, const struct machine *machine,
-                                uint32_t roles, enum mesh_role last, uint32_t machine_axis,
-                                const char *what, struct error *reterr)
-{
-    char together[TEXT_BYTES] = "", between[TEXT_BYTES] = "", order[TEXT_BYTES] = "";
-    /* The others reduce experts' gradients without ep, so it is not to lie between them. */
-    uint32_t const others = mesh->present[MESH_EP] ? roles & ~(1u << MESH_EP) : roles;
-    bool seen = false, passed = false, placed = false;
-    for (uint32_t i = 0; i < mesh->order_count; i++) {
-        enum mesh_role const role = mesh->order[i];
-        bool const is_member = (roles >> role & 1) != 0;
-        bool const lies = lies_on(&mesh->axis[role], machine_axis);
-        passed = passed || role == last;
-        if (is_member && mesh->axis[role].size > 1) name_add(together, " and ", "", role);
-        if (seen && !passed && lies && !is_member) name_add(between, " and ", "", role);
-        seen = seen || (is_member && lies);
-        if (!is_member) name_add(order, ", ", "\"", role);
-        for (uint32_t k = i; is_member && !placed && k < mesh->order_count; k++)
-            if ((others >> mesh->order[k] & 1) != 0) name_add(order, ", ", "\"", mesh->order[k]);
-        if (is_member && !placed && others != roles) name_add(order, ", ", "\"", MESH_EP);
-        placed = placed || is_member;
-    }
-    return error_set(
-        reterr, STATUS_UNSUPPORTED, "/mesh",
-        "%s over %s together, which lie on %s with %s between them; that is modelled where they "
-        "lie side by side: with \"order\": [%s] in the mesh",
-        what, together, machine_axis_name(machine, machine_axis), between, order);
-}
-
 uint32_t mesh_replica_roles(const struct mesh *mesh, bool experts)
 {
     uint32_t roles = 1u << MESH_DP | 1u << MESH_CP | (experts ? 0 : 1u << MESH_EP);
     for (uint32_t role = 0; role < MESH_ROLE_COUNT; role++)
-        if (mesh->axis[role].size == 1) roles &= ~(1u << role);
-    return roles;
+        if (mesh_own_axis(mesh, (enum mesh_role)role)->size == 1) roles &= ~(1u << role);
+    return experts ? roles & ~mesh->folded : roles;
 }
 
 enum status mesh_union(const struct mesh *mesh, const struct machine *machine, uint32_t roles,
                        const char *what, struct group *ret_group, struct error *reterr)
 {
     struct mesh_axis all = {.size = 1};
-    for (uint32_t i = 0; i < mesh->order_count; i++) {
-        const struct mesh_axis *axis = &mesh->axis[mesh->order[i]];
-        if (!(roles >> mesh->order[i] & 1)) continue;
-        for (uint32_t p = 0; p < axis->part_count; p++) {
-            if (axis->part[p].size == 1 || union_add(&all, &axis->part[p])) continue;
-            return union_refuse(mesh, machine, roles, axis->role, axis->part[p].axis, what, reterr);
-        }
-    }
+    STATUS_TRY(unite(mesh, machine, roles, what, &all, reterr));
     *ret_group = group_of(machine, &all);
     return STATUS_OK;
 }

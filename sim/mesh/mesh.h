@@ -7,6 +7,9 @@
  * innermost takes neighbours and the next is strided over it: tp, tp_d, cp, ep, fsdp, dp, pp,
  * unless the plan has an order of its own. Several parts: the first named is the slowest, as in a
  * JAX mesh; "neighbouring ranks" are consecutive, so they vary the last part first.
+ *
+ * Parts of ep may name other mesh axes: ["node", "tp"]. Ranks of these axes then split the experts
+ * along with ranks that are ep's own (parallel folding, Liu et al., arXiv 2504.14960, 3.2).
  */
 #ifndef SIM_MESH_MESH_H
 #define SIM_MESH_MESH_H
@@ -25,7 +28,9 @@ struct arena;
     X(FSDP, "fsdp", "fully sharded data parallel (ZeRO-3): batch and parameters are split")        \
     X(TP, "tp", "tensor parallel: each layer's matrices are split")                                \
     X(PP, "pp", "pipeline parallel: the layers are split into stages")                             \
-    X(EP, "ep", "expert parallel: the batch and the experts are split")                            \
+    X(EP, "ep",                                                                                    \
+      "expert parallel: the batch and the experts are split, the experts also over tp, cp or dp "  \
+      "where the list has them")                                                                   \
     X(CP, "cp", "context parallel: each sequence is split")                                        \
     X(TP_D, "tp_d", "tensor parallel over the model's width D, with tp over the rest: 2D weights")
 
@@ -38,7 +43,7 @@ enum mesh_role {
 
 struct mesh_axis_plan {
     enum mesh_role role;
-    const char *part[MACHINE_AXES_MAX]; /* "x", "x:4" */
+    const char *part[MACHINE_AXES_MAX]; /* "x", "x:4"; of ep "tp", too. */
     uint32_t part_count;
 };
 
@@ -66,6 +71,9 @@ struct mesh_axis {
 struct mesh {
     struct mesh_axis
         axis[MESH_ROLE_COUNT]; /* Indexed by role; size 1 where the scenario has none. */
+    /* Ranks of ep that no other axis has. All ranks of ep are in `axis`. */
+    struct mesh_axis own_ep;
+    uint32_t folded; /* Axes whose ranks split experts along with own_ep, a bit each. */
     bool present[MESH_ROLE_COUNT];
     enum mesh_role order[MESH_ROLE_COUNT]; /* The axes, innermost first. */
     enum mesh_role named[MESH_ROLE_COUNT]; /* The axes in the order that was named. */
@@ -100,8 +108,20 @@ enum status mesh_stages_check(const struct mesh *mesh, struct error *reterr);
 uint32_t mesh_rank(const struct mesh *mesh, const struct machine *machine, enum mesh_role role,
                    uint32_t chip);
 
+/* An axis with the ranks that no other axis has: the product of all these sizes is rank_count. */
+static inline const struct mesh_axis *mesh_own_axis(const struct mesh *mesh, enum mesh_role role)
+{
+    return role == MESH_EP ? &mesh->own_ep : &mesh->axis[role];
+}
+
+/* Whether ranks of an axis split experts along with those of ep. */
+static inline bool mesh_folds(const struct mesh *mesh, enum mesh_role role)
+{
+    return (mesh->folded >> role & 1) != 0;
+}
+
 /* The axes of more than one rank along which ranks hold the same weights, a bit each: dp, ep and
- * cp. Experts are not along ep, which splits them. */
+ * cp. Experts are along none of these that ep lies over. */
 uint32_t mesh_replica_roles(const struct mesh *mesh, bool experts);
 
 /* The group of all ranks of several mesh axes (a bit each) together, as for gradients that dp and

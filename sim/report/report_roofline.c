@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "sim/base/json.h"
+#include "sim/base/name.h"
 #include "sim/base/strbuf.h"
 #include "sim/report/column_table.h"
 #include "sim/report/report_rules.h"
@@ -86,7 +87,7 @@ static void find(const struct report_input *input, struct column_value *ret_valu
 static const char *shown_name(const struct roofline *roofline, const struct roofline_group *group)
 {
     const struct roofline_group *exchange = roofline_group_find(roofline, MESH_EP);
-    bool const alike = exchange != NULL && exchange->rank_count == group->rank_count;
+    bool const alike = exchange != NULL && name_same(exchange->name, group->name);
     return group->of == MESH_DP && alike ? "ep (replicas)" : group->name;
 }
 

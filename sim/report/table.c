@@ -183,12 +183,16 @@ void table_mesh(const struct mesh *mesh, const struct machine *machine, struct s
 {
     for (uint32_t i = 0; i < mesh->order_count; i++) {
         const struct mesh_axis *axis = &mesh->axis[mesh->named[i]];
+        const struct mesh_axis *own = mesh_own_axis(mesh, axis->role);
         strbuf_add(text, "%s%s %u over", i > 0 ? ", " : "", mesh_role_name(axis->role), axis->size);
-        for (uint32_t p = 0; p < axis->part_count; p++) {
-            const struct mesh_part *part = &axis->part[p];
+        for (uint32_t p = 0; p < own->part_count; p++) {
+            const struct mesh_part *part = &own->part[p];
             strbuf_add(text, " %s", machine_axis_name(machine, part->axis));
             if (part->size != machine->shape[part->axis]) strbuf_add(text, ":%u", part->size);
         }
+        for (uint32_t role = 0; axis->role == MESH_EP && role < MESH_ROLE_COUNT; role++)
+            if (mesh_folds(mesh, (enum mesh_role)role))
+                strbuf_add(text, " %s", mesh_role_name((enum mesh_role)role));
     }
 }
 

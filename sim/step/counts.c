@@ -82,7 +82,7 @@ static void exchange_add(const struct ranks *ranks, uint64_t count, double bytes
 {
     const struct routing *experts = &ranks->experts;
     bool const drawn = experts->drawn.expert_count != 0;
-    uint64_t const rows = drawn ? experts->ranks * ranks->rows : experts->exchanged;
+    uint64_t const rows = drawn ? experts->ranks * experts->tokens : experts->exchanged;
     double const row_bytes = bytes / (double)rows;
     counts_traffic_add(exchange, COLLECTIVE_ALL_TO_ALL, count,
                        (double)experts->exchanged * row_bytes);
@@ -277,7 +277,7 @@ static double all_ranks(const struct ranks *ranks)
 /* Rows of all ranks of an ep group in a microbatch, of the whole machine in a step. */
 static double assigned_rows(const struct ranks *ranks, double rows)
 {
-    double const tokens = (double)(ranks->rows * ranks->experts.ranks);
+    double const tokens = (double)(ranks->experts.tokens * ranks->experts.ranks);
     double const sparse = (double)ranks_layers_with(ranks, /* experts= */ true);
     return sparse == 0 ? 0 : sparse * (double)workload_tokens(ranks->plan) * rows / tokens;
 }
@@ -403,7 +403,7 @@ enum status workload_count_ranks(struct ranks *ranks, struct workload_counts *re
     padding_list(ranks, &counts.paddings);
     counts.rows.dropped = assigned_rows(ranks, (double)ranks->experts.dropped);
     counts.rows.assigned = assigned_rows(
-        ranks, (double)(ranks->rows * plan->model.experts.top_k * ranks->experts.ranks));
+        ranks, (double)(ranks->experts.tokens * plan->model.experts.top_k * ranks->experts.ranks));
     counts_weights(ranks, lists.head_returns, &counts);
     counts_memory(ranks, &counts);
     stages_divide(&counts, ranks->pp);

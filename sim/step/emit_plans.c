@@ -72,7 +72,7 @@ static void home_set(struct plan_request *request)
 static void drawn_set(const struct emit *emit, struct plan_request *exchange)
 {
     const struct ranks *ranks = emit->lower->ranks;
-    uint64_t const tokens = ranks->experts.ranks * ranks->rows;
+    uint64_t const tokens = ranks->experts.ranks * ranks->experts.tokens;
     bool const automatic = algorithm_is_chosen(&exchange->algorithm);
     bool const levels =
         exchange->group.dimension_count > 1 && exchange->group.dimension[0].switched;

@@ -77,20 +77,22 @@ static void experts_set(const struct ranks *ranks, struct graph_terms *terms)
 {
     const struct routing *experts = &ranks->experts;
     const struct model_experts *model = &ranks->plan->model.experts;
-    uint64_t const data = ranks->data;
+    uint64_t const folded = ranks_folded_tp(ranks), data = ranks->data * folded;
     bool const drawn = experts->drawn.expert_count != 0;
     /* Of the rows of all ranks' tokens as many as there are tokens. */
-    units_wide const kept = (units_wide)experts->kept * tokens_of(ranks) / ranks->rows;
+    units_wide const kept = (units_wide)experts->kept * tokens_of(ranks) / experts->tokens;
     terms->experts_held = experts->count;
     terms->experts_asked = experts->asked;
     terms->experts_read = experts->read;
-    size_set(terms, "L", experts->count);
+    struct graph_dimension *held =
+        graph_dimension_set(terms, "L", experts->count * folded, experts->count * folded);
+    if (folded > 1) held->meaning = "experts of the ranks of Y";
     graph_dimension_set(terms, "W", experts->all * data, (uint64_t)kept);
-    graph_dimension_pad(terms, "Fe", ranks->widths.expert);
+    if (folded == 1) graph_dimension_pad(terms, "Fe", ranks->widths.expert);
     graph_dimension_pad(terms, "Fs", model->shared * ranks->widths.expert);
     size_set(terms, "A", experts->arrivals * data);
     size_set(terms, "S", experts->sent * data);
-    size_set(terms, "Sent", drawn ? experts->ranks * ranks->rows : experts->exchanged);
+    size_set(terms, "Sent", drawn ? experts->ranks * experts->tokens : experts->exchanged);
 }
 
 /* Rows of the cache, and tokens whose logits are wanted. */
@@ -206,6 +208,7 @@ void graph_terms_of_part(const struct ranks *ranks, const struct step_part *part
         .ranks_y = ranks->tp,
         .ranks_w = ranks_tp_d(ranks),
         .ranks_exchange = ranks->mesh->axis[MESH_EP].size,
+        .folds_experts = ranks_folded_tp(ranks) > 1,
         .sequence = ranks->sequences.of,
         .formats = *formats,
         .policy = policy_of(ranks),

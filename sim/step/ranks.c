@@ -81,7 +81,7 @@ static enum status ranks_build(struct ranks *ranks, struct error *reterr)
     const struct mesh *mesh = ranks->mesh;
     uint32_t const fsdp = mesh->axis[MESH_FSDP].size;
     uint32_t const replicas =
-        mesh->axis[MESH_DP].size * mesh->axis[MESH_EP].size * mesh->axis[MESH_CP].size;
+        mesh->axis[MESH_DP].size * mesh->own_ep.size * mesh->axis[MESH_CP].size;
     STATUS_TRY(ranks_replicas_find(ranks, false, &ranks->replicas, reterr));
     ranks->tp = mesh->axis[MESH_TP].size;
     ranks->pp = mesh->axis[MESH_PP].size;

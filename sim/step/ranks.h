@@ -342,6 +342,12 @@ static inline bool ranks_sums_parts(const struct ranks *ranks)
     return sums;
 }
 
+/* Ranks of tp that each have experts of their own: where ep lies over tp, all; else 1. */
+static inline uint32_t ranks_folded_tp(const struct ranks *ranks)
+{
+    return mesh_folds(ranks->mesh, MESH_TP) ? ranks->tp : 1;
+}
+
 /* Ranks that the model's width is split over. */
 static inline uint32_t ranks_tp_d(const struct ranks *ranks)
 {

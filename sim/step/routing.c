@@ -84,7 +84,8 @@ uint64_t routing_hits(const struct model_experts *experts, uint64_t held, uint64
  * others. */
 static uint64_t tokens_of(const struct ranks *ranks)
 {
-    uint64_t const most = ranks->rows * ranks->experts.ranks, all = ranks->inference.all.tokens;
+    const struct routing *experts = &ranks->experts;
+    uint64_t const most = experts->tokens * experts->ranks, all = ranks->inference.all.tokens;
     return ranks_serves(ranks) && all < most ? all : most;
 }
 
@@ -160,7 +161,8 @@ static enum status choices_check(const struct ranks *ranks, struct error *reterr
             "than 2^26 choices would take minutes; up to %llu tokens on these ranks are drawn",
             (unsigned long long)tokens, (unsigned long long)rank_count, (unsigned long long)top_k,
             (unsigned long long)(RAGGED_CHOICES_MAX / top_k));
-    uint64_t const most = RAGGED_CHOICES_MAX / rank_count / top_k * ranks->data * plan->accumulate;
+    uint64_t const ways = ranks->data * plan->accumulate * ranks_folded_tp(ranks);
+    uint64_t const most = RAGGED_CHOICES_MAX / rank_count / top_k * ways;
     uint64_t const fits = suggest_batch_below(ranks, most);
     char batch[SUGGEST_TEXT_BYTES] = "no batch_tokens of so long sequences fits";
     if (fits != 0)
@@ -170,7 +172,7 @@ static enum status choices_check(const struct ranks *ranks, struct error *reterr
                      "%llu tokens of a microbatch on each of %llu ranks of ep choose %llu experts "
                      "each, and all are drawn: more than 2^26 choices would take minutes; more "
                      "microbatches (\"accumulate\") draw fewer, and %s",
-                     (unsigned long long)ranks->rows, (unsigned long long)rank_count,
+                     (unsigned long long)ranks->experts.tokens, (unsigned long long)rank_count,
                      (unsigned long long)top_k, batch);
 }
 
@@ -198,13 +200,13 @@ static enum status loads_build(struct ranks *ranks, struct error *reterr)
         .expert_count = (uint32_t)model->count,
         .top_k = (uint32_t)model->top_k,
         .token_bytes = 1,
-        .tokens = tokens < ranks->rows * experts->ranks ? tokens : 0,
+        .tokens = tokens < experts->tokens * experts->ranks ? tokens : 0,
         .seed = ranks->plan->routing.seed,
         .skew_ppm = ranks->plan->routing.skew_ppm,
     };
     struct routing_request const request = {.group = group,
                                             .ragged = &experts->drawn,
-                                            .tokens = ranks->rows,
+                                            .tokens = experts->tokens,
                                             .capacity = capacity,
                                             .cancel = ranks->plan->cancel};
     STATUS_TRY(choices_check(ranks, reterr));
@@ -226,7 +228,7 @@ static enum status capacity_build(struct ranks *ranks, struct error *reterr)
 {
     struct routing *experts = &ranks->experts;
     const struct model_experts *model = &ranks->plan->model.experts;
-    uint64_t const wanted = ranks->rows * model->top_k * experts->ranks;
+    uint64_t const wanted = experts->tokens * model->top_k * experts->ranks;
     uint64_t const factor_ppm = ranks->plan->routing.capacity_ppm;
     if (factor_ppm == 0) return STATUS_OK;
     if ((units_wide)factor_ppm * model->top_k > (units_wide)model->count * PPM_ONE)
@@ -248,11 +250,13 @@ static enum status capacity_build(struct ranks *ranks, struct error *reterr)
 static enum status replicas_build(struct ranks *ranks, struct error *reterr)
 {
     struct replicas *replicas = &ranks->experts.replicas;
-    uint32_t const zero = ranks->plan->zero, experts = ranks->experts.ranks;
+    uint32_t const zero = ranks->plan->zero;
+    /* Ranks that have the same matrices of the same experts, or shards of these. */
+    uint32_t const same = ranks->data * ranks_folded_tp(ranks) / ranks->experts.ranks;
     STATUS_TRY(ranks_replicas_find(ranks, true, replicas, reterr));
-    replicas->count = ranks->replicas.count / (zero == 3 ? 1 : experts);
-    replicas->state_shards = zero == 0 ? ranks->shards : ranks->data / experts;
-    replicas->gradient_shards = zero >= 2 ? ranks->data / experts : ranks->shards;
+    replicas->count = zero == 3 ? 1 : same / ranks->shards;
+    replicas->state_shards = zero == 0 ? ranks->shards : same;
+    replicas->gradient_shards = zero >= 2 ? same : ranks->shards;
     if (ranks->gradients.once && ranks->plan->accumulate > 1) replicas->gradient_shards = 1;
     return STATUS_OK;
 }
@@ -311,11 +315,12 @@ enum status routing_build(struct ranks *ranks, struct error *reterr)
                          suggest_divisors(model->count, experts->ranks, nearest));
     }
     experts->count = model->count / experts->ranks;
+    experts->tokens = ranks->rows / ranks_folded_tp(ranks);
     rows_build(ranks);
     bool const each = routing_copies_each(ranks);
     experts->arrivals = each ? experts->all : hits_of(ranks, experts->count);
-    experts->sent = each ? ranks->rows * model->top_k
-                         : routing_hits(model, experts->count, experts->ranks * ranks->rows);
+    experts->sent = each ? experts->tokens * model->top_k
+                         : routing_hits(model, experts->count, experts->ranks * experts->tokens);
     experts->exchanged =
         each ? tokens_of(ranks) * model->top_k : experts->ranks * experts->arrivals;
     if (!each) STATUS_TRY(crossing_build(ranks, reterr));
@@ -324,6 +329,6 @@ enum status routing_build(struct ranks *ranks, struct error *reterr)
     experts->rows = units_ceil_divide(experts->all, experts->asked);
     experts->read = read_of(ranks);
     experts->kept =
-        ranks->rows * model->top_k - units_ceil_divide(experts->dropped, experts->ranks);
+        experts->tokens * model->top_k - units_ceil_divide(experts->dropped, experts->ranks);
     return replicas_build(ranks, reterr);
 }

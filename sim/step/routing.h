@@ -3,7 +3,8 @@
  * are on one chip: rows, columns, and what is exchanged over ep.
  *
  * Ranks of ep split the experts as they split the tokens. Expert weights lie once in an ep group,
- * so their gradients are reduced over the other data ranks only.
+ * so their gradients are reduced over the other data ranks only. Where ep lies over tp too, ranks
+ * of tp have whole experts, and each exchanges its own tokens.
  */
 #ifndef SIM_STEP_ROUTING_H
 #define SIM_STEP_ROUTING_H
@@ -30,12 +31,14 @@ struct replicas {
 };
 
 struct routing {
-    uint32_t ranks; /* ep: data ranks that share one set of experts. */
-    uint64_t count; /* E / ep: experts of one rank. */
-    uint64_t asked; /* Experts of a rank that have rows. With a capacity: all experts of the rank,
-                       as rows may be empty. Without one: the mean number of experts that tokens
-                       ask for, rounded up; where routing is drawn, the number on the rank with
-                       the most of these experts. */
+    uint32_t ranks;  /* ep: ranks that share one set of experts. */
+    uint64_t tokens; /* Tokens of a microbatch that a rank of ep exchanges for itself and, where
+                        these split its experts, for its ranks of tp. */
+    uint64_t count;  /* E / ep: experts of one rank. */
+    uint64_t asked;  /* Experts of a rank that have rows. With a capacity: all experts of the rank,
+                        as rows may be empty. Without one: the mean number of experts that tokens
+                        ask for, rounded up; where routing is drawn, the number on the rank with
+                        the most of these experts. */
     /* The share of the weights of a rank's experts that products read. A rank that has all experts
      * reads the weights of the mean number of experts that tokens ask for. */
     struct graph_share read;

@@ -23,8 +23,19 @@ struct expert_variables {
     double casts;   /* 1: what travels to experts is a copy in a format of its own. */
 };
 
-/* F / tp of an expert, rounded up. */
+/* Ranks of tp that split an expert: none where ep lies over tp. */
+static uint32_t ways_of(const struct ranks *ranks)
+{
+    return mesh_folds(ranks->mesh, MESH_TP) ? 1 : ranks->tp;
+}
+
+/* F of an expert on one rank, rounded up; and of a shared one, which all of tp split. */
 static uint64_t columns_of(const struct ranks *ranks)
+{
+    return units_ceil_divide(ranks->plan->model.experts.width, ways_of(ranks));
+}
+
+static uint64_t shared_columns_of(const struct ranks *ranks)
 {
     return units_ceil_divide(ranks->plan->model.experts.width, ranks->tp);
 }
@@ -37,6 +48,7 @@ static struct expert_variables variables_of(const struct variables *x)
     double const width = (double)oracle_width(ranks), tp = ranks->tp;
     double const row = (double)ranks_block_columns(ranks); /* Of D, with padding. */
     double const columns = (double)columns_of(ranks);
+    double const shared_columns = (double)shared_columns_of(ranks);
     double const count = (double)model->count / experts->ranks;
     bool const by_tokens = ranks->plan->activations == WORKLOAD_ACTIVATIONS_TOKENS;
     struct expert_variables e = {.shared = model->shared != 0};
@@ -45,13 +57,13 @@ static struct expert_variables variables_of(const struct variables *x)
     e.out = width * columns;
     e.weights_in = count * e.in;
     e.weights_out = count * e.out;
-    e.shared_in = (double)model->shared * e.in;
-    e.shared_out = (double)model->shared * e.out;
+    e.shared_out = (double)model->shared * width * shared_columns;
+    e.shared_in = e.shared_out * (1 + x->mlp.gated);
     e.sorted = (double)experts->all * row;
     e.arrivals = (double)experts->arrivals * row;
-    e.part = (double)experts->sent * row / tp;
+    e.part = (double)experts->sent * row / ways_of(ranks);
     e.tmp = (double)experts->all * columns * (1 + x->mlp.gated);
-    e.shared_tmp = x->mlp.rows * (double)model->shared * columns * (1 + x->mlp.gated);
+    e.shared_tmp = x->mlp.rows * (double)model->shared * shared_columns * (1 + x->mlp.gated);
     e.assigned = (double)experts->kept;
     e.logits = x->mlp.rows * (by_tokens ? 1 / tp : 1) * (double)model->count;
     e.router_inner = by_tokens ? width : row / tp;
@@ -112,10 +124,14 @@ static void count_matmuls(const struct variables *x, const struct expert_variabl
     counts->spare.uneven = times * 3 * 2 * (all - e->assigned) * (e->in + e->out);
     counts->matmul_flop += times * passes * router;
     double const kept = 2 * e->assigned * (e->in + e->out);
-    uint64_t const columns = columns_of(ranks), overlap = model->shared * columns;
-    double const useful = (double)model->width / ((double)columns * (double)ranks->tp);
-    counts->matmul_useful += times * 3 * ((kept + shared) * useful + useful_router);
-    counts->spare.padding += times * 3 * ((kept + shared) * (1 - useful) + router - useful_router);
+    uint64_t const columns = columns_of(ranks);
+    uint64_t const overlap = model->shared * shared_columns_of(ranks);
+    double const useful = (double)model->width / (double)columns / ways_of(ranks);
+    double const useful_shared =
+        (double)model->width / (double)shared_columns_of(ranks) / (double)ranks->tp;
+    double const wanted = kept * useful + shared * useful_shared;
+    counts->matmul_useful += times * 3 * (wanted + useful_router);
+    counts->spare.padding += times * 3 * (kept + shared - wanted + router - useful_router);
     uint64_t const router_rows = by_tokens ? ranks->rows / ranks->tp : ranks->rows;
     double const gates = ins * (1 + x->mlp.gated);
     double pads = (double)experts->asked *
@@ -200,7 +216,7 @@ static void count_traffic(const struct variables *x, const struct expert_variabl
         2 + (x->remat.whole > 0); /* Ways back, of what experts give or gradients. */
     if (experts->ranks > 1) {
         struct workload_traffic *exchange = &counts->role[MESH_EP];
-        double const part = (double)ranks_block_columns(ranks) / ranks->tp; /* Of a token. */
+        double const part = (double)ranks_block_columns(ranks) / ways_of(ranks); /* Of a token. */
         uint64_t const there = layers * (2 + block + big), back = layers * outs;
         double const bytes = part * ((double)there * x->bytes.d + (double)back * x->bytes.a);
         exchange->all_to_all_count = there + back;
@@ -214,8 +230,9 @@ static void count_traffic(const struct variables *x, const struct expert_variabl
     uint64_t const shared = e->shared > 0, times = 1 + block;
     /* In alone. */
     uint64_t const again = (x->remat.norms_again > 0 && !block) || ranks_keeps_parts(ranks);
-    uint64_t const rows_gathered = layers * (times + 1 + big);
-    uint64_t const rows_scattered = layers * outs;
+    uint64_t const split = ways_of(ranks) > 1; /* 1: ranks of tp gather rows, and add them up. */
+    uint64_t const rows_gathered = split * layers * (times + 1 + big);
+    uint64_t const rows_scattered = split * layers * outs;
     uint64_t const in_gathered = layers * shared * (times + 1 + again);
     uint64_t const out_scattered = layers * shared * outs;
     uint64_t const sums = e->sums > 0 ? layers * times : 0;
@@ -243,7 +260,8 @@ static void count_dropped(const struct variables *x, struct workload_counts *cou
 {
     const struct workload_plan *plan = x->ranks->plan;
     const struct routing *experts = &x->ranks->experts;
-    double const all = x->mlp.rows * (double)plan->model.experts.top_k * experts->ranks;
+    double const rows = x->mlp.rows * ways_of(x->ranks) / x->ranks->tp;
+    double const all = rows * (double)plan->model.experts.top_k * experts->ranks;
     counts->rows.assigned =
         x->sparse * (double)plan->batch_tokens * (double)plan->model.experts.top_k;
     counts->rows.dropped = counts->rows.assigned * (double)experts->dropped / all;

@@ -158,7 +158,8 @@ static void step_random(uint64_t *state, char text[WALK_TEXT_BYTES])
              "\"pp\":[\"node:2\"],\"dp\":[\"node:2\"],\"tp\":[\"gpu\"]",
              "\"dp\":[\"node\"],\"cp\":[\"gpu\"]", "\"dp\":[\"node\",\"gpu\"]",
              "\"dp\":[\"node\"],\"tp\":[\"gpu\"]", "\"ep\":[\"gpu\"],\"dp\":[\"node\"]",
-             "\"ep\":[\"gpu:2\"],\"tp\":[\"gpu:2\"],\"fsdp\":[\"node\"]");
+             "\"ep\":[\"gpu:2\"],\"tp\":[\"gpu:2\"],\"fsdp\":[\"node\"]",
+             "\"ep\":[\"gpu:2\",\"tp\"],\"tp\":[\"gpu:2\"],\"dp\":[\"node\"]");
     static const char experts[] = "tests/property/experts.json";
     const char *model = strstr(mesh, "\"ep\"") != NULL ? experts
                         : strstr(mesh, "pp") != NULL   ? PICK("llama-3-8b", "megatron-1.7b")
@@ -175,6 +176,7 @@ static void step_random(uint64_t *state, char text[WALK_TEXT_BYTES])
     const char *when = zero[0] == '1' || zero[0] == '2' ? PICK("end", "next_step") : "end";
     const char *prefetch = PICK("0", "1", "2"), *chunks = PICK("true", "false");
     const char *profile = PICK("ideal", "measured");
+    const char *activations = strstr(mesh, "\"tp\"]") != NULL ? "tokens" : "model";
     unsigned const tokens = 131072u << case_random(state) % 2;
     case_text(
         text, WALK_TEXT_BYTES,
@@ -182,10 +184,11 @@ static void step_random(uint64_t *state, char text[WALK_TEXT_BYTES])
         "\"profile\":\"%s\"},\"mesh\":{%s},\"workload\":{\"kind\":\"train_step\","
         "\"model\":\"%s\",\"batch_tokens\":%u,\"sequence_length\":1024,"
         "\"remat\":\"%s\",\"gather\":\"%s\",\"backward_order\":\"%s\","
-        "\"accumulate\":%s,\"offload\":\"%s\",\"zero\":%s,\"allow_oversubscription\":true},"
+        "\"accumulate\":%s,\"offload\":\"%s\",\"zero\":%s,\"activations\":\"%s\","
+        "\"allow_oversubscription\":true},"
         "\"run\":{\"prefetch_layers\":%s,\"collective_matmul\":%s,\"parameter_gather\":\"%s\"}}",
-        profile, mesh, model, tokens, remat, gather, order, accumulate, offload, zero, prefetch,
-        chunks, when);
+        profile, mesh, model, tokens, remat, gather, order, accumulate, offload, zero, activations,
+        prefetch, chunks, when);
 }
 
 static void of_drawn_steps(void **unused)

@@ -133,22 +133,29 @@ static double share_that_goes(uint32_t count)
 }
 
 /* Tokens go to each rank that has an expert for them, and come back; gradients the same way. Block
- * remat sends tokens once more, and nothing back; `layer` both. */
+ * remat sends tokens once more, and nothing back; `layer` both. Where ep lies over tp, ranks of tp
+ * have tokens of their own. */
 static void each_rank_sends_its_tokens_to_experts_and_back(void **state)
 {
     static const char *const remats[] = {"none", "block", "layer"};
     static const struct {
         const char *machine, *mesh;
-        uint32_t ranks, data;
+        uint32_t ranks, data, tp;
         double hops; /* Of a message to each other rank, together. */
     } rows[] = {
-        {"\"chip\": \"h100-sxm\"", "{\"ep\": [\"gpu\"]}", 8, 8, 7},
+        {"\"chip\": \"h100-sxm\"", "{\"ep\": [\"gpu\"]}", 8, 8, 1, 7},
         {"\"chip\": \"h100-sxm\", \"gpus\": 4", "{\"ep\": [\"gpu:2\"], \"dp\": [\"gpu:2\"]}", 2, 4,
-         1},
+         1, 1},
         {"\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\"", "{\"ep\": [\"x\"], \"dp\": [\"y\", \"z\"]}",
-         4, 64, 1 + 2 + 1},
+         4, 64, 1, 1 + 2 + 1},
         {"\"chip\": \"tpu-v5e\", \"shape\": \"2x2\"", "{\"ep\": [\"x\"], \"fsdp\": [\"y\"]}", 2, 4,
-         1},
+         1, 1},
+        {"\"chip\": \"h100-sxm\"", "{\"ep\": [\"gpu:2\", \"tp\"], \"tp\": [\"gpu:4\"]}", 8, 2, 4,
+         7},
+        {"\"chip\": \"h100-sxm\", \"gpus\": 4",
+         "{\"ep\": [\"tp\", \"dp\"], \"tp\": [\"gpu:2\"], "
+         "\"dp\": [\"gpu:2\"]}",
+         4, 2, 2, 3},
     };
     uint32_t walked = 0;
     (void)state;
@@ -165,15 +172,16 @@ static void each_rank_sends_its_tokens_to_experts_and_back(void **state)
                        "{\"podsim\": 1, \"machine\": {%s}, \"mesh\": %s, \"workload\": {\"kind\": "
                        "\"train_step\", \"model\": \"tests/property/experts.json\", "
                        "\"sequence_length\": %" PRIu64 ", \"batch_tokens\": %" PRIu64
-                       ", \"accumulate\": %" PRIu64
-                       ", \"remat\": \"%s\", \"allow_oversubscription\": true}}",
+                       ", \"accumulate\": %" PRIu64 "%s, \"remat\": \"%s\", "
+                       "\"allow_oversubscription\": true}}",
                        rows[row].machine, rows[row].mesh, tokens,
-                       tokens * accumulate * rows[row].data, accumulate, remats[again]);
+                       tokens * accumulate * rows[row].data, accumulate,
+                       rows[row].tp > 1 ? ", \"activations\": \"tokens\"" : "", remats[again]);
         drawn_play(&play, text);
         /* Tokens of all ranks that share a set of experts are rounded up together. */
-        double const senders = (double)rows[row].ranks;
+        double const senders = (double)rows[row].ranks, own = (double)(tokens / rows[row].tp);
         double const share = share_that_goes(EXPERTS / rows[row].ranks);
-        double const to_one = ceil(senders * (double)tokens * share) / senders;
+        double const to_one = ceil(senders * own * share) / senders;
         double const exchanges = (4.0 + (double)again) * EXPERTS_LAYERS * (double)accumulate;
         double const wanted = exchanges * rows[row].hops * to_one * EXPERTS_WIDTH * 2;
         for (uint32_t chip = 0; chip < play.machine.chip_count; chip++) {

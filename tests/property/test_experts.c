@@ -168,6 +168,40 @@ static void ep_stands_beside_cp_and_beside_pp_and_dp(void **state)
     }
 }
 
+/* Ranks of tp, cp and dp that have experts, alone and with ranks of ep's own. */
+static void ep_lies_over_other_axes(void **state)
+{
+    (void)state;
+    static const struct step steps[] = {
+        {"\"tp\": [\"gpu\"], \"ep\": [\"tp\"], \"dp\": [\"node\"]", "", 2, 4, 0, false},
+        {"\"tp\": [\"gpu:2\"], \"ep\": [\"gpu:2\", \"tp\"], \"dp\": [\"node\"]",
+         ", \"accumulate\": 2, \"zero\": 1, \"remat\": \"block\"", 2, 4, 0, false},
+        {"\"tp\": [\"gpu\"], \"ep\": [\"dp\", \"tp\"], \"dp\": [\"node\"]",
+         ", \"zero\": 2, \"remat\": \"big_matmuls\"", 2, 4, 0, false},
+        {"\"tp\": [\"gpu\"], \"ep\": [\"tp\"], \"fsdp\": [\"node\"]", ", \"remat\": \"layer\"", 2,
+         4, 0, false},
+        {"\"tp\": [\"gpu:2\"], \"cp\": [\"gpu:2\"], \"ep\": [\"node\", \"cp\", \"tp\"]",
+         ", \"context\": \"all_gather\"", 2, 4, 0, false},
+        {"\"tp\": [\"gpu:2\"], \"cp\": [\"gpu:2\"], \"ep\": [\"cp\"], \"dp\": [\"node\"]",
+         ", \"context\": \"ulysses\"", 2, 4, 0, false},
+        {"\"tp\": [\"gpu:2\"], \"ep\": [\"gpu:2\", \"tp\"], \"pp\": [\"node\"]",
+         ", \"accumulate\": 4", 2, 4, 0, false},
+        {"\"tp\": [\"gpu:2\"], \"ep\": [\"gpu:2\", \"tp\"], \"dp\": [\"node\"]",
+         ", \"routing_skew\": 0.8, \"capacity_factor\": 1.5", 2, 4, 3, false},
+        {"\"tp\": [\"gpu:2\"], \"ep\": [\"node\", \"gpu:2\", \"tp\"]",
+         ", \"token_copies\": \"expert\"", 2, 4, 3, false},
+    };
+    for (uint32_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        char keys[256];
+        struct step step = steps[i];
+        (void)snprintf(keys, sizeof keys, "%s, \"activations\": \"tokens\"", step.workload);
+        step.workload = keys;
+        int64_t const folded_ps = step_ps(&step);
+        step.full = true;
+        assert_int_equal(step_ps(&step), folded_ps);
+    }
+}
+
 /* Tokens that hide the sums of experts' gradients: as for those of the other weights, but a rank of
  * ep has only its share of the experts, of which a token goes to 4 of 16. */
 static void rules_count_a_rank_s_share_of_the_experts(void **state)
@@ -223,6 +257,7 @@ int main(void)
         cmocka_unit_test(padded_rows_cost_the_same_folded),
         cmocka_unit_test(capacity_bounds_what_experts_compute),
         cmocka_unit_test(ep_stands_beside_cp_and_beside_pp_and_dp),
+        cmocka_unit_test(ep_lies_over_other_axes),
         cmocka_unit_test(latency_counts_what_waits_for_experts),
         cmocka_unit_test(rules_count_a_rank_s_share_of_the_experts),
     };

@@ -121,7 +121,7 @@ static const char *replicas(const struct workload_case *made)
     static const char *const names[] = {"dp", "dp",    "ep",    "dp,ep",
                                         "cp", "dp,cp", "ep,cp", "dp,ep,cp"};
     const struct mesh_axis *axis = made->mesh.axis;
-    return names[(axis[MESH_DP].size > 1) + 2 * (axis[MESH_EP].size > 1) +
+    return names[(axis[MESH_DP].size > 1) + 2 * (made->mesh.own_ep.size > 1) +
                  4 * (axis[MESH_CP].size > 1)];
 }
 

@@ -23,7 +23,7 @@ struct drawn_place {
     const char *parts[MESH_ROLE_COUNT];
 };
 
-enum { DRAWN_DENSE = 11, DRAWN_BLOCKS = 6, DRAWN_EXPERTS = 11 };
+enum { DRAWN_DENSE = 11, DRAWN_BLOCKS = 6, DRAWN_EXPERTS = 15 };
 
 static const struct drawn_place drawn_dense[DRAWN_DENSE] = {
     {&case_mlp, "16", 1 << 20, {[MESH_DP] = "x"}},
@@ -53,7 +53,8 @@ static const struct drawn_place drawn_blocks[DRAWN_BLOCKS] = {
 /* Tests that go to a place of experts; sums are sets. */
 enum drawn_walks { DRAWN_ROUTED = 1, DRAWN_MLA = 2, DRAWN_MODULES = 4 };
 
-/* GPU nodes and a torus; ep in a node, across nodes and over both, beside dp, fsdp and tp. */
+/* GPU nodes and a torus; ep in a node, across nodes and over both, beside dp, fsdp and tp, and over
+ * tp, cp and dp. */
 static const struct drawn_nodes {
     uint32_t nodes; /* Of 8 H100; 0: a 4x4 torus. */
     const char *parts[MESH_ROLE_COUNT];
@@ -70,6 +71,12 @@ static const struct drawn_nodes {
     {0, {[MESH_EP] = "x y"}, DRAWN_ROUTED},
     {0, {[MESH_FSDP] = "x", [MESH_EP] = "y"}, DRAWN_ROUTED},
     {0, {[MESH_FSDP] = "x", [MESH_TP] = "y"}, DRAWN_MLA | DRAWN_MODULES},
+    {4,
+     {[MESH_DP] = "node", [MESH_EP] = "tp gpu:2", [MESH_TP] = "gpu:4"},
+     DRAWN_ROUTED | DRAWN_MLA | DRAWN_MODULES},
+    {4, {[MESH_DP] = "node", [MESH_EP] = "dp tp", [MESH_TP] = "gpu"}, DRAWN_ROUTED | DRAWN_MLA},
+    {4, {[MESH_FSDP] = "node", [MESH_EP] = "tp", [MESH_TP] = "gpu"}, DRAWN_ROUTED | DRAWN_MODULES},
+    {0, {[MESH_EP] = "y tp", [MESH_TP] = "x"}, DRAWN_ROUTED},
 };
 
 static const struct model drawn_small_experts = {
@@ -110,6 +117,8 @@ static inline void drawn_build_nodes(struct workload_case *ret_made,
                                          .wrap = {-1, -1, -1}};
     if (case_build_on(ret_made, &drawn_small_experts, &machine, place->parts) != STATUS_OK)
         fail_msg("%s: %s", ret_made->error.where, ret_made->error.message);
+    if (mesh_folds(&ret_made->mesh, MESH_TP))
+        ret_made->plan.activations = WORKLOAD_ACTIVATIONS_TOKENS;
 }
 
 /* --- What varies --- */

@@ -415,6 +415,50 @@ static void a_union_is_of_neighbours_or_the_refusal_says_in_which_order(void **s
     assert_int_equal(refused_count, 12 + 4);
 }
 
+/* Ranks of ep are those of tp and of its own, neighbours all together. Chips are counted once. */
+static void ep_lies_over_other_axes(void **state)
+{
+    (void)state;
+    struct machine const machine = machine_of("16x2", "x");
+    struct mesh const mesh = mesh_of(&machine, "tp x:2,ep x:4 tp,dp x:2,pp y");
+    assert_int_equal(mesh.rank_count, 32);
+    assert_int_equal(mesh.folded, 1u << MESH_TP);
+    assert_int_equal(mesh.own_ep.size, 4);
+    assert_int_equal(mesh.own_ep.part[0].stride, 2);
+    assert_int_equal(mesh.axis[MESH_EP].size, 8);
+    assert_int_equal(mesh.axis[MESH_EP].group.dimension_count, 1);
+    dimension_is(&mesh.axis[MESH_EP].group, 0, 0, 8, 1, false);
+    for (uint32_t chip = 0; chip < 32; chip++)
+        assert_int_equal(mesh_rank(&mesh, &machine, MESH_EP, chip), chip / 2 % 8);
+    assert_int_equal(mesh_replica_roles(&mesh, false), 1u << MESH_DP | 1u << MESH_EP);
+    assert_int_equal(mesh_replica_roles(&mesh, true), 1u << MESH_DP);
+
+    struct mesh const all = mesh_of(&machine, "tp x:2,cp x:4,ep tp cp dp,dp x:2 y");
+    assert_int_equal(all.axis[MESH_EP].size, 32);
+    assert_int_equal(all.own_ep.size, 1);
+    dimension_is(&all.axis[MESH_EP].group, 0, 1, 2, 1, false);
+    dimension_is(&all.axis[MESH_EP].group, 1, 0, 16, 1, true);
+    assert_int_equal(mesh_replica_roles(&all, false), 1u << MESH_DP | 1u << MESH_CP);
+    assert_int_equal(mesh_replica_roles(&all, true), 0);
+
+    struct mesh const alone = mesh_of(&machine, "tp x,ep y");
+    assert_int_equal(alone.folded, 0);
+    assert_int_equal(alone.own_ep.size, 2);
+}
+
+static void what_ep_cannot_lie_over_is_refused(void **state)
+{
+    (void)state;
+    struct machine const machine = machine_of("16x2", "x");
+    refused(&machine, "tp x,ep y cp", "/mesh/ep/1", "the mesh has no cp whose ranks could have");
+    refused(&machine, "fsdp x,ep y fsdp", "/mesh/ep/1",
+            "experts over ranks of fsdp are not modelled; ep lies over tp, cp and dp");
+    refused(&machine, "tp x,ep tp tp,dp y", "/mesh/ep/1", "tp is named twice in one mesh axis");
+    refused(&machine, "tp x:2,cp x:2,ep x:4 tp,dp y", "/mesh",
+            "experts are split over tp and ep together, which lie on x with cp between them; that "
+            "is modelled where they lie side by side: with \"order\": [\"tp\", \"ep\", \"cp\"");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -429,6 +473,8 @@ int main(void)
         cmocka_unit_test(meshes_that_do_not_lie_on_the_machine_are_refused),
         cmocka_unit_test(a_subgroup_is_a_box_of_neighbouring_ranks),
         cmocka_unit_test(a_subgroup_of_part_of_a_ring_is_a_line),
+        cmocka_unit_test(ep_lies_over_other_axes),
+        cmocka_unit_test(what_ep_cannot_lie_over_is_refused),
         cmocka_unit_test(a_union_is_of_neighbours_or_the_refusal_says_in_which_order),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);

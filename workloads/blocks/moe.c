@@ -4,7 +4,8 @@
  * follow, and the way back. The weight that the router gives a token is multiplied in between an
  * expert's matmuls, so that its gradient reads nothing that theirs do not.
  *
- * Over tp an expert is split as an MLP is; a row travels in parts. Where each rank of tp has all of
+ * Over tp an expert is split as an MLP is; a row travels in parts. Where ep lies over tp, each rank
+ * of tp has whole experts, and its own tokens, which travel whole. Where each rank of tp has all of
  * D between blocks, so have rows; what a rank's parts of the experts and of the shared ones give a
  * token is added up, and one AllReduce sums it over tp. Shared experts are an MLP of the
  * rank's own tokens, between the cast and the exchange; backward they follow what the exchange
@@ -97,7 +98,8 @@ static tensor exchange_write(struct graph *g, const char *name, bool spreads, ui
                              const tensor *in, const char *text)
 {
     struct graph_op *exchange = graph_op(g, &op_kind_exchange, name, count, in);
-    exchange->as.exchange.sent = graph_sharding(g, "Sent[Sent, D_WY]", GRAPH_ACTIVATION);
+    exchange->as.exchange.sent = graph_sharding(
+        g, g->terms->folds_experts ? "Sent[Sent, D_W]" : "Sent[Sent, D_WY]", GRAPH_ACTIVATION);
     exchange->as.exchange.spreads = spreads;
     return graph_result(g, text);
 }
@@ -114,7 +116,7 @@ static tensor dispatch_write(struct graph *g, tensor sent, tensor gates)
     graph_set_moved_as(g, arrived, "rows");
     graph_set_formats(g, arrived, formats->dispatch, formats->activations);
     graph_op(g, &op_kind_sort, "Sort", 1, &arrived);
-    tensor const rows = graph_result(g, "Rows[W_ZX, D_W]");
+    tensor const rows = graph_result(g, "Rows[W_ZXY, D_W]");
     graph_set_formats(g, rows, formats->matmuls, formats->activations);
     graph_set_kept(g, rows, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
     return rows;
@@ -123,15 +125,15 @@ static tensor dispatch_write(struct graph *g, tensor sent, tensor gates)
 static tensor experts_write(struct graph *g, struct mlp_shape shape, tensor rows)
 {
     static const struct mlp_texts texts = {
-        .weight_in = "W_in[L, D_WX, Fe_Y]",
-        .weight_gate = "W_gate[L, D_WX, Fe_Y]",
-        .gate = "Gate[W_ZX, Fe_Y]",
-        .weight_up = "W_up[L, D_WX, Fe_Y]",
-        .up = "Up[W_ZX, Fe_Y]",
-        .tmp = "Tmp[W_ZX, Fe_Y]",
-        .activated = "Act[W_ZX, Fe_Y]",
-        .weight_out = "W_out[L, Fe_Y, D_WX]",
-        .out = "Outputs[W_ZX, D_W]",
+        .weight_in = "W_in[L_Y, D_WX, Fe_Y]",
+        .weight_gate = "W_gate[L_Y, D_WX, Fe_Y]",
+        .gate = "Gate[W_ZXY, Fe_Y]",
+        .weight_up = "W_up[L_Y, D_WX, Fe_Y]",
+        .up = "Up[W_ZXY, Fe_Y]",
+        .tmp = "Tmp[W_ZXY, Fe_Y]",
+        .activated = "Act[W_ZXY, Fe_Y]",
+        .weight_out = "W_out[L_Y, Fe_Y, D_WX]",
+        .out = "Outputs[W_ZXY, D_W]",
         .name_gated = "experts.Gate,Up",
         .name_bare = "experts.Gate,Up",
         .name_out = "experts.Out",
@@ -143,7 +145,7 @@ static tensor experts_write(struct graph *g, struct mlp_shape shape, tensor rows
     };
     const struct graph_formats *formats = &g->terms->formats;
     tensor const outputs = mlp_write(g, &texts, shape, rows);
-    graph_set_due(g, outputs);
+    if (!g->terms->folds_experts) graph_set_due(g, outputs);
     graph_set_formats(g, outputs, formats->activations, formats->matmuls);
     return outputs;
 }
@@ -235,11 +237,15 @@ static void dimensions(const struct model *model, struct graph_terms *terms)
     const struct model_experts *experts = &model->experts;
     uint64_t const shared = experts->shared * experts->width;
     graph_dimension_plain(terms, "E", experts->count, "experts");
-    graph_dimension_plain(terms, "L", experts->count, "experts of one chip");
-    graph_dimension_plain(terms, "Fe", experts->width, "columns of an expert")->rounded = true;
+    graph_dimension_plain(terms, "L", experts->count, "experts of one chip")->of_tp =
+        GRAPH_OF_TP_FOLDED;
+    struct graph_dimension *columns =
+        graph_dimension_plain(terms, "Fe", experts->width, "columns of an expert");
+    columns->rounded = true;
+    columns->of_tp = GRAPH_OF_TP_EXPERTS;
     graph_dimension_plain(terms, "Fs", shared, "columns of the shared experts")->counted =
         GRAPH_COUNTED_SHARED;
-    graph_dimension_plain(terms, "W", 1, "rows of experts");
+    graph_dimension_plain(terms, "W", 1, "rows of experts")->of_tp = GRAPH_OF_TP_FOLDED;
     graph_dimension_plain(terms, "A", 1, "rows that come for experts");
     graph_dimension_plain(terms, "S", 1, "rows that come back from experts");
     graph_dimension_plain(terms, "Sent", 1, "rows that all ranks send");
@@ -255,7 +261,7 @@ static void explain(const struct graph *g, const struct layer_kinds *kinds, stru
                "  dGates are sums over Fe of dTmp * Tmp / g: one number for each of W rows; "
                "Route' reads them as [B, E], with 0 for experts that a token does not ask for\n"
                "  their bytes as rows%s are not counted\n",
-               g->terms->axis_y != 0 ? " and their sum over Y" : "");
+               g->terms->axis_y != 0 && !g->terms->folds_experts ? " and their sum over Y" : "");
 }
 
 const struct block block_moe = {

@@ -386,7 +386,7 @@ static uint32_t rows_due(const struct graph *graph, const struct graph_product *
     for (uint32_t d = 0; d < left->dimension_count; d++)
         if (!sharding_has(weight, left->dimension[d].name))
             rows.dimension[rows.dimension_count++] = left->dimension[d];
-    return sharding_axes(&rows) & graph->terms->axis_y;
+    return sharding_axes(&rows) & ~sharding_axes(weight) & graph->terms->axis_y;
 }
 
 static void due_add(const struct graph_sharded *sharded, const struct graph_op *op,

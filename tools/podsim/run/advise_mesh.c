@@ -6,7 +6,9 @@
 /* The mesh while it is changed: of each role its parts, the slowest first. */
 struct layout {
     const struct machine *machine;
-    struct mesh_axis axis[MESH_ROLE_COUNT]; /* Parts' axes and sizes; nothing else is filled. */
+    /* Parts' axes and sizes; nothing else is filled. Of ep its own. */
+    struct mesh_axis axis[MESH_ROLE_COUNT];
+    uint32_t folded; /* Axes that ep lies over as well. */
     bool has_order;
     enum mesh_role order[MESH_ROLE_COUNT];
     uint32_t order_count;
@@ -88,13 +90,15 @@ static void layout_fill(const struct session *session, uint32_t tp_ranks, bool s
     enum mesh_role data = data_role(mesh);
     uint32_t const along = tp_axis(session);
     *layout = (struct layout){.machine = &session->machine,
+                              .folded = mesh->folded,
                               .has_order = session->scenario.mesh.order_count > 0,
                               .order_count = mesh->order_count};
     for (uint32_t i = 0; i < mesh->order_count; i++)
         layout->order[i] = shards && mesh->order[i] == MESH_DP ? MESH_FSDP : mesh->order[i];
     for (uint32_t role = 0; role < MESH_ROLE_COUNT; role++)
         if (mesh->present[role])
-            layout->axis[shards && role == MESH_DP ? MESH_FSDP : role] = mesh->axis[role];
+            layout->axis[shards && role == MESH_DP ? MESH_FSDP : role] =
+                *mesh_own_axis(mesh, (enum mesh_role)role);
     if (shards) data = MESH_FSDP;
     struct mesh_axis const tp = mesh->axis[MESH_TP];
     layout->axis[MESH_TP].part_count = 0;
@@ -106,17 +110,37 @@ static void layout_fill(const struct session *session, uint32_t tp_ranks, bool s
     order_add(layout, data);
 }
 
+/* Whether ep lies over an axis that the layout still has. */
+static bool folds(const struct layout *layout, enum mesh_role role)
+{
+    return (layout->folded >> role & 1) != 0 && layout->axis[role].part_count > 0;
+}
+
+static bool is_there(const struct layout *layout, enum mesh_role role)
+{
+    bool is = layout->axis[role].part_count > 0;
+    for (uint32_t other = 0; role == MESH_EP && other < MESH_ROLE_COUNT; other++)
+        is = is || folds(layout, (enum mesh_role)other);
+    return is;
+}
+
 /* "\"fsdp\":[\"x\",\"y:2\"]," */
 static void role_add(const struct layout *layout, enum mesh_role role, struct strbuf *text)
 {
     const struct machine *machine = layout->machine;
     const struct mesh_axis *axis = &layout->axis[role];
-    if (axis->part_count == 0) return;
+    const char *between = "";
+    if (!is_there(layout, role)) return;
     strbuf_add(text, "\"%s\":[", mesh_role_name(role));
-    for (uint32_t p = 0; p < axis->part_count; p++) {
+    for (uint32_t p = 0; p < axis->part_count; p++, between = ",") {
         const struct mesh_part *part = &axis->part[p];
-        strbuf_add(text, "%s\"%s", p == 0 ? "" : ",", machine_axis_name(machine, part->axis));
+        strbuf_add(text, "%s\"%s", between, machine_axis_name(machine, part->axis));
         strbuf_add(text, part->size == machine->shape[part->axis] ? "\"" : ":%u\"", part->size);
+    }
+    for (uint32_t other = 0; role == MESH_EP && other < MESH_ROLE_COUNT; other++) {
+        if (!folds(layout, (enum mesh_role)other)) continue;
+        strbuf_add(text, "%s\"%s\"", between, mesh_role_name((enum mesh_role)other));
+        between = ",";
     }
     strbuf_add(text, "],");
 }
@@ -126,7 +150,7 @@ static void order_write(const struct layout *layout, struct strbuf *text)
     bool first = true;
     strbuf_add(text, "\"order\":[");
     for (uint32_t i = 0; i < layout->order_count; i++) {
-        if (layout->axis[layout->order[i]].part_count == 0) continue;
+        if (!is_there(layout, layout->order[i])) continue;
         strbuf_add(text, "%s\"%s\"", first ? "" : ",", mesh_role_name(layout->order[i]));
         first = false;
     }
@@ -171,14 +195,15 @@ const char *advise_mesh_moved(const struct session *session, enum mesh_role from
                               uint32_t ranks)
 {
     const struct mesh *mesh = &session->mesh;
-    const struct mesh_axis *given = &mesh->axis[from];
+    const struct mesh_axis *given = mesh_own_axis(mesh, from);
     struct layout layout = {.machine = &session->machine,
+                            .folded = mesh->folded,
                             .has_order = session->scenario.mesh.order_count > 0,
                             .order_count = mesh->order_count};
     uint32_t left = ranks;
     for (uint32_t i = 0; i < mesh->order_count; i++) layout.order[i] = mesh->order[i];
     for (uint32_t role = 0; role < MESH_ROLE_COUNT; role++)
-        if (mesh->present[role]) layout.axis[role] = mesh->axis[role];
+        if (mesh->present[role]) layout.axis[role] = *mesh_own_axis(mesh, (enum mesh_role)role);
     for (uint32_t i = 0; i < given->part_count && left > 1; i++) {
         const struct mesh_part *part = &given->part[to == MESH_TP ? given->part_count - 1 - i : i];
         uint32_t const gives = part_gives(part, left);

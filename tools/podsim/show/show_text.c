@@ -197,6 +197,21 @@ static void add_group(struct strbuf *text, const struct machine *machine, const 
     strbuf_add(text, "\n");
 }
 
+/* "  the 8 ranks of ep are 2 of tp x 4 of its own" */
+static void add_folds(struct strbuf *text, const struct mesh *mesh)
+{
+    const char *between = "";
+    strbuf_add(text, "\n  the %u ranks of ep are ", mesh->axis[MESH_EP].size);
+    for (uint32_t role = 0; role < MESH_ROLE_COUNT; role++) {
+        if (!mesh_folds(mesh, (enum mesh_role)role)) continue;
+        strbuf_add(text, "%s%u of %s", between, mesh->axis[role].size,
+                   mesh_role_name((enum mesh_role)role));
+        between = " x ";
+    }
+    if (mesh->own_ep.size > 1) strbuf_add(text, " x %u of its own", mesh->own_ep.size);
+    strbuf_add(text, "\n");
+}
+
 void show_mesh(const struct machine *machine, const struct mesh *mesh, struct strbuf *text)
 {
     strbuf_add(text, "%s on ", counted(mesh->rank_count, "rank").text);
@@ -209,4 +224,5 @@ void show_mesh(const struct machine *machine, const struct mesh *mesh, struct st
         table_label(text, name);
         add_group(text, machine, &axis->group);
     }
+    if (mesh->folded != 0) add_folds(text, mesh);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "sim/base/name.h"
+#include "tools/podsim/common/placing.h"
 
 enum { VOCABULARY_MULTIPLE = 128, TOP_K = 2 };
 
@@ -194,18 +195,37 @@ static enum status stage_find(struct import *import, uint32_t *ret_stage, struct
         name_offer(policy->sharding, strategies, "; the nearest is ", "", NULL).text);
 }
 
-static enum status experts_check(struct import *import, uint64_t replicas, struct error *reterr)
+/* Ranks of ep that no other axis has. Where nothing says how many ranks of tp split an expert, all
+ * do. */
+static enum status own_find(struct import *import, uint64_t replicas, uint64_t *ret_own,
+                            struct error *reterr)
 {
-    struct import_facts *facts = &import->facts;
-    if (facts->ranks.expert_tp > 0 && facts->ranks.expert_tp != facts->ranks.tp)
-        return import_refuse(import, &facts->ranks.expert_tp, reterr,
-                             "podsim splits experts over all %" PRIu64 " ranks of tp; experts "
-                             "over ranks of tp and dp together are not modelled",
-                             facts->ranks.tp);
-    if (replicas % facts->ranks.ep == 0) return STATUS_OK;
-    return import_refuse(import, &facts->ranks.ep, reterr,
+    struct import_ranks *ranks = &import->facts.ranks;
+    uint64_t const split = ranks->expert_tp == 0 ? ranks->tp : ranks->expert_tp;
+    uint32_t folded = 0;
+    if (split != ranks->tp && split != 1)
+        return import_refuse(import, &ranks->expert_tp, reterr,
+                             "podsim splits an expert over all %" PRIu64 " ranks of tp, or over 1",
+                             ranks->tp);
+    *ret_own = 1;
+    if (ranks->ep == 1 && import->facts.experts.count == 0) return STATUS_OK;
+    *ret_own = placing_fold(split == 1 ? ranks->tp : 1, ranks->cp, ranks->ep, &folded);
+    if (*ret_own == 0 && split == 1 && ranks->tp > 1)
+        return import_refuse(import, &ranks->ep, reterr,
+                             "%" PRIu64 " ranks of experts lie over a part of the %" PRIu64
+                             " ranks of tp%s; podsim lays them over whole axes",
+                             ranks->ep, ranks->tp * ranks->cp, ranks->cp > 1 ? " and cp" : "");
+    if (*ret_own == 0) {
+        *ret_own = ranks->ep;
+        import_lacks(
+            import, &ranks->ep,
+            "the axis is laid out over replicas; Megatron-LM's goes over ranks of cp first");
+    }
+    ranks->folded = folded;
+    if (replicas % *ret_own == 0) return STATUS_OK;
+    return import_refuse(import, &ranks->ep, reterr,
                          "%" PRIu64 " replicas are not divided by %" PRIu64 " ranks of experts",
-                         replicas, facts->ranks.ep);
+                         replicas, *ret_own);
 }
 
 /* Neighbours first: tp, cp, ep, dp, pp. */
@@ -230,15 +250,12 @@ static enum status ranks_find(struct import *import, uint32_t stage, struct erro
                              "divide the %" PRIu64 " chips of %s",
                              copy, chips, import->machine_text);
     uint64_t const replicas = chips / copy;
-    STATUS_TRY(experts_check(import, replicas, reterr));
-    if (facts->ranks.ep > 1 && facts->ranks.cp > 1)
-        import_lacks(
-            import, &facts->ranks.ep,
-            "the axis is laid out over replicas; Megatron-LM's goes over ranks of cp first");
-    uint64_t const rest = replicas / facts->ranks.ep;
+    uint64_t own = 1;
+    STATUS_TRY(own_find(import, replicas, &own, reterr));
+    uint64_t const rest = replicas / own;
     uint64_t const ranks[MESH_ROLE_COUNT] = {
         [MESH_TP] = facts->ranks.tp,         [MESH_CP] = facts->ranks.cp,
-        [MESH_PP] = facts->ranks.pp,         [MESH_EP] = facts->ranks.ep,
+        [MESH_PP] = facts->ranks.pp,         [MESH_EP] = own,
         [MESH_FSDP] = stage == 3 ? rest : 1, [MESH_DP] = stage == 3 ? 1 : rest};
     facts->ranks.dp = replicas;
     if (facts->ranks.nodes > 0 && facts->ranks.node_ranks > 0 &&

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "sim/base/name.h"
+#include "tools/podsim/common/placing.h"
 #include "tools/podsim/import/import.h"
 
 enum { SEQUENCES = 8, TOKENS = 2048, CHUNKS = 2 };
@@ -34,6 +35,7 @@ static const struct import_row facts_of[] = {
     IMPORT_FACT(AXES "pipeline_parallel_degree", IMPORT_COUNT, ranks.pp, "/mesh/pp"),
     IMPORT_FACT(AXES "context_parallel_degree", IMPORT_COUNT, ranks.cp, "/mesh/cp"),
     IMPORT_FACT(AXES "expert_parallel_degree", IMPORT_COUNT, ranks.ep, "/mesh/ep"),
+    IMPORT_FACT(AXES "expert_tensor_parallel_degree", IMPORT_COUNT, ranks.expert_tp, "/mesh/ep"),
     IMPORT_FACT(AXES "pipeline_parallel_schedule", IMPORT_WORD, ranks.schedule,
                 "/workload/schedule"),
     IMPORT_FACT(AXES "pipeline_parallel_microbatch_size", IMPORT_COUNT, batch.microbatch,
@@ -110,8 +112,6 @@ static const struct import_row lacks[] = {
     IMPORT_NOT_MODELLED(AXES "pipeline_parallel_last_stage_less_layers", "1", STAGES),
     IMPORT_NOT_MODELLED(AXES "pipeline_parallel_schedule_csv", "",
                         "a schedule in a file, which `podsim pipeline --schedule-csv` reads"),
-    IMPORT_NOT_MODELLED(AXES "expert_tensor_parallel_degree", NULL,
-                        "podsim splits experts over all ranks of tp"),
     IMPORT_NOT_MODELLED("activation_checkpoint.per_op_sac_force_recompute_mm_shapes_by_fqns", "",
                         "products that are repeated besides"),
     IMPORT_NOT_MODELLED("activation_checkpoint.early_stop", "true",
@@ -162,12 +162,31 @@ static enum status ranks_find(struct import *import, struct error *reterr)
                              "%" PRIu64 " ranks, where %s has %" PRIu64 " left besides the others",
                              ranks->fsdp, import->machine_text, shards);
     if (ranks->ep == 0) ranks->ep = 1;
-    if (ranks->fsdp % ranks->ep != 0)
+    return STATUS_OK;
+}
+
+/* Ranks of ep that no other axis has. They are taken out of those that shard weights. */
+static enum status own_find(struct import *import, uint64_t *ret_own, struct error *reterr)
+{
+    static const char gathers[] = "torchtitan gathers the tokens of a layer with experts over tp, "
+                                  "and adds up its results; podsim's ranks keep their tokens";
+    struct import_ranks *ranks = &import->facts.ranks;
+    bool const whole = ranks->expert_tp == 1 && ranks->tp > 1;
+    uint32_t folded = 0;
+    *ret_own = 1;
+    if (ranks->expert_tp > 1 && ranks->expert_tp != ranks->tp)
+        return import_refuse(import, &ranks->expert_tp, reterr,
+                             "podsim splits an expert over all %" PRIu64 " ranks of tp, or over 1",
+                             ranks->tp);
+    if (ranks->ep == 1) return STATUS_OK;
+    *ret_own = placing_fold(whole ? ranks->tp : 1, ranks->cp, ranks->ep, &folded);
+    if (*ret_own == 0 || ranks->fsdp % *ret_own != 0)
         return import_refuse(import, &ranks->ep, reterr,
-                             "%" PRIu64 " ranks of experts do not divide the %" PRIu64
-                             " ranks that shard weights; experts over ranks of cp or tp are not "
-                             "modelled",
-                             ranks->ep, ranks->fsdp);
+                             "%" PRIu64 " ranks of experts are not whole axes%s and a divisor of "
+                             "the %" PRIu64 " ranks that shard weights",
+                             ranks->ep, whole ? " of tp and cp" : " of cp", ranks->fsdp);
+    if (whole) import_lacks(import, &ranks->expert_tp, gathers);
+    ranks->folded = folded;
     return STATUS_OK;
 }
 
@@ -177,11 +196,13 @@ static enum status mesh_set(struct import *import, struct error *reterr)
         "the axis is laid out; torchtitan shards weights over it too, where "
         "each of podsim's ranks has those of its shard of fsdp";
     const struct import_ranks *ranks = &import->facts.ranks;
+    uint64_t own = 1;
+    STATUS_TRY(own_find(import, &own, reterr));
     if (ranks->cp > 1) import_lacks(import, &ranks->cp, copies);
     if (ranks->ep > 1) import_lacks(import, &ranks->ep, copies);
     uint64_t const sizes[MESH_ROLE_COUNT] = {
         [MESH_TP] = ranks->tp, [MESH_PP] = ranks->pp, [MESH_CP] = ranks->cp,
-        [MESH_EP] = ranks->ep, [MESH_DP] = ranks->dp, [MESH_FSDP] = ranks->fsdp / ranks->ep};
+        [MESH_EP] = own,       [MESH_DP] = ranks->dp, [MESH_FSDP] = ranks->fsdp / own};
     return import_mesh(import, sizes, reterr);
 }
 

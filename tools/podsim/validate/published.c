@@ -7,6 +7,7 @@
 #include "sim/base/json.h"
 #include "sim/base/name.h"
 #include "sim/base/strbuf.h"
+#include "tools/podsim/common/placing.h"
 
 /* Written at build time from workloads/published/. */
 extern const struct embed_file published_files[];
@@ -185,6 +186,20 @@ static enum status ranks_read(const struct facts *facts, uint32_t *ret_ranks, st
     return json_end(object, mesh_role_names, reterr);
 }
 
+/* Of more ranks than chips those of experts lie over others: over tp and cp, then over replicas. */
+static void ranks_fold(struct published_row *row)
+{
+    uint32_t *ranks = row->ranks, folded = 0;
+    uint64_t all = 1;
+    for (uint32_t role = 0; role < MESH_ROLE_COUNT; role++) all *= ranks[role];
+    if (all <= row->machine.chips || ranks[MESH_EP] == 1) return;
+    uint64_t const own = placing_fold(ranks[MESH_TP], ranks[MESH_CP], ranks[MESH_EP], &folded);
+    if (own == 0 || ranks[MESH_DP] % own != 0) return;
+    row->folded = folded;
+    ranks[MESH_DP] /= (uint32_t)own;
+    ranks[MESH_EP] = (uint32_t)own;
+}
+
 static enum status kind_read(const struct facts *facts, enum published_kind *ret_kind,
                              struct error *reterr)
 {
@@ -286,6 +301,7 @@ static enum status row_read(struct arena *arena, const struct facts *facts, stru
     STATUS_TRY(machine_read(facts, &row->machine, reterr));
     STATUS_TRY(policy_read(facts, &row->policy, reterr));
     STATUS_TRY(ranks_read(facts, row->ranks, reterr));
+    ranks_fold(row);
     STATUS_TRY(kind_read(facts, &row->kind, reterr));
     STATUS_TRY(batch_read(facts, row, reterr));
     STATUS_TRY(collective_read(facts, row, reterr));

@@ -43,23 +43,13 @@ static void tpus_add(struct placing *placing, const struct published_machine *ma
     }
 }
 
-/* Megatron may lay ranks of experts over those of tp, too. */
-static enum status ranks_check(const struct published_row *row, struct error *reterr)
-{
-    uint64_t ranks = 1;
-    for (uint32_t role = 0; role < MESH_ROLE_COUNT; role++) ranks *= row->ranks[role];
-    if (ranks > row->machine.chips && row->ranks[MESH_EP] > 1)
-        return refuse(row, "its experts lie over ranks of tp and dp together", reterr);
-    return STATUS_OK;
-}
-
 static enum status place(const struct published_row *row, struct placing *ret_placing,
                          struct error *reterr)
 {
     *ret_placing = (struct placing){.where = row->id};
-    STATUS_TRY(ranks_check(row, reterr));
     for (uint32_t role = 0; role < MESH_ROLE_COUNT; role++)
         ret_placing->rank[role] = row->ranks[role];
+    ret_placing->folded = row->folded;
     if (row->machine.shape == NULL)
         gpus_add(ret_placing, &row->machine);
     else

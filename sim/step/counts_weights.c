@@ -1,8 +1,11 @@
 /* What a step asks for weights, whatever their blocks are: by the buckets that are gathered,
  * reduced and updated as one, and by shares of them. */
 #include "sim/base/units.h"
+#include "sim/graph/derive.h"
+#include "sim/graph/remat.h"
 #include "sim/schedule/schedule.h"
 #include "sim/step/counts_parts.h"
+#include "sim/step/graph_terms.h"
 #include "sim/step/overheads.h"
 #include "sim/step/update.h"
 
@@ -202,28 +205,53 @@ void counts_weights(const struct ranks *ranks, uint32_t head_returns,
 
 /* --- Memory --- */
 
+/* How much of the elements that are split over ranks, of the whole model, the last layer has. Ranks
+ * split experts' elements among others than all the rest. */
+static double last_layer_share(const struct ranks *ranks, bool of_state)
+{
+    const struct ranks_layer *layer = &ranks->layer[ranks_last_kind(ranks)];
+    double own = 0, all = 0;
+    for (uint32_t experts = 0; experts < 2; experts++) {
+        const struct replicas *replicas = ranks_replicas(ranks, experts != 0);
+        double const shards = of_state ? replicas->state_shards : replicas->gradient_shards;
+        double const elements = (double)padding_sums(ranks, 1, experts != 0).elements;
+        if (elements == 0) continue;
+        all += elements / shards;
+        for (uint32_t u = 0; u < layer->bucket_count; u++)
+            if (layer->bucket[u].experts == (experts != 0))
+                own += (double)layer->bucket[u].elements / shards;
+    }
+    return all > 0 ? own / all : 0;
+}
+
+/* Bytes that a layer of the last one's kind keeps for its backward pass. */
+static double last_layer_kept(const struct ranks *ranks)
+{
+    struct step_part const last = {.part = BLOCK_LAYER, .kind = ranks_last_kind(ranks)};
+    struct step_graph room;
+    const struct graph_derived *derived = step_graph(ranks, &last, &room);
+    return (double)graph_kept_bytes(&derived->sharded, &derived->kept);
+}
+
 /* What is kept in the host's memory goes there and comes back once a step, or a microbatch: see
  * lower_offload.c. */
 static void offload_count(const struct ranks *ranks, struct workload_counts *counts)
 {
     const struct workload_plan *plan = ranks->plan;
     uint64_t const layers = plan->model.layers;
-    double const all = (double)(layers + ranks->mtp.modules);
     if (ranks_offloads_optimizer(ranks)) {
-        double const elements = (double)padding_sums(ranks, 1, /* experts= */ false).elements;
-        double const share =
-            layer_elements(ranks, ranks_last_kind(ranks)) / (elements > 0 ? elements : 1);
         counts->host.moment_bytes = counts->memory.optimizer_bytes;
         counts->host_copy_count +=
             2 * (layers + (ranks_is_decoder(ranks) ? UINT64_C(2) - ranks->tie.here : 0));
-        counts->memory.optimizer_bytes *= share;
-        if (plan->accumulate == 1) counts->memory.gradient_bytes *= share;
+        counts->memory.optimizer_bytes *= last_layer_share(ranks, /* of_state= */ true);
+        if (plan->accumulate == 1)
+            counts->memory.gradient_bytes *= last_layer_share(ranks, /* of_state= */ false);
     }
     if (ranks_offloads_activations(ranks)) {
-        double const moved = counts->memory.activation_bytes / all * (all - 1);
-        counts->host.activation_bytes = plan->accumulate * moved;
+        double const kept = last_layer_kept(ranks);
+        counts->host.activation_bytes = plan->accumulate * (counts->memory.activation_bytes - kept);
         counts->host_copy_count += 2 * plan->accumulate * (layers - 1);
-        counts->memory.activation_bytes *= 2 / all;
+        counts->memory.activation_bytes = 2 * kept;
     }
 }
 

@@ -228,9 +228,8 @@ static enum status model_check(const struct ranks *ranks, struct error *reterr)
     REFUSE(!ranks_is_decoder(ranks) && !ranks_serves(ranks) &&
                plan->attention.mask == WORKLOAD_ATTENTION_CAUSAL,
            INVALID, "/workload/attention", "the bare MLP has no attention that could be causal");
-    REFUSE(offloads && (model_has_experts(model) || mtp), UNSUPPORTED, "/workload/offload",
-           "nothing is offloaded from layers with experts, nor with multi-token prediction, in "
-           "this version");
+    REFUSE(offloads && mtp, UNSUPPORTED, "/workload/offload",
+           "nothing is offloaded with multi-token prediction; \"mtp\": false trains without");
     REFUSE(offloads && ranks->machine->host.bytes_per_s == 0, UNSUPPORTED, "/workload/offload",
            NAME " has no link to a host whose memory could keep anything",
            ranks->machine->chip.title);

@@ -366,7 +366,7 @@ static void count_sequences(const struct variables *x, struct workload_counts *c
 }
 
 /* Bytes that the layers keep from their forward to their backward pass. */
-static double saved_bytes(const struct variables *x)
+double oracle_saved_bytes(const struct variables *x)
 {
     const struct ranks *ranks = x->ranks;
     bool const llama = ranks_is_decoder(ranks);
@@ -474,7 +474,7 @@ void oracle_count(const struct workload_plan *plan, const struct machine *machin
     counts.memory.parameter_bytes = ranks.model_replicas * kept * x.bytes.w;
     counts.memory.optimizer_bytes = 2 * oracle_state_elements(&x) * x.bytes.o;
     counts.memory.gradient_bytes = ranks.model_replicas * gradients * x.bytes.g;
-    counts.memory.activation_bytes += saved_bytes(&x);
+    counts.memory.activation_bytes += oracle_saved_bytes(&x);
     oracle_overheads_saved(&x, &counts);
     double const gathered = x.sparse > 0 ? x.sparse_elements + x.expert_elements : x.layer_elements;
     counts.held_anyway.gathered_bytes = ranks.shards > 1 ? gathered * x.bytes.w : 0;

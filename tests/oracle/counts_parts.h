@@ -198,6 +198,9 @@ double oracle_experts_products(const struct variables *x);
 void oracle_overheads_saved(const struct variables *x, struct workload_counts *counts);
 void oracle_overheads(const struct variables *x, struct workload_counts *counts);
 
+/* What layers save for the backward pass, in one microbatch; of experts see oracle_experts(). */
+double oracle_saved_bytes(const struct variables *x);
+
 /* Of what is kept in the host's memory (counts_offload.c), after all of the chip's memory. */
 void oracle_offload(const struct variables *x, struct workload_counts *counts);
 

@@ -168,8 +168,8 @@ static void step_random(uint64_t *state, char text[WALK_TEXT_BYTES])
     const char *gather = PICK("block", "tensor", "layer");
     const char *order = PICK("dw_first", "dx_first");
     const char *accumulate = strstr(mesh, "pp") != NULL ? "8" : PICK("1", "2");
-    bool const stays = strstr(mesh, "pp") != NULL || model == experts; /* Not offloaded, for now. */
-    const char *offload = stays ? "none" : PICK("none", "none", "optimizer");
+    bool const stays = strstr(mesh, "pp") != NULL; /* Stages offload nothing. */
+    const char *offload = stays ? "none" : PICK("none", "none", "optimizer", "both");
     bool const shards = strstr(mesh, "\"dp\"") != NULL && strstr(mesh, "fsdp") == NULL &&
                         strstr(mesh, "pp") == NULL;
     const char *zero = shards ? PICK("0", "1", "2", "3") : "0";

@@ -168,7 +168,7 @@ static void workload_random(uint64_t *state, bool experts, const char *mesh, cha
     const char *gather = PICK("block", "tensor", "layer");
     const char *optimizer = PICK("fp32", "bf16");
     const char *kernel = mlp || split ? "flash" : PICK("flash", "unfused", "unfused_dropout");
-    const char *offload = experts || staged ? "none" : PICK("none", "none", "optimizer");
+    const char *offload = staged ? "none" : PICK("none", "none", "optimizer");
     const char *order = PICK("dw_first", "dx_first");
     unsigned const accumulate = staged ? 2 : 1 + (unsigned)(case_random(state) % 2);
     unsigned const tokens = sequence * (split ? 8u : 32u)

@@ -4,6 +4,7 @@
  * instants are the same.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "sim/base/units.h"
 #include "tests/support/case.h"
@@ -158,6 +159,86 @@ static void it_is_the_same_however_it_is_played(void **state)
         }
 }
 
+/* Steps with experts: over ep alone, beside fsdp and tp, and over ranks of tp. */
+static void experts_are_the_same_however_they_are_played(void **state)
+{
+    static const char *const rows[][2] = {
+        {"{\"ep\": [\"gpu\"], \"dp\": [\"node\"]}", ", \"zero\": 1"},
+        {"{\"ep\": [\"gpu:2\"], \"tp\": [\"gpu:2\"], \"fsdp\": [\"node\"]}", ""},
+        {"{\"ep\": [\"gpu:2\", \"tp\"], \"tp\": [\"gpu:2\"], \"dp\": [\"node\"]}",
+         ", \"activations\": \"tokens\""},
+    };
+    static const char *const offloads[] = {"optimizer", "activations", "both"};
+    static const char *const remats[] = {"none", "norms", "big_matmuls", "block", "layer"};
+    (void)state;
+    for (uint32_t i = 0; i < 3 * 5; i++) {
+        char text[TEXT_BYTES];
+        struct play folded;
+        case_text(
+            text, TEXT_BYTES,
+            "{\"podsim\": 1, \"machine\": {\"chip\": \"h100-sxm\", \"nodes\": 2, \"gpus\": 4}, "
+            "\"mesh\": %s, \"workload\": {\"kind\": \"train_step\", \"model\": "
+            "\"tests/property/experts.json\", \"batch_tokens\": 65536, \"sequence_length\": "
+            "1024, \"accumulate\": %u, \"remat\": \"%s\", \"offload\": \"%s\"%s}}",
+            rows[i % 3][0], 1 + i % 2, remats[i % 5], offloads[i / 5], rows[i % 3][1]);
+        play_run(&folded, text, NULL);
+        walk_alike(&folded, text, "reference");
+        uint32_t const up = machine_host_port(&folded.machine, false);
+        assert_true(units_seconds(folded.trace.link[up].busy_ps) >=
+                    folded.roofline.host_s * (1 - 1e-9));
+        assert_true(folded.roofline.host_s > 0);
+        assert_true(folded.roofline.lower_s <= units_seconds(folded.trace.step_ps) * (1 + 1e-9));
+        play_close(&folded);
+    }
+}
+
+/* Of a layer that keeps its input alone a rank stores 8192 tokens of 1,024 columns. Its moments are
+ * those of four of the 16 experts, whole or in halves, and of its share of all else. */
+static void a_layer_with_experts_stores_what_it_keeps(void **state)
+{
+    static const struct {
+        const char *mesh, *workload;
+        double experts, shards, dense,
+            dense_shards; /* Parameters on a rank, and ranks with them. */
+    } rows[] = {
+        {"{\"ep\": [\"gpu\"], \"dp\": [\"node\"]}", ", \"zero\": 1", 4, 2, 1, 8},
+        {"{\"ep\": [\"gpu:2\"], \"tp\": [\"gpu:2\"], \"dp\": [\"node\"]}",
+         ", \"activations\": \"tokens\"", 4, 1, 2, 1},
+        {"{\"ep\": [\"gpu:2\", \"tp\"], \"tp\": [\"gpu:2\"], \"dp\": [\"node\"]}",
+         ", \"activations\": \"tokens\", \"zero\": 1", 4, 2, 2, 4},
+    };
+    enum { D = 1024, FE = 512, LAYERS = 4, HEADS = 8 + 4 + 4 + 8, HEAD = 128, EXPERTS = 16 };
+    (void)state;
+    for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[TEXT_BYTES];
+        struct play play;
+        struct walk_op walk = {.program = &play.program};
+        uint64_t stored = 0, updated = 0;
+        case_text(
+            text, TEXT_BYTES,
+            "{\"podsim\": 1, \"machine\": {\"chip\": \"h100-sxm\", \"nodes\": 2, \"gpus\": 4}, "
+            "\"mesh\": %s, \"workload\": {\"kind\": \"train_step\", \"model\": "
+            "\"tests/property/experts.json\", \"batch_tokens\": 65536, \"sequence_length\": "
+            "1024, \"remat\": \"block\", \"offload\": \"both\"%s}}",
+            rows[i].mesh, rows[i].workload);
+        play_run(&play, text, NULL);
+        while (walk_next(&walk)) {
+            if (walk.op->kind != PROGRAM_OP_COPY) continue;
+            uint64_t const bytes = walk.times * play.program.copies[walk.op->index].size_bytes;
+            stored += strcmp(walk.op->name, "store activations") == 0 ? bytes : 0;
+            updated += strcmp(walk.op->name, "store optimizer") == 0 ? bytes : 0;
+        }
+        assert_int_equal(stored, (LAYERS - 1) * UINT64_C(8192) * D * 2);
+        double const norms = 2 * D + 2 * HEAD, tp = rows[i].dense;
+        double const layer =
+            3.0 * D * FE * rows[i].experts / rows[i].shards +
+            ((double)D * HEADS * HEAD / tp + D * EXPERTS + norms) / rows[i].dense_shards;
+        double const ends = (2.0 * 16384 * D / tp + D) / rows[i].dense_shards;
+        case_near((double)updated, 8 * (LAYERS * layer + ends), 1e-3);
+        play_close(&play);
+    }
+}
+
 /* Gradients that slices reduce over the DCN leave by the PCIe that moments take. */
 static void offload_and_dcn_share_pcie(void **state)
 {
@@ -210,6 +291,8 @@ int main(void)
         cmocka_unit_test(activations_are_hidden_where_the_model_is_wide_enough),
         cmocka_unit_test(hbm_holds_less_by_what_is_away),
         cmocka_unit_test(it_is_the_same_however_it_is_played),
+        cmocka_unit_test(experts_are_the_same_however_they_are_played),
+        cmocka_unit_test(a_layer_with_experts_stores_what_it_keeps),
         cmocka_unit_test(offload_and_dcn_share_pcie),
         cmocka_unit_test(what_cannot_be_offloaded_is_refused),
     };

@@ -110,9 +110,9 @@ static void what_experts_cannot_do_is_refused(void **state)
 {
     (void)state;
     struct model further = small, shared = small, window = small, dense = small, grouped = small,
-                 tied = small, split = small;
+                 tied = small, split = small, predicts = small;
     further.mtp_modules = 17;
-    tied.mtp_modules = split.mtp_modules = 1;
+    tied.mtp_modules = split.mtp_modules = predicts.mtp_modules = 1;
     tied.tied = true;
     shared.mla = (struct model_mla){768, 256, 64, 64};
     window.attends.window = 128;
@@ -126,7 +126,8 @@ static void what_experts_cannot_do_is_refused(void **state)
     refused(&small, 3, MESH_EP, none, "/mesh/ep",
             "64 experts evenly; the nearest numbers of "
             "ranks that can: 2 and 4");
-    refused(&small, 2, MESH_EP, WORKLOAD_OFFLOAD_OPTIMIZER, "/workload/offload", "experts");
+    refused(&predicts, 2, MESH_EP, WORKLOAD_OFFLOAD_OPTIMIZER, "/workload/offload",
+            "nothing is offloaded with multi-token prediction");
     refused(&further, 2, MESH_EP, none, "/workload/mtp", "more than the 16 that are simulated");
     refused(&tied, 2, MESH_EP, none, "/workload/mtp", "one matrix");
     refused(&split, 2, MESH_CP, none, "/workload/mtp", "share sequences");

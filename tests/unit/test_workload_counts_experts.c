@@ -47,6 +47,28 @@ static void exchanges_near(const char *name, const struct workload_case *made)
     }
 }
 
+/* Copies of a program, each way. */
+static void copies_near(const char *name, const struct workload_case *made,
+                        const struct workload_counts *counts)
+{
+    double bytes[2] = {0};
+    uint64_t count = 0;
+    for (uint32_t t = 0; t < made->program.template_count; t++)
+        for (uint32_t i = 0; i < made->program.templates[t].op_count; i++) {
+            const struct program_op *op = &made->program.templates[t].op[i];
+            if (op->kind != PROGRAM_OP_COPY) continue;
+            const struct program_copy *copy = &made->program.copies[op->index];
+            bytes[copy->to_host] +=
+                (double)case_repeats(&made->program, t) * (double)copy->size_bytes;
+            count += case_repeats(&made->program, t);
+        }
+    double const counted = counts->host.moment_bytes + counts->host.activation_bytes;
+    assert_true(counted > 0);
+    near(name, "loaded bytes", counted, bytes[0]);
+    near(name, "stored bytes", counted, bytes[1]);
+    assert_int_equal(counts->host_copy_count, count);
+}
+
 static void formulas_and_programs_agree_on_experts(void **state)
 {
     (void)state;
@@ -140,6 +162,32 @@ static void exchanges_of_uneven_parts_are_as_counted(void **state)
     }
 }
 
+/* Moments and activations on the host: of experts' layers, and of layers without before them. */
+static void formulas_and_programs_agree_on_what_lies_on_the_host(void **state)
+{
+    static const enum workload_offload offloads[] = {
+        WORKLOAD_OFFLOAD_OPTIMIZER, WORKLOAD_OFFLOAD_ACTIVATIONS, WORKLOAD_OFFLOAD_BOTH};
+    uint32_t walked = 0;
+    (void)state;
+    for (uint32_t p = 0; p < DRAWN_EXPERTS; p++)
+        for (uint32_t variant = 0; variant < 36; variant++) {
+            struct workload_case made;
+            struct workload_counts counts;
+            char name[96];
+            if ((drawn_experts[p].walks & DRAWN_ROUTED) == 0 || sampling_skips(&walked)) continue;
+            (void)snprintf(name, sizeof name, "host, experts %u, variant %u", p, variant);
+            drawn_build_nodes(&made, &drawn_experts[p]);
+            drawn_vary_experts(&made, &drawn_experts[p], variant);
+            made.plan.model.experts.shared = variant % 2;
+            made.plan.offload = offloads[variant % 3];
+            if (case_lower(&made) != STATUS_OK) fail_msg("%s: %s", name, made.error.message);
+            counts_make(&made.plan, &made.machine, &made.mesh, &counts);
+            oracle_hold(name, &made.plan, &made.machine, &made.mesh, counts);
+            copies_near(name, &made, &counts);
+            case_free(&made);
+        }
+}
+
 /* Few tokens: an expert's even share of their rows is rounded up, which is no recomputation. */
 static void rows_that_are_rounded_up_are_not_recomputed(void **state)
 {
@@ -173,6 +221,7 @@ static void rows_that_are_rounded_up_are_not_recomputed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(formulas_and_programs_agree_on_what_lies_on_the_host),
         cmocka_unit_test(rows_that_are_rounded_up_are_not_recomputed),
         cmocka_unit_test(exchanges_of_uneven_parts_are_as_counted),
         cmocka_unit_test(formulas_and_programs_agree_on_experts),

@@ -181,6 +181,7 @@ static struct graph_policy policy_of(const struct ranks *ranks)
         .remat = plan->remat,
         .by_tokens = plan->activations == WORKLOAD_ACTIVATIONS_TOKENS,
         .replicated = plan->activations == WORKLOAD_ACTIVATIONS_REPLICATED,
+        .shared_ahead = plan->software.shared_ahead,
         .keeps_whole = !ranks_keeps_parts(ranks),
         .dx_first = plan->backward_order == WORKLOAD_BACKWARD_DX_FIRST,
         .weights_split = ranks->shards > 1,

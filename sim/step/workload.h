@@ -91,7 +91,8 @@ struct workload_software {
     enum workload_collective_cores collective_cores;
     uint32_t fp8_recipe; /* WORKLOAD_RECIPE_... */
     enum loss_fusion loss;
-    bool dp_apart; /* No op of compute runs while gradients or updated weights are exchanged. */
+    bool shared_ahead; /* Shared experts are computed before tokens travel to other experts. */
+    bool dp_apart;     /* No op of compute runs while gradients or updated weights are exchanged. */
 };
 /* What is kept in the host's memory. */
 enum workload_offload {

@@ -248,6 +248,39 @@ static void latency_counts_what_waits_for_experts(void **state)
     }
 }
 
+/* A small DeepSeek's layers, whose shared expert hides tokens on their way, or comes before the
+ * router: then the exchange is exposed, and all else is the same. */
+static void shared_experts_hide_the_exchange_or_come_first(void **state)
+{
+    static const char *const remats[] = {"none", "block"};
+    (void)state;
+    for (uint32_t i = 0; i < 4; i++) {
+        struct play play[2];
+        double step_ps_of[2];
+        for (uint32_t beside = 0; beside < 2; beside++) {
+            char text[TEXT_BYTES];
+            (void)snprintf(text, sizeof text,
+                           "{\"podsim\": 1, \"machine\": {\"chip\": \"h100-sxm\", \"nodes\": 2, "
+                           "\"gpus\": 4}, \"mesh\": {%s}, \"workload\": {\"kind\": "
+                           "\"train_step\", \"model\": \"tests/property/mla.json\", "
+                           "\"batch_tokens\": 65536, \"sequence_length\": 1024, \"remat\": "
+                           "\"%s\"}, \"run\": {\"shared_expert_overlap\": %s}}",
+                           i / 2 == 0 ? over_nodes : in_node, remats[i % 2],
+                           beside ? "true" : "false");
+            play_run(&play[beside], text, NULL);
+            step_ps_of[beside] = (double)play[beside].trace.step_ps;
+        }
+        const struct workload_counts *one = &play[0].roofline.counts,
+                                     *other = &play[1].roofline.counts;
+        assert_true(step_ps_of[0] > step_ps_of[1]);
+        assert_true(one->matmul_flop == other->matmul_flop && one->hbm_bytes == other->hbm_bytes);
+        assert_true(one->role[MESH_EP].all_to_all_bytes == other->role[MESH_EP].all_to_all_bytes);
+        assert_true(one->memory.activation_bytes == other->memory.activation_bytes);
+        play_close(&play[0]);
+        play_close(&play[1]);
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -258,6 +291,7 @@ int main(void)
         cmocka_unit_test(capacity_bounds_what_experts_compute),
         cmocka_unit_test(ep_stands_beside_cp_and_beside_pp_and_dp),
         cmocka_unit_test(ep_lies_over_other_axes),
+        cmocka_unit_test(shared_experts_hide_the_exchange_or_come_first),
         cmocka_unit_test(latency_counts_what_waits_for_experts),
         cmocka_unit_test(rules_count_a_rank_s_share_of_the_experts),
     };

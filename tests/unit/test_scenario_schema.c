@@ -140,16 +140,29 @@ static const char *const objects[] = {
     "run"};
 
 /* Of a scenario that every key applies to but these: no host launches its ops, no decode attends;
- * a TPU's only slice has neither nodes nor NICs; the model has no MTP, only ZeRO-1 and 2 gather
- * updated weights, which overlap, the machine names no stack, and no preset is named. */
+ * a TPU's only slice has neither nodes nor NICs; the model has no MTP and no shared experts, only
+ * ZeRO-1 and 2 gather updated weights, which overlap, the machine names no stack, and no preset is
+ * named. */
 static void every_default_is_shown(void **state)
 {
     (void)state;
-    static const char *const left_out[] = {
-        "mtp",           "parameter_gather", "dp_overlap",  "loss_fusion",     "nodes",
-        "gpus",          "switch_ports",     "nic_rate",    "node_nics",       "switch_latency",
-        "cable_latency", "latency",          "launch_host", "split_attention", "prefetch_weights",
-        "preset"};
+    static const char *const left_out[] = {"mtp",
+                                           "parameter_gather",
+                                           "dp_overlap",
+                                           "loss_fusion",
+                                           "nodes",
+                                           "gpus",
+                                           "switch_ports",
+                                           "nic_rate",
+                                           "node_nics",
+                                           "switch_latency",
+                                           "cable_latency",
+                                           "latency",
+                                           "launch_host",
+                                           "split_attention",
+                                           "prefetch_weights",
+                                           "preset",
+                                           "shared_expert_overlap"};
     const char *text = NULL;
     unsigned seen = 0;
     assert_true(is_read(base, NULL, &text));

@@ -8,9 +8,10 @@
  * of tp has whole experts, and its own tokens, which travel whole. Where each rank of tp has all of
  * D between blocks, so have rows; what a rank's parts of the experts and of the shared ones give a
  * token is added up, and one AllReduce sums it over tp. Shared experts are an MLP of the
- * rank's own tokens, between the cast and the exchange; backward they follow what the exchange
- * brings. A gate may weigh them (Qwen2, arXiv 2407.10671, 2.2.2): one more column of the router's
- * product. The gradient of that number is a sum over columns, and over tp, which is not counted.
+ * rank's own tokens, between the cast and the exchange, or where a framework overlaps nothing with
+ * the exchange before the router; backward they follow what the exchange brings. A gate may weigh
+ * them (Qwen2, arXiv 2407.10671, 2.2.2): one more column of the router's product. The gradient of
+ * that number is a sum over columns, and over tp, which is not counted.
  */
 #include "sim/base/strbuf.h"
 #include "sim/base/vector.h"
@@ -183,7 +184,7 @@ static tensor weighted_write(struct graph *g, tensor weight, tensor shared)
     return weighted;
 }
 
-static tensor shared_write(struct graph *g, struct mlp_shape shape, tensor in, tensor weight)
+static tensor shared_write(struct graph *g, struct mlp_shape shape, tensor in)
 {
     static const struct mlp_texts texts = {
         .weight_in = "W_shared_in[D_WX, Fs_Y]",
@@ -206,25 +207,32 @@ static tensor shared_write(struct graph *g, struct mlp_shape shape, tensor in, t
     tensor const shared = mlp_write(g, &texts, shape, in);
     set_due_until_end(g, shared);
     graph_set_moved_as(g, shared, "Out");
-    return weight == GRAPH_NONE ? shared : weighted_write(g, weight, shared);
+    return shared;
 }
 
 static void write(struct graph *g, const struct model *model)
 {
     struct mlp_shape const shape = {.gated = model->matrices == 3, .biased = model->experts.biased};
     bool const shares = model->experts.shared != 0;
+    bool const ahead = shares && g->terms->policy.shared_ahead;
     tensor const in = graph_layer_input(g);
+    uint8_t const alone = g->op_count;
+    tensor shared = ahead ? shared_write(g, shape, in) : GRAPH_NONE;
+    uint8_t const alone_end = g->op_count;
     struct gates const gates = router_write(g, model, in);
     tensor const sent = cast_write(g, in);
 
     uint8_t const first = g->op_count;
-    tensor const shared = shares ? shared_write(g, shape, in, gates.shared) : GRAPH_NONE;
+    if (shares && !ahead) shared = shared_write(g, shape, in);
+    if (gates.shared != GRAPH_NONE) shared = weighted_write(g, gates.shared, shared);
     uint8_t const end = g->op_count;
 
     tensor const rows = dispatch_write(g, sent, gates.experts);
     tensor const outputs = experts_write(g, shape, rows);
     tensor const came = combine_write(g, outputs);
-    graph_set_behind(g, first, end, (uint8_t)(g->op_count - 2)); /* The sum before the exchange. */
+    uint8_t const sum = (uint8_t)(g->op_count - 2); /* Before the exchange. */
+    graph_set_behind(g, first, end, sum);
+    graph_set_behind(g, alone, alone_end, sum);
 
     graph_op(g, &op_kind_merge, "Merge", shares ? 2 : 1, (const tensor[]){came, shared});
     graph_set_names(g, "dCast", NULL); /* A copy in the format that travels. */

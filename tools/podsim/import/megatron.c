@@ -462,6 +462,8 @@ static enum status finish(struct import *import, struct error *reterr)
     STATUS_TRY(defaults_say(import, stage, reterr));
     if (facts->policy.offloads_optimizer)
         STATUS_TRY(import_set(import, reterr, "/workload/offload=optimizer"));
+    if (facts->policy.overlaps_shared)
+        STATUS_TRY(import_set(import, reterr, "/run/shared_expert_overlap=true"));
     if (facts->ranks.tp == 1) return STATUS_OK;
     return import_set(import, reterr, "/run/collective_matmul=%s",
                       facts->policy.overlaps_tp ? "true" : "false");

@@ -95,8 +95,6 @@ const struct import_row megatron_lacks[] = {
                         "tokens go to experts in another way than an exchange among ranks of ep"),
     IMPORT_NOT_MODELLED("--moe-flex-dispatcher-backend", NULL, "as --moe-token-dispatcher-type"),
     IMPORT_NOT_MODELLED("--moe-enable-deepep", NULL, "as --moe-token-dispatcher-type"),
-    IMPORT_NOT_MODELLED("--moe-shared-expert-overlap", NULL,
-                        "the shared expert during the exchange of tokens"),
     IMPORT_NOT_MODELLED("--overlap-moe-expert-parallel-comm", NULL,
                         "exchanges of one microbatch during compute of another"),
     IMPORT_NOT_MODELLED("--moe-pad-expert-input-to-capacity", NULL,

@@ -38,6 +38,8 @@ const struct import_row megatron_facts[] = {
                 "/workload/zero"),
     IMPORT_FACT("--overlap-param-gather", IMPORT_ON, policy.gathers_ahead, "/run/parameter_gather"),
     IMPORT_FACT("--overlap-grad-reduce", IMPORT_ON, policy.reduces_ahead, "/run/dp_overlap"),
+    IMPORT_FACT("--moe-shared-expert-overlap", IMPORT_ON, policy.overlaps_shared,
+                "/run/shared_expert_overlap"),
     IMPORT_FACT("--tp-comm-overlap", IMPORT_ON, policy.overlaps_tp, "/run/collective_matmul"),
     IMPORT_FACT("--cross-entropy-loss-fusion", IMPORT_ON, policy.fuses_loss,
                 "/workload/loss_fusion"),

@@ -66,9 +66,6 @@ def recompute_of(row, assumed):
     notes, group = row["notes"], row["group"]
     if group == "llm-foundry":
         return "full" if "checkpointing=True" in notes else "none"
-    if "offloaded" in notes and "experts" in row["model"]:  # podsim offloads nothing beside them.
-        assumed.append("the layer's input stays on the chip")
-        return "full"
     if "offloaded" in notes:
         return "offloaded"
     if "selective" in notes:

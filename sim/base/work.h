@@ -82,6 +82,9 @@ struct work_attended {
         is_other; /* 1: the sequences are not whole, causal and alike; others stand for them. */
 };
 
+/* The side of a product that chunks divide. */
+enum work_side { WORK_SIDE_NONE, WORK_SIDE_ROWS, WORK_SIDE_INNER, WORK_SIDE_COLUMNS };
+
 /* `count` independent products [rows x inner] · [inner x columns]. `rows` are tokens, padded to
  * the unit's rows of 8; `inner` and `columns` are weight dimensions, padded to the MXU. */
 struct work_matmul {
@@ -110,12 +113,14 @@ struct work {
     uint64_t kernel_count;    /* Of a function between matmuls: kernels one after the other. */
     uint64_t result;          /* enum format of the gradients of weights that products give. */
     uint64_t cast;            /* enum work_cast of products. */
+    uint64_t chunk_count;     /* Measured kernels of each product, one for each chunk; 0: one. */
+    uint64_t chunked;         /* enum work_side that chunks divide. */
     struct work_attended attended[WORK_ATTENDED_MAX]; /* Where `kernel` is one of attention. */
 };
 
 /* Works are compared as bytes, so none of these may be padding. */
 _Static_assert(sizeof(struct work) == WORK_MATMULS_MAX * sizeof(struct work_matmul) +
-                                          13 * sizeof(uint64_t) +
+                                          15 * sizeof(uint64_t) +
                                           WORK_ATTENDED_MAX * sizeof(struct work_attended),
                "struct work has no padding");
 

@@ -1,6 +1,7 @@
 #include "sim/kernels/kernel_of_work.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #include "sim/base/units.h"
 
@@ -9,34 +10,54 @@ static bool attends(const struct work *work)
     return work->kernel == WORK_KERNEL_ATTENTION || work->kernel == WORK_KERNEL_ATTENTION_BACKWARD;
 }
 
+/* Sides in the order m, n, k: a weight's gradient contracts the rows. */
+static void sides_set(enum kernel_layout layout, const struct work_matmul *of,
+                      uint64_t side[KERNEL_SIDES_MAX])
+{
+    bool const is_input = layout == KERNEL_NN, is_weight = layout == KERNEL_NT;
+    side[KERNEL_M] = is_weight ? of->columns : of->rows;
+    side[KERNEL_N] = is_input || is_weight ? of->inner : of->columns;
+    side[KERNEL_K] = is_weight ? of->rows : is_input ? of->columns : of->inner;
+}
+
+static struct work_matmul chunk_of(const struct work *work, const struct work_matmul *of)
+{
+    struct work_matmul chunk = *of;
+    uint64_t *side = work->chunked == WORK_SIDE_ROWS      ? &chunk.rows
+                     : work->chunked == WORK_SIDE_INNER   ? &chunk.inner
+                     : work->chunked == WORK_SIDE_COLUMNS ? &chunk.columns
+                                                          : NULL;
+    if (side != NULL) *side = units_ceil_divide(*side, work->chunk_count);
+    return chunk;
+}
+
 static struct work_call product_call(const struct work *work, uint32_t index)
 {
     const struct work_matmul *of = &work->matmul[index];
+    bool const is_chunked = work->chunked != WORK_SIDE_NONE && work->chunk_count > 1;
+    struct work_matmul const kernel = is_chunked ? chunk_of(work, of) : *of;
     bool const is_first_half = index < work->matmul_count / 2;
     bool const gradients = work->kernel == WORK_KERNEL_GRADIENTS;
     struct work_call call = {.family = KERNEL_MATMUL,
                              .layout = KERNEL_TN,
                              .result = FORMAT_BF16,
                              .cast = (enum work_cast)work->cast,
-                             .side = {of->rows, of->columns, of->inner},
-                             .count = of->count};
+                             .count = of->count,
+                             .chunk_count = is_chunked ? work->chunk_count : 1};
     if (work->kernel == WORK_KERNEL_INPUT || (gradients && is_first_half)) {
         call.layout = KERNEL_NN;
-        call.side[KERNEL_N] = of->inner;
-        call.side[KERNEL_K] = of->columns;
     } else if (work->kernel == WORK_KERNEL_WEIGHT || gradients) {
         call.layout = KERNEL_NT;
         call.result = (enum format)work->result;
-        call.side[KERNEL_M] = of->columns;
-        call.side[KERNEL_N] = of->inner;
-        call.side[KERNEL_K] = of->rows;
     }
+    sides_set(call.layout, &kernel, call.side);
+    sides_set(call.layout, of, call.whole);
     return call;
 }
 
 static struct work_call attention_call(const struct work *work, const struct work_attended *of)
 {
-    return (struct work_call){
+    struct work_call call = {
         .family = work->kernel == WORK_KERNEL_ATTENTION_BACKWARD ? KERNEL_ATTENTION_BACKWARD
                   : of->decodes != 0 && of->is_latent != 0       ? KERNEL_LATENT_DECODE
                   : of->decodes != 0                             ? KERNEL_DECODE
@@ -44,8 +65,11 @@ static struct work_call attention_call(const struct work *work, const struct wor
         .stored = (enum format)of->stored,
         .side = {of->tokens, of->heads, of->group, (of->key_width + of->value_width) / 2},
         .count = 1,
+        .chunk_count = 1,
         .is_of_other_mask = of->is_other != 0,
     };
+    memcpy(call.whole, call.side, sizeof call.whole);
+    return call;
 }
 
 uint32_t work_calls(const struct work *work, struct work_call ret_calls[WORK_MATMULS_MAX])
@@ -88,6 +112,14 @@ static bool has_calls(const struct kernel_stack *stack, const struct work *work)
            work->kernel < WORK_KERNEL_FUNCTIONS;
 }
 
+/* The time of all kernels of a call. */
+static units_wide kernels_ps(const struct kernel_table *table, const struct work_call *call,
+                             const struct kernel_share *share)
+{
+    return (units_wide)(uint64_t)kernel_roofline_ps(table, call->side) * call->count *
+           call->chunk_count * PPM_ONE / share->ppm;
+}
+
 uint32_t kernel_waves_ppm(const struct kernel_stack *stack, uint32_t core_count,
                           const struct work *work, uint32_t left_count)
 {
@@ -101,8 +133,7 @@ uint32_t kernel_waves_ppm(const struct kernel_stack *stack, uint32_t core_count,
         if (table == NULL) return 0;
         if (has_a_side_of_nothing(call)) continue;
         struct kernel_share const share = kernel_table_share(table, call->side, core_count);
-        units_wide const ps = (units_wide)(uint64_t)kernel_roofline_ps(table, call->side) *
-                              call->count * PPM_ONE / share.ppm;
+        units_wide const ps = kernels_ps(table, call, &share);
         all_ps += ps;
         slower_ps += ps * kernel_tile_steps(call->family, call->side, left_count) /
                      kernel_tile_steps(call->family, call->side, core_count);
@@ -124,10 +155,8 @@ struct work_kernels kernel_of_work(const struct kernel_stack *stack, uint32_t co
         if (table == NULL) return (struct work_kernels){.share_ppm = PPM_ONE};
         if (has_a_side_of_nothing(call)) continue;
         struct kernel_share const share = kernel_table_share(table, call->side, core_count);
-        units_wide const ps =
-            (units_wide)(uint64_t)kernel_roofline_ps(table, call->side) * call->count;
-        roofline_ps += ps;
-        all_ps += ps * PPM_ONE / share.ppm;
+        roofline_ps += (units_wide)(uint64_t)kernel_roofline_ps(table, call->whole) * call->count;
+        all_ps += kernels_ps(table, call, &share);
         kernels.table = kernels.table == NULL ? table : kernels.table;
         kernels.is_outside = kernels.is_outside || share.is_outside;
         kernels.is_of_other_layout = kernels.is_of_other_layout || table->layout != call->layout;

@@ -27,17 +27,20 @@ struct work_call {
     enum format result;        /* The result's format, for a product. */
     enum work_cast cast;       /* The cast of a product's operands. */
     uint64_t side[KERNEL_SIDES_MAX];
-    uint64_t count;
+    uint64_t whole[KERNEL_SIDES_MAX]; /* Sides of what `chunk_count` kernels compute together. */
+    uint64_t count;                   /* Of such wholes. */
+    uint64_t chunk_count;             /* Kernels of each, 1 or more. */
     bool is_of_other_mask;
 };
 
 /* The calls of an op: of products one each, of attention one for its decodes and one for the rest.
  * dX[m, k] = dY[m, n] · W[n, k] and dW[n, k] = dY[m, n] · X[m, k] of Y[m, n] = X[m, k] · W[k, n]:
- * rows are m there. Products without a kernel are as forward ones. */
+ * rows are m there. Products without a kernel are as forward ones. Of a product in chunks each chunk
+ * is a kernel. */
 uint32_t work_calls(const struct work *work, struct work_call ret_calls[WORK_MATMULS_MAX]);
 
-/* All kernels of an op, each by its own share: together they have the share of their rooflines in
- * the sum of their times. Of no stack (NULL) none has a table; `core_count` as
+/* All kernels of an op, each by its own share: together they have the share of their rooflines,
+ * of whole products, in the sum of their times. Of no stack (NULL) none has a table; `core_count` as
  * kernel_table_share() has it. */
 struct work_kernels kernel_of_work(const struct kernel_stack *stack, uint32_t core_count,
                                    const struct work *work);

@@ -94,6 +94,10 @@ static enum status compute_check(const struct check *check, const struct program
         return refuse(check, "it cuts work %u into %s, and another op into %u", op->index,
                       counted(op->parts, "part").text, work_parts[op->index]);
     work_parts[op->index] = op->parts;
+    uint64_t const chunks = check->program->works[op->index].chunk_count;
+    if (chunks != 0 && chunks != op->parts)
+        return refuse(check, "it has %s, and its work has %llu chunks",
+                      counted(op->parts, "part").text, (unsigned long long)chunks);
     if (op->stream == PROGRAM_COMPUTE) return STATUS_OK;
     return refuse(check, "a compute op lies on stream %d, not %u", PROGRAM_COMPUTE, op->stream);
 }

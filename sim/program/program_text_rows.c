@@ -74,6 +74,8 @@ static const char *const kernels[] = {
 /* By enum work_cast. */
 static const char *const casts[] = {"within", "tensor", "block", "row", "mx", NULL};
 _Static_assert(sizeof casts / sizeof *casts == WORK_CAST_COUNT + 1, "each cast has a word");
+/* By enum work_side. */
+static const char *const sides[] = {"none", "rows", "inner", "columns", NULL};
 static const char *const ways[] = {"chip", "host", NULL};
 
 /* Where a key means something. */
@@ -101,6 +103,11 @@ static bool gives_weights(const void *line)
 static bool is_cast_apart(const void *line)
 {
     return ((const struct work *)line)->cast != WORK_CAST_WITHIN;
+}
+
+static bool is_chunked(const void *line)
+{
+    return ((const struct work *)line)->chunked != WORK_SIDE_NONE;
 }
 
 static bool is_function(const void *line)
@@ -207,6 +214,8 @@ static const struct text_row work_rows[] = {
     {WORD("result", work, result, formats), .means = gives_weights},
     {NUMBER("kernel_count", work, kernel_count, UINT16_MAX), .means = is_function},
     {WORD("cast", work, cast, casts), .means = is_cast_apart},
+    {NUMBER("chunk_count", work, chunk_count, PROGRAM_PARTS_MAX), .means = is_chunked},
+    {WORD("chunked", work, chunked, sides), .means = is_chunked},
 };
 
 static const struct text_row matmul_rows[] = {

@@ -105,6 +105,40 @@ static uint32_t parts_of(struct emit *emit, uint32_t at)
     return 1;
 }
 
+/* The side of a product's matrices that the chunks of its collective divide. */
+static enum work_side chunked_side(const struct emit *emit, const struct graph_step *product,
+                                   const struct graph_step *collective)
+{
+    const struct graph_op *op = &emit->graph->op[product->op];
+    tensor const moved = collective->move.written[0].of;
+    const struct sharding *at = &emit->graph->tensor[moved].at;
+    for (uint8_t p = 0; p < op->product_count; p++) {
+        const struct graph_product *of = &op->as.matmul.product[p];
+        if (of->left != moved && of->out != moved) continue;
+        for (uint32_t d = 0; d < at->dimension_count; d++) {
+            struct sharding const one = {.dimension = {at->dimension[d]}, .dimension_count = 1};
+            const char *name = at->dimension[d].name;
+            if ((sharding_axes(&one) & emit->graph->terms->axis_y) == 0) continue;
+            return !sharding_has(&emit->graph->tensor[of->weight].at, name) ? WORK_SIDE_ROWS
+                   : sharding_has(&emit->graph->tensor[of->left].at, name)  ? WORK_SIDE_INNER
+                                                                            : WORK_SIDE_COLUMNS;
+        }
+    }
+    return WORK_SIDE_NONE;
+}
+
+/* The work of a compute. Measured kernels are of chunks where the compute goes chunk by chunk. */
+static struct work work_of(const struct emit *emit, uint32_t at, uint32_t parts)
+{
+    const struct graph_step *step = &emit->steps->step[at];
+    struct work work = step->work;
+    if (parts == 1 || work.kernel == WORK_KERNEL_NONE) return work;
+    bool const is_behind = at > 0 && is_coupled(emit, at - 1);
+    work.chunked = chunked_side(emit, step, is_behind ? step - 1 : step + 1);
+    work.chunk_count = work.chunked == WORK_SIDE_NONE ? 0 : parts;
+    return work;
+}
+
 /* Whether a step adds up what ranks of tp have parts of: it comes directly behind the step that
  * gives the last of a block's gradients. */
 static bool is_sum(const struct emit *emit, uint32_t at)
@@ -287,8 +321,9 @@ static void step_add(struct emit *emit, uint32_t at)
     const struct graph_step *step = &emit->steps->step[at];
     struct lower *lower = emit->lower;
     if (step->is_compute) {
-        emit->op[at] =
-            lower_compute(lower, emit_compute_name(emit, step), &step->work, parts_of(emit, at));
+        uint32_t const parts = parts_of(emit, at);
+        struct work const work = work_of(emit, at, parts);
+        emit->op[at] = lower_compute(lower, emit_compute_name(emit, step), &work, parts);
         lower_purpose_set(lower, emit->op[at], purpose_of(emit, step));
     } else {
         struct emit_route const route = emit_route(lower->ranks, emit->graph, step);

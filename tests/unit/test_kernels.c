@@ -193,6 +193,49 @@ static void gradients_have_their_own_sides(void **state)
                      &stack.table[1]);
 }
 
+/* A product of 4,096 rows in 4 chunks is 4 kernels of the chunk's sides: forward and in a gradient of
+ * inputs chunks of rows are of m, in a gradient of weights of k. */
+static void chunks_are_kernels_of_their_own(void **state)
+{
+    (void)state;
+    static const struct {
+        enum work_kernel kernel;
+        enum work_side chunked;
+        uint64_t m, n, k;
+    } rows[] = {
+        {WORK_KERNEL_FORWARD, WORK_SIDE_ROWS, 1024, 2048, 512},
+        {WORK_KERNEL_FORWARD, WORK_SIDE_INNER, 4096, 2048, 128},
+        {WORK_KERNEL_FORWARD, WORK_SIDE_COLUMNS, 4096, 512, 512},
+        {WORK_KERNEL_INPUT, WORK_SIDE_ROWS, 1024, 512, 2048},
+        {WORK_KERNEL_INPUT, WORK_SIDE_INNER, 4096, 128, 2048},
+        {WORK_KERNEL_WEIGHT, WORK_SIDE_ROWS, 2048, 512, 1024},
+        {WORK_KERNEL_WEIGHT, WORK_SIDE_COLUMNS, 512, 512, 4096},
+    };
+    enum { CHUNKS = 4, HELD = 12 };
+    struct kernel_table const table = table_case();
+    struct kernel_stack const stack = stack_case(&table);
+    struct chip const chip = chip_case(&stack);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct work work = work_case(4096, 2048, 512, rows[i].kernel);
+        struct work_call calls[WORK_MATMULS_MAX];
+        work.chunk_count = CHUNKS;
+        work.chunked = rows[i].chunked;
+        assert_int_equal(work_calls(&work, calls), 1);
+        assert_int_equal(calls[0].side[KERNEL_M], rows[i].m);
+        assert_int_equal(calls[0].side[KERNEL_N], rows[i].n);
+        assert_int_equal(calls[0].side[KERNEL_K], rows[i].k);
+        assert_int_equal(calls[0].chunk_count, CHUNKS);
+        int64_t const wanted_ps = CHUNKS * time_ps(&table, rows[i].m, rows[i].n, rows[i].k);
+        int64_t const ps = compute_time(&chip, &work, PPM_ONE, PPM_ONE).duration_ps;
+        assert_in_range(ps, wanted_ps - wanted_ps / 1000, wanted_ps + wanted_ps / 1000);
+        /* Waves of tiles on fewer cores are those of a chunk. */
+        uint64_t const many = kernel_tile_steps(KERNEL_MATMUL, calls[0].side, CORES);
+        uint64_t const few = kernel_tile_steps(KERNEL_MATMUL, calls[0].side, CORES - HELD);
+        assert_int_equal(kernel_waves_ppm(&stack, CORES, &work, CORES - HELD),
+                         PPM_ONE * many / few);
+    }
+}
+
 /* Products that were measured: TensorRT-LLM 1.3.0rc20 on an H100, bf16. */
 static void shipped_tables_have_what_was_measured(void **state)
 {
@@ -301,6 +344,7 @@ int main(void)
         cmocka_unit_test(outside_the_grid_time_grows_from_its_edge),
         cmocka_unit_test(an_op_takes_what_its_table_says),
         cmocka_unit_test(gradients_have_their_own_sides),
+        cmocka_unit_test(chunks_are_kernels_of_their_own),
         cmocka_unit_test(shipped_tables_have_what_was_measured),
         cmocka_unit_test(every_shipped_stack_is_read),
         cmocka_unit_test(files_that_are_none_are_refused),

@@ -154,7 +154,8 @@ static void op_find(const void *owner, uint32_t index, struct column_value *ret_
             ? chip->kernels.stack->between.share_ppm[work->kernel - WORK_KERNEL_FUNCTIONS]
         : kernels.table != NULL ? kernels.share_ppm
                                 : 0;
-    for (uint32_t i = 0; i < work->matmul_count; i++) products += work->matmul[i].count;
+    for (uint32_t i = 0; is_product && i < call_count; i++)
+        products += calls[i].count * calls[i].chunk_count;
     call = calls[0];
     sides_text(sides, &call);
     remark_text(remark, &kernels);

@@ -55,7 +55,7 @@ struct work graph_biases_work(const struct graph_sharded *sharded, const struct 
         uint64_t const elements = graph_elements(graph, &at->gradient_at, 0);
         work.vector_flop += elements;
         work.hbm_read_bytes += format_bytes(at->gradient, elements);
-        if (!op->joined || work.kernel_count == 0) work.kernel_count++;
+        if (!product->joined || work.kernel_count == 0) work.kernel_count++;
     }
     if (work.kernel_count != 0) work.kernel = WORK_KERNEL_FUNCTIONS + WORK_FUNCTION_REST;
     return work;

@@ -106,6 +106,7 @@ enum graph_serves { GRAPH_SERVES_ALL, GRAPH_SERVES_ANSWERS, GRAPH_SERVES_PROMPTS
 /* left · weight -> out */
 struct graph_product {
     tensor left, weight, out;
+    bool joined; /* The result is further columns of the one before, from one product. */
 };
 
 /* `out` has the values of `in` once more for each head. */
@@ -182,7 +183,6 @@ struct graph_op {
     uint8_t in_count, weight_count, out_count;
 
     /* How the results are computed. */
-    bool joined;    /* The results are columns of one array, and their products are one product. */
     bool fused;     /* The op that reads the result computes it on the way. */
     bool sums_rows; /* Of a norm: a collective of its own adds up the parts of a row that ranks of
                        tp have. A row is all dimensions but the tokens. */

@@ -75,12 +75,15 @@ static void joined_mark(struct remat *remat)
     const struct graph *graph = remat->sharded->graph;
     for (uint8_t i = 0; i < graph->op_count; i++) {
         const struct graph_op *op = &graph->op[i];
-        bool read = false;
-        if (!op->joined) continue;
-        for (uint8_t out = 0; out < op->out_count; out++)
-            read = read || remat->kept->read[op->out[out]] != GRAPH_NOTHING;
-        for (uint8_t out = 0; read && out < op->out_count; out++)
-            mark(remat, op->out[out], GRAPH_OWN, false);
+        const struct graph_product *product = op->as.matmul.product;
+        for (uint8_t first = 0, end = 0; first < op->product_count; first = end) {
+            bool read = false;
+            for (end = first; end == first || (end < op->product_count && product[end].joined);
+                 end++)
+                read = read || remat->kept->read[product[end].out] != GRAPH_NOTHING;
+            for (uint8_t p = first; read && end > first + 1 && p < end; p++)
+                mark(remat, product[p].out, GRAPH_OWN, false);
+        }
     }
 }
 

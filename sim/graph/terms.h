@@ -167,6 +167,14 @@ struct graph_casting {
     bool two;                     /* The gradient of weights multiplies a second array. */
 };
 
+/* Products of one input that are one product. */
+struct graph_joins {
+    bool qkv;     /* Q, K and V. */
+    bool gate;    /* Gate and up. */
+    bool latents; /* Latents of queries and of keys. */
+    bool all;     /* Whatever one op multiplies with its input, except gate and up alone. */
+};
+
 struct graph_policy {
     enum graph_remat remat;
     bool by_tokens;    /* Between blocks tp splits tokens, not D. */
@@ -183,6 +191,7 @@ struct graph_policy {
                                 remat is. */
     bool names_kernels;      /* Works say which measured kernels they are made of. */
     const struct fusion *fusion; /* Kernels between matmuls; NULL: the fewest. */
+    struct graph_joins joins;
     enum loss_fusion loss;       /* Whose kernels of the loss stand in for the fusion's. */
     struct graph_casting casts;  /* Casts for linear layers in fp8. */
     struct function_pass copies; /* Of a gradient of weights before its reduction, by element. */

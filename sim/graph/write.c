@@ -164,6 +164,19 @@ void graph_set_biased(struct graph *graph, bool biased)
     vector_add(graph, columns)->matrix = product->weight;
 }
 
+void graph_set_joined(struct graph *graph, bool joined)
+{
+    struct graph_op *op = last_op(graph);
+    SIM_ASSERT(op->product_count > 1);
+    op->as.matmul.product[op->product_count - 1].joined = joined;
+}
+
+void graph_set_all_joined(struct graph *graph)
+{
+    struct graph_op *op = last_op(graph);
+    for (uint8_t i = 1; i < op->product_count; i++) op->as.matmul.product[i].joined = true;
+}
+
 void graph_set_columns_of_previous(struct graph *graph, tensor weight)
 {
     graph->tensor[weight].columns_of_previous = true;
@@ -309,7 +322,7 @@ static void product_add(struct graph *graph, tensor left, tensor weight, tensor 
             of->grouped || (!sharding_has(&graph->tensor[left].at, of->at.dimension[d].name) &&
                             !sharding_has(&graph->tensor[out].at, of->at.dimension[d].name));
     if (of->grouped) of->adds = graph->terms->policy.adds_of_experts;
-    op->as.matmul.product[op->product_count++] = (struct graph_product){left, weight, out};
+    op->as.matmul.product[op->product_count++] = (struct graph_product){left, weight, out, false};
 }
 
 static tensor product_write(struct graph *graph, tensor left, tensor weight, const char *text)

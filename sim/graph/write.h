@@ -104,6 +104,10 @@ void graph_set_framework(struct graph *graph, tensor of, enum graph_framework fr
                          enum format format, enum graph_remat kept);
 /* Whether the matrix of the last product has a bias for each of its columns. */
 void graph_set_biased(struct graph *graph, bool biased);
+/* Whether the result of the last product is further columns of the one before, so that both are one
+ * product; and the same of all products of the last op. */
+void graph_set_joined(struct graph *graph, bool joined);
+void graph_set_all_joined(struct graph *graph);
 /* A weight is stored as further columns of the one before. */
 void graph_set_columns_of_previous(struct graph *graph, tensor weight);
 /* How the tensor's gradient lies. */

@@ -42,7 +42,9 @@ static const struct fusion fusions[] = {
                 "sum, attention the rotations: no kernels but those of the graph",
         .source =
             "a trace of LLaMA-3.1-8B on TPU v6e: norms and rotations take 1 to 2 % of a layer "
-            "(casys-kaist/LLMServingSim at 5daddb21, profiler/v0/perf_models/TPU-v6e-1)",
+            "(casys-kaist/LLMServingSim at 5daddb21, profiler/v0/perf_models/TPU-v6e-1); products: "
+            "MaxText src/MaxText/configs/base.yml (fused_qkv, fused_mlp: false)",
+        .joins = PRODUCT_JOINS_NONE,
     },
     {
         .name = "te",
@@ -51,7 +53,9 @@ static const struct fusion fusions[] = {
         .source = "Megatron-LM megatron/core/fusions (fused_bias_dropout, fused_bias_swiglu), "
                   "tensor_parallel/cross_entropy.py, optimizer/optimizer.py, "
                   "distributed/param_and_grad_buffer.py at 50b073cc; "
-                  "TransformerEngine transformer_engine/pytorch/module/layernorm.py",
+                  "TransformerEngine transformer_engine/pytorch/module/layernorm.py; products: "
+                  "megatron/core/transformer/attention.py (linear_qkv), mlp.py (linear_fc1)",
+        .joins = PRODUCT_JOINS_ALL,
         .sums_apart = true,
         .functions_apart = true,
         .rotates_apart = true,
@@ -68,7 +72,9 @@ static const struct fusion fusions[] = {
         .help = "torch.compile: one kernel for a chain of functions between matmuls, and two for "
                 "the gradient of a norm; norms of Q and K rotate them",
         .source = "PyTorch torch/_inductor: chains of pointwise ops and their reductions become "
-                  "one kernel; matmuls and attention are calls of libraries",
+                  "one kernel; matmuls and attention are calls of libraries; products: pytorch/"
+                  "torchtitan torchtitan/models/llama3/model.py (wq, wk, wv; w1, w3)",
+        .joins = PRODUCT_JOINS_NONE,
         .functions_apart = true,
         .rotates_apart = true,
         .norms_rotate = true,
@@ -99,10 +105,11 @@ static const struct fusion fusions[] = {
                 "says so",
         .source =
             "Hugging Face transformers modeling_llama.py (LlamaRMSNorm, apply_rotary_pos_emb, "
-            "LlamaMLP); PyTorch aten/src/ATen/native/cuda/layer_norm_kernel.cu, "
+            "LlamaMLP; products: q_proj, k_proj, v_proj; gate_proj, up_proj); PyTorch aten/src/ATen/native/cuda/layer_norm_kernel.cu, "
             "torch/nn/utils/clip_grad.py, torch/optim/adamw.py (fused), "
             "torch/distributed/fsdp/_runtime_utils.py (_post_backward_hook) at 2.1. Host: 18 steps "
             "of Megatron-LM on eight A100 (vTrain), whose median error vanishes",
+        .joins = PRODUCT_JOINS_NONE,
         .sums_apart = true,
         .functions_apart = true,
         .rotates_apart = true,
@@ -128,7 +135,11 @@ static const struct fusion fusions[] = {
         .name = "served",
         .help = "vLLM and SGLang: kernels for a norm with its residual sum, gates, and rotations",
         .source = "vLLM csrc/layernorm_kernels.cu (fused_add_rms_norm), "
-                  "csrc/activation_kernels.cu (silu_and_mul), csrc/pos_encoding_kernels.cu",
+                  "csrc/activation_kernels.cu (silu_and_mul), csrc/pos_encoding_kernels.cu; "
+                  "products: vllm/model_executor/layers/linear.py (QKVParallelLinear, "
+                  "MergedColumnParallelLinear), models/deepseek_v2.py (fused_qkv_a_proj)",
+        .joins = PRODUCT_JOINS_ALL,
+        .joins_latents = true,
         .functions_apart = true,
         .rotates_apart = true,
     },
@@ -137,7 +148,11 @@ static const struct fusion fusions[] = {
         .help = "TensorRT-LLM: kernels for a norm with its residual sum and for gates; attention "
                 "rotates its own queries and keys, or norms of these rotate them",
         .source = "TensorRT-LLM docs/source/advanced/gpt-attention.md (rotary embedding in the "
-                  "attention plugin), cpp/tensorrt_llm/kernels/fusedQKNormRopeKernel.cu",
+                  "attention plugin), cpp/tensorrt_llm/kernels/fusedQKNormRopeKernel.cu; products: "
+                  "tensorrt_llm/_torch/modules/attention.py (qkv_proj, kv_a_proj_with_mqa), "
+                  "gated_mlp.py (gate_up_proj)",
+        .joins = PRODUCT_JOINS_ALL,
+        .joins_latents = true,
         .functions_apart = true,
         .norms_rotate = true,
     },
@@ -193,6 +208,8 @@ static const struct loss_kernels losses[LOSS_FUSION_COUNT] = {
             .kept_bytes = 2,
         },
 };
+
+const char *const product_joins_names[] = {"none", "qkv", "all", NULL};
 
 const char *const loss_fusion_names[] = {
 #define X(name, word) word,

@@ -21,6 +21,16 @@ struct function_pass {
     uint8_t read_bytes, write_bytes; /* In addition to those of a single kernel. */
 };
 
+/* Which products of one input a stack runs as one, whose result has the columns of all. */
+enum product_joins {
+    PRODUCT_JOINS_DEFAULT, /* What the stack does. */
+    PRODUCT_JOINS_NONE,
+    PRODUCT_JOINS_QKV, /* Q, K and V. */
+    PRODUCT_JOINS_ALL, /* Q, K and V; gate and up of an MLP. */
+};
+/* The words of the key `joined_products`, from PRODUCT_JOINS_NONE on, ended by NULL. */
+extern const char *const product_joins_names[];
+
 struct fusion {
     const char *name;
     const char *help;
@@ -29,6 +39,8 @@ struct fusion {
     bool functions_apart; /* Gates and functions are no part of the matmul behind them. */
     bool rotates_apart;   /* Q and K are rotated by a kernel of their own, not by attention's. */
     bool norms_rotate;    /* Where Q and K are normed, the kernel of their norms rotates them. */
+    enum product_joins joins;   /* Products that are one; never the default. */
+    bool joins_latents;         /* Latents of queries and of keys come from one product. */
     enum recipe_library linear; /* The library whose linear layers train in fp8. */
     bool norms_belong;          /* Norms are kernels of that library, or of its compiler. */
     bool buffers_gradients;     /* Kernels scale and clear all gradients of a rank, not its part. */

@@ -184,12 +184,18 @@ const char *kernel_side_name(enum kernel_family family, uint32_t side)
     return families[family].side[side];
 }
 
-int64_t kernel_roofline_ps(const struct kernel_table *table, const uint64_t side[KERNEL_SIDES_MAX])
+struct kernel_demand kernel_demand(const struct kernel_table *table,
+                                   const uint64_t side[KERNEL_SIDES_MAX])
 {
     struct amounts const of = families[table->family].amounts(table, side);
-    int64_t const math_ps = units_duration_ps(of.flop, table->flop_per_s);
-    int64_t const move_ps = units_duration_ps(of.bytes, table->bytes_per_s);
-    return math_ps > move_ps ? math_ps : move_ps;
+    return (struct kernel_demand){units_duration_ps(of.flop, table->flop_per_s),
+                                  units_duration_ps(of.bytes, table->bytes_per_s)};
+}
+
+int64_t kernel_roofline_ps(const struct kernel_table *table, const uint64_t side[KERNEL_SIDES_MAX])
+{
+    struct kernel_demand const of = kernel_demand(table, side);
+    return of.math_ps > of.move_ps ? of.math_ps : of.move_ps;
 }
 
 uint64_t kernel_tile_steps(enum kernel_family family, const uint64_t side[KERNEL_SIDES_MAX],

@@ -146,7 +146,7 @@ struct work_kernels kernel_of_work(const struct kernel_stack *stack, uint32_t co
 {
     struct work_kernels kernels = {.share_ppm = PPM_ONE};
     struct work_call calls[WORK_MATMULS_MAX];
-    units_wide roofline_ps = 0, all_ps = 0;
+    units_wide math_ps = 0, move_ps = 0, all_ps = 0;
     if (!has_calls(stack, work)) return kernels;
     uint32_t const count = work_calls(work, calls);
     for (uint32_t i = 0; i < count; i++) {
@@ -155,7 +155,9 @@ struct work_kernels kernel_of_work(const struct kernel_stack *stack, uint32_t co
         if (table == NULL) return (struct work_kernels){.share_ppm = PPM_ONE};
         if (has_a_side_of_nothing(call)) continue;
         struct kernel_share const share = kernel_table_share(table, call->side, core_count);
-        roofline_ps += (units_wide)(uint64_t)kernel_roofline_ps(table, call->whole) * call->count;
+        struct kernel_demand const of = kernel_demand(table, call->whole);
+        math_ps += (units_wide)(uint64_t)of.math_ps * call->count;
+        move_ps += (units_wide)(uint64_t)of.move_ps * call->count;
         all_ps += kernels_ps(table, call, &share);
         kernels.table = kernels.table == NULL ? table : kernels.table;
         kernels.is_outside = kernels.is_outside || share.is_outside;
@@ -164,6 +166,7 @@ struct work_kernels kernel_of_work(const struct kernel_stack *stack, uint32_t co
         kernels.is_of_other_mask = kernels.is_of_other_mask || call->is_of_other_mask;
         kernels.is_of_other_scales = kernels.is_of_other_scales || table->cast != call->cast;
     }
+    units_wide const roofline_ps = math_ps > move_ps ? math_ps : move_ps;
     if (all_ps != 0) kernels.share_ppm = (uint32_t)(roofline_ps * PPM_ONE / all_ps);
     if (kernels.share_ppm == 0) kernels.share_ppm = 1;
     return kernels;

@@ -39,8 +39,8 @@ struct work_call {
  * is a kernel. */
 uint32_t work_calls(const struct work *work, struct work_call ret_calls[WORK_MATMULS_MAX]);
 
-/* All kernels of an op, each by its own share: together they have the share of their rooflines,
- * of whole products, in the sum of their times. Of no stack (NULL) none has a table; `core_count` as
+/* All kernels of an op, each by its own share: together they have the share of the op's roofline,
+ * of all math or all bytes, in the sum of their times. Of no stack (NULL) none has a table; `core_count` as
  * kernel_table_share() has it. */
 struct work_kernels kernel_of_work(const struct kernel_stack *stack, uint32_t core_count,
                                    const struct work *work);

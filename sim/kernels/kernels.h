@@ -153,7 +153,13 @@ const struct kernel_table *kernel_attention_of(const struct kernel_stack *stack,
                                                enum kernel_family family, enum format format,
                                                enum format stored);
 
-/* The time of a kernel on the roofline of a table: math or bytes, whichever takes longer. */
+/* The times of a kernel's math and of its bytes at the rates of a table; its time on the roofline:
+ * the longer of both. */
+struct kernel_demand {
+    int64_t math_ps, move_ps;
+};
+struct kernel_demand kernel_demand(const struct kernel_table *table,
+                                   const uint64_t side[KERNEL_SIDES_MAX]);
 int64_t kernel_roofline_ps(const struct kernel_table *table, const uint64_t side[KERNEL_SIDES_MAX]);
 
 /* What the time of a kernel grows with: steps of its tiles over the cores (1: they work as one), in

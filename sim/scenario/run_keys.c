@@ -64,6 +64,11 @@ static const struct key_kind key_algorithm = {.read = algorithm_take,
                                               .has_length = true,
                                               .begin = '"'};
 
+static bool has_stack(const struct key_source *source)
+{
+    return shown_of(source)->machine.stack != NULL;
+}
+
 static bool updates_parts(const struct scenario *scenario)
 {
     return scenario->workload.zero == 1 || scenario->workload.zero == 2;
@@ -243,6 +248,11 @@ const struct key run_keys[] = {
             "cores of a GPU that collectives take from ops that run at the same time. `nccl`: "
             "one for each of NCCL's channels ([kernels](kernels.md#cores-of-collectives)); `none`: "
             "none"),
+    ROW("joined_products", key_choice, workload.software.joins, .choices = product_joins_names,
+        .least = PRODUCT_JOINS_NONE, .preset = PRODUCT_JOINS_DEFAULT, .quiet = true,
+        .shown = has_stack, .when = "with a `stack`", .preset_text = "what the stack does",
+        .help = "products of one input that are one product. `qkv`: Q, K and V; `all`: these, and "
+                "gate and up ([kernels](kernels.md#products-of-one-input))"),
     ROW("arbitration", key_choice, run.arbitration, .choices = arbitration_names,
         .help =
             "which stream a link serves. `fair`: streams take turns of a segment; `priority`: the "

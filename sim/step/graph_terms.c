@@ -169,12 +169,24 @@ static struct function_pass copies_of(const struct ranks *ranks)
     return fusion->copies[wide];
 }
 
+/* Without a stack all products of one input are one, but gate and up are two. */
+static struct graph_joins joins_of(const struct ranks *ranks)
+{
+    const struct fusion *fusion = ranks_fusion(ranks);
+    if (fusion == NULL) return (struct graph_joins){.qkv = true, .latents = true, .all = true};
+    enum product_joins const joins = workload_joins(ranks->plan, &ranks->machine->chip);
+    return (struct graph_joins){.qkv = joins >= PRODUCT_JOINS_QKV,
+                                .gate = joins == PRODUCT_JOINS_ALL,
+                                .latents = fusion->joins_latents};
+}
+
 static struct graph_policy policy_of(const struct ranks *ranks)
 {
     const struct workload_plan *plan = ranks->plan;
     return (struct graph_policy){
         .names_kernels = ranks->machine->chip.kernels.stack != NULL,
         .fusion = ranks_fusion(ranks),
+        .joins = joins_of(ranks),
         .loss = plan->software.loss,
         .casts = workload_casts(plan, &ranks->machine->chip),
         .copies = copies_of(ranks),

@@ -50,6 +50,14 @@ enum workload_collective_cores workload_collective_cores(const struct workload_p
                                                   : WORKLOAD_COLLECTIVE_CORES_NONE;
 }
 
+enum product_joins workload_joins(const struct workload_plan *plan, const struct chip *chip)
+{
+    const struct kernel_stack *stack = chip->kernels.stack;
+    if (plan->software.joins != PRODUCT_JOINS_DEFAULT) return plan->software.joins;
+    return stack == NULL || stack->between.fusion == NULL ? PRODUCT_JOINS_QKV
+                                                          : stack->between.fusion->joins;
+}
+
 bool overheads_count(const struct ranks *ranks)
 {
     return !ranks_serves(ranks) &&

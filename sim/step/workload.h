@@ -91,6 +91,7 @@ struct workload_software {
     enum workload_collective_cores collective_cores;
     uint32_t fp8_recipe; /* WORKLOAD_RECIPE_... */
     enum loss_fusion loss;
+    enum product_joins joins;
     bool shared_ahead; /* Shared experts are computed before tokens travel to other experts. */
     bool dp_apart;     /* No op of compute runs while gradients or updated weights are exchanged. */
 };
@@ -211,6 +212,10 @@ enum workload_protocols workload_protocols(const struct workload_plan *plan,
  * software has NCCL's protocols. */
 enum workload_collective_cores workload_collective_cores(const struct workload_plan *plan,
                                                          const struct chip *chip);
+
+/* What `joined_products` means on a machine: what was asked for, or what the stack does; without
+ * a stack that Q, K and V are one product. */
+enum product_joins workload_joins(const struct workload_plan *plan, const struct chip *chip);
 
 /* What `fp8_recipe` means on a machine: the recipe that was asked for, or the default of the
  * stack's library. */

@@ -86,7 +86,8 @@ struct layer {
     uint64_t rows; /* Tokens of a microbatch on one data rank. */
 };
 
-static void layer_make_of(const struct model *model, const char *fusion, struct layer *layer)
+static void layer_make_joined(const struct model *model, const char *fusion,
+                              enum product_joins joins, struct layer *layer)
 {
     const char *const parts[MESH_ROLE_COUNT] = {[MESH_DP] = "x", [MESH_TP] = "y"};
     struct ranks ranks;
@@ -94,12 +95,18 @@ static void layer_make_of(const struct model *model, const char *fusion, struct 
     if (fusion != NULL) layer->stack.between.fusion = fusion_named(fusion);
     assert_int_equal(case_build_roles(&layer->made, model, "4x4x1", parts), STATUS_OK);
     layer->made.machine.chip.kernels.stack = &layer->stack;
+    layer->made.plan.software.joins = joins;
     case_ok(ranks_make(&layer->made.plan, &layer->made.machine, &layer->made.mesh, &ranks,
                        &case_error));
     layer->rows = ranks.rows;
     graph_layer_terms(&ranks, LAYER, &layer->terms);
     block_write_part(&layer->terms, &layer->made.plan.model, BLOCK_LAYER, &layer->graph);
     graph_shard(&layer->graph, &layer->sharded);
+}
+
+static void layer_make_of(const struct model *model, const char *fusion, struct layer *layer)
+{
+    layer_make_joined(model, fusion, PRODUCT_JOINS_DEFAULT, layer);
 }
 
 static void layer_make(const char *fusion, struct layer *layer)
@@ -215,15 +222,56 @@ static struct work biases_of(const struct layer *layer, const char *prefix, cons
     return graph_biases_work(&layer->sharded, op_named(layer, prefix, name));
 }
 
-/* Products of Q, K and V are one, and so are the sums of their gradients. */
+/* Which products of a layer are one: by the stack, or as a scenario says. Without a stack Q, K and V
+ * are. */
+static void products_of_one_input_may_be_one(void **state)
+{
+    static const struct {
+        const char *fusion;
+        enum product_joins joins;
+        bool qkv, gate;
+    } rows[] = {
+        {NULL, PRODUCT_JOINS_DEFAULT, true, false},
+        {"te", PRODUCT_JOINS_DEFAULT, true, true},
+        {"served", PRODUCT_JOINS_DEFAULT, true, true},
+        {"attending", PRODUCT_JOINS_DEFAULT, true, true},
+        {"compiled", PRODUCT_JOINS_DEFAULT, false, false},
+        {"eager", PRODUCT_JOINS_DEFAULT, false, false},
+        {"eager", PRODUCT_JOINS_ALL, true, true},
+        {"compiled", PRODUCT_JOINS_QKV, true, false},
+        {"te", PRODUCT_JOINS_NONE, false, false},
+    };
+    static struct layer layer;
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        bool const qkv = rows[i].qkv, gate = rows[i].gate;
+        layer_make_joined(&case_llama_70b, rows[i].fusion, rows[i].joins, &layer);
+        struct work work = work_of(&layer, "attention.", "QKV", OP_FORWARD);
+        assert_int_equal(work.matmul_count, qkv ? 1 : 2); /* K and V are alike. */
+        assert_int_equal(work.matmul[0].columns, qkv ? Q_OWN + 2 * K_OWN : Q_OWN);
+        assert_int_equal(work.matmul[1].count, qkv ? 0 : 2);
+        for (enum op_pass pass = OP_INPUT_GRADIENT; pass <= OP_WEIGHT_GRADIENT; pass++) {
+            work = work_of(&layer, "mlp.", "Gate,Up", pass);
+            assert_int_equal(work.matmul_count, 1);
+            assert_int_equal(work.matmul[0].columns, gate ? 2 * F_OWN : F_OWN);
+            assert_int_equal(work.matmul[0].count, gate ? 1 : 2);
+        }
+        case_free(&layer.made);
+    }
+}
+
+/* Sums of gradients of biases: one for Q, K and V where one product gives them, else three. */
 static void gradients_of_biases_are_added_up(void **state)
 {
     static struct layer layer;
     struct model model = case_llama_70b;
     (void)state;
     model.biases.qkv = true;
-    layer_make_of(&model, "eager", &layer);
+    layer_make_joined(&model, "eager", PRODUCT_JOINS_QKV, &layer);
     moves(biases_of(&layer, "attention.", "QKV"), 1, 2 * layer.rows * (Q_OWN + 2 * K_OWN), 0);
+    case_free(&layer.made);
+    layer_make_of(&model, "eager", &layer);
+    moves(biases_of(&layer, "attention.", "QKV"), 3, 2 * layer.rows * (Q_OWN + 2 * K_OWN), 0);
     struct work const without = biases_of(&layer, "attention.", "O");
     assert_false(op_has_work(&without));
     case_free(&layer.made);
@@ -365,6 +413,7 @@ int main(void)
         cmocka_unit_test(eager_operators_have_a_kernel_each),
         cmocka_unit_test(a_layernorm_is_one_kernel_and_two_backward),
         cmocka_unit_test(dropped_sums_have_masks),
+        cmocka_unit_test(products_of_one_input_may_be_one),
         cmocka_unit_test(gradients_of_biases_are_added_up),
         cmocka_unit_test(gradients_of_weights_are_copied),
         cmocka_unit_test(attention_stands_between_copies),

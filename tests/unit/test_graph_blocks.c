@@ -25,10 +25,11 @@ static void parallel_write(struct graph *g, const struct model *model)
     tensor const in = graph_normed(g, x, "In");
     graph_set_linear(g, in);
 
-    graph_matmul(g, "QKV")->joined = true;
+    graph_matmul(g, "QKV");
     tensor const q = graph_product(g, in, "W_Q[D_X, N_Y, H]", "Q[B_ZX, N_Y, H]");
     tensor const k = graph_product(g, in, "W_K[D_X, K_Y, H]", "K[B_ZX, K_Y, H]");
     tensor const v = graph_product(g, in, "W_V[D_X, K_Y, H]", "V[B_ZX, K_Y, H]");
+    graph_set_all_joined(g);
     graph_rotating(g, &op_kind_attention, "flash", 3, (const tensor[]){q, k, v},
                    graph_rotated(q, k));
     tensor const a = graph_result(g, "A[B_ZX, N_Y, H]");

@@ -247,8 +247,10 @@ struct attention_heads attention_products(struct graph *graph, const struct mode
                                         graph_rotated(rotates ? q : GRAPH_NONE, GRAPH_NONE)};
     tensor const k = graph_product(graph, in, "W_K[D_WX, K_Y, H]", "K[B_ZXW, K_YW, H]");
     graph_set_biased(graph, model->biases.qkv);
+    graph_set_joined(graph, graph->terms->policy.joins.qkv);
     tensor const v = graph_product(graph, in, "W_V[D_WX, K_Y, H]", "V[B_ZXW, K_YW, H]");
     graph_set_biased(graph, model->biases.qkv);
+    graph_set_joined(graph, graph->terms->policy.joins.qkv);
     /* What passes round is not kept. */
     enum graph_remat const whole =
         graph->terms->sequence.rings ? GRAPH_REMAT_NEVER : GRAPH_REMAT_NORMS;
@@ -264,7 +266,7 @@ static void write(struct graph *g, const struct model *model)
     graph_set_linear(g, in);
     tensor const cast = graph_cast(g, in, "Cast In");
 
-    graph_matmul(g, g->terms->layer.borrows ? "Q" : "QKV")->joined = true;
+    graph_matmul(g, g->terms->layer.borrows ? "Q" : "QKV");
     graph_set_names(g, "dIn", "dW_QKV");
     struct attention_heads const heads = attention_products(g, model, cast);
     tensor const a = graph_cast(g, attention_between(g, model, heads), "Cast A");

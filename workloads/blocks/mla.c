@@ -32,12 +32,15 @@ static void query_write(struct graph *g, tensor in, bool apart, struct mla_laten
 {
     of->q = graph_product(g, in, apart ? "W_Q[D_WX, N_Y, Plain]" : "W_Q[D_WX, N_Y, H]",
                           apart ? "Q[B_ZXW, N_YW, Plain]" : "Q[B_ZXW, N_YW, H]");
-    if (apart) of->qr = graph_product(g, in, "W_QR[D_WX, N_Y, R]", "QR[B_ZXW, N_YW, R]");
+    if (!apart) return;
+    of->qr = graph_product(g, in, "W_QR[D_WX, N_Y, R]", "QR[B_ZXW, N_YW, R]");
+    graph_set_joined(g, true);
 }
 
 struct mla_latents mla_down(struct graph *g, const struct model *model, bool apart)
 {
     const struct graph_formats *formats = &g->terms->formats;
+    const struct graph_joins *joins = &g->terms->policy.joins;
     bool const direct = model->mla.query_rank == 0;
     struct mla_latents of = {.lq = GRAPH_NONE, .q = GRAPH_NONE, .qr = GRAPH_NONE};
     tensor cq = GRAPH_NONE;
@@ -46,14 +49,15 @@ struct mla_latents mla_down(struct graph *g, const struct model *model, bool apa
     tensor const cast = graph_cast(g, in, "Cast In");
 
     struct graph_op *down = graph_matmul(g, direct ? "Q,Down" : "Down");
-    down->joined = true;
     graph_set_names(g, "dIn", direct ? "dW_Q,down" : "dW_down");
     if (direct)
         query_write(g, cast, apart, &of);
     else
         cq = graph_product(g, cast, "W_DQ[D_WX, Cq]", "CQ[B_ZXW, Cq]");
     tensor const ckv = graph_product(g, cast, "W_DKV[D_WX, Ckv]", "CKV[B_ZXW, Ckv]");
+    graph_set_joined(g, direct ? joins->all : joins->latents);
     of.kr = graph_product(g, cast, "W_KR[D_WX, R]", "KR[B_ZXW, R]");
+    graph_set_joined(g, true);
     graph_set_columns_of_previous(g, down->weight[down->weight_count - 1]); /* W_DKV has both. */
 
     graph_norm(g, "LatentNorm");

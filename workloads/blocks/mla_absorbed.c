@@ -102,11 +102,11 @@ static tensor prompts_write(struct graph *g, const struct model *model,
         latents[1] = rows_write(g, "RotatedP", of->kr, "KRP[Bp_ZXW, R]");
     }
     struct graph_op *up = graph_matmul(g, "UpKV");
-    up->joined = true;
     tensor const k = graph_product(g, latents[0], weight_of_keys,
                                    gathers ? "K[Sg_ZX, N_YW, Plain]" : "K[Bp_ZXW, N_YW, Plain]");
     tensor const v = graph_product(g, latents[0], weight_of_values,
                                    gathers ? "V[Sg_ZX, N_YW, V]" : "V[Bp_ZXW, N_YW, V]");
+    graph_set_all_joined(g);
     tensor const r =
         graph_copied(g, latents[1], gathers ? "R[Sg_ZX, N_YW, R]" : "R[Bp_ZXW, N_YW, R]");
     *ret_ups = (struct ups){up->weight[0], up->weight[1]};

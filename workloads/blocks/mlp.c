@@ -43,8 +43,9 @@ struct mlp_hidden mlp_products(struct graph *graph, const struct mlp_texts *text
         return (struct mlp_hidden){{in_product(graph, in, texts->weight_in, biased, texts->tmp)},
                                    1};
     tensor const gate = in_product(graph, in, texts->weight_gate, biased, texts->gate);
-    return (struct mlp_hidden){{gate, in_product(graph, in, texts->weight_up, biased, texts->up)},
-                               2};
+    tensor const up = in_product(graph, in, texts->weight_up, biased, texts->up);
+    graph_set_joined(graph, graph->terms->policy.joins.gate);
+    return (struct mlp_hidden){{gate, up}, 2};
 }
 
 static bool norms_inside(const struct graph *g, const struct mlp_texts *texts)

@@ -48,9 +48,9 @@ static struct gates router_write(struct graph *g, const struct model *model, ten
     if (model->experts.router_biased) graph_vector(g, "b_router[E]", /* whole= */ true);
     tensor shared = GRAPH_NONE;
     if (model->experts.shared_gated) {
-        router->joined = true;
         shared = graph_product(g, in, whole ? "w_shared[D_WX]" : "w_shared[D_WYX]",
                                tokens ? "SharedLogit[B_ZXY]" : "SharedLogit[B_ZX]");
+        graph_set_all_joined(g);
         graph_set_formats(g, shared, FORMAT_FP32, FORMAT_FP32);
     }
 

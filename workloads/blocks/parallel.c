@@ -2,7 +2,7 @@
  * Attention and MLP side by side: both read the stream as it comes into the layer, and the sum of
  * what they give is added to it. They share one norm, or have one each, or none.
  *
- * With one input their in-projections are one product: In is gathered over tp once, and so is the
+ * With one input their in-projections are one op, without a stack one product: In is gathered over tp once, and so is the
  * sum of both gradients of it reduced once. Their out-projections are one product in any case: what
  * a rank of tp has of both is a part of one sum, which one reduction ends. No gradient reads either
  * result.
@@ -31,10 +31,11 @@ static void write(struct graph *g, const struct model *model)
     tensor const in = graph_cast(g, input, "Cast In");
     struct mlp_hidden hidden = {.count = 0};
 
-    graph_matmul(g, !shares ? "QKV" : gated ? "QKV,Gate,Up" : "QKV,Tmp")->joined = true;
+    graph_matmul(g, !shares ? "QKV" : gated ? "QKV,Gate,Up" : "QKV,Tmp");
     graph_set_names(g, "dIn", shares ? "dW_in" : "dW_QKV");
     struct attention_heads const heads = attention_products(g, model, in);
     if (shares) hidden = mlp_products(g, mlp, shape, in);
+    if (g->terms->policy.joins.all) graph_set_all_joined(g);
     tensor const a = graph_cast(g, attention_between(g, model, heads), "Cast A");
 
     if (!shares) {

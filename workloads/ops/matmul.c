@@ -85,7 +85,7 @@ static struct work products(const struct graph_sharded *sharded, const struct gr
         struct shape const shape = shape_of(sharded, op, &matmul->product[i]);
         bool const same_left = i > 0 && matmul->product[i].left == matmul->product[i - 1].left;
         flop += 2 * shape.useful;
-        product_add(&work, &shape.matmul, op->joined, same_left);
+        product_add(&work, &shape.matmul, matmul->product[i].joined, same_left);
     }
     if (useful) work.useful_flop = (uint64_t)(flop / sharded->graph->terms->ranks);
     return work;

@@ -55,7 +55,11 @@ const char *work_cast_name(enum work_cast cast);
     X(GRADIENTS,                                                                                   \
       "gradients") /* The first half: gradients of inputs, the other half: of weights. */          \
     X(ATTENTION, "attention") /* One or two kernels of attention (`attended`). */                  \
-    X(ATTENTION_BACKWARD, "attention backward") /* Gradients of attention. */
+    X(ATTENTION_BACKWARD, "attention backward") /* Gradients of attention. */                      \
+    X(EXPERTS_IN, "experts in")   /* Part of a layer's experts in one: gate and up as columns of   \
+                                     one product. */                                               \
+    X(EXPERTS_OUT, "experts out") /* The other part: what goes back to the model's columns. */     \
+    X(WITHIN, "within")           /* In the time of another op's kernel. */
 
 enum work_kernel {
 #define X(name, text) WORK_KERNEL_##name,

@@ -49,6 +49,9 @@ struct work op_work(const struct graph_sharded *sharded, const struct graph_op *
     if (op->kind->work != NULL) op->kind->work(sharded, op, pass, &work);
     if (work.kernel == WORK_KERNEL_NONE && work.matmul_count == 0 && op_has_work(&work))
         op_function(sharded->graph, WORK_FUNCTION_REST, pass, 0, &work);
+    if (op->kernel == WORK_KERNEL_NONE || !op_has_work(&work)) return work;
+    work.kernel = op->kernel;
+    work.kernel_count = 0;
     return work;
 }
 

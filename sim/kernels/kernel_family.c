@@ -146,6 +146,29 @@ static uint64_t decode_steps(const uint64_t *side, uint32_t core_count)
     return times(times(steps, rows), units_ceil_divide(side[KERNEL_WIDTH], TILE_WIDTH));
 }
 
+/* Three matrices an expert with rows, each read once. Both products read and write rows: of the
+ * model's columns, of gate and up, and of what the gate gives. */
+static struct amounts experts_amounts(const struct kernel_table *table, const uint64_t *side)
+{
+    uint64_t const columns = side[KERNEL_COLUMNS], model = side[KERNEL_MODEL];
+    uint64_t const rows = times(side[KERNEL_TOKENS], side[KERNEL_EXPERT]);
+    uint64_t const matrix = times(times(3, columns), model);
+    uint64_t const moved = times(rows, plus(times(2, model), times(3, columns)));
+    return (struct amounts){
+        .flop = times(times(2, rows), matrix),
+        .bytes = stored_bytes(table->format, plus(times(side[KERNEL_EXPERT], matrix), moved)),
+    };
+}
+
+static uint64_t experts_steps(const uint64_t *side, uint32_t core_count)
+{
+    uint64_t const tiles = times(times(units_ceil_divide(side[KERNEL_TOKENS], TILE_ROWS),
+                                       units_ceil_divide(side[KERNEL_COLUMNS], TILE_COLUMNS)),
+                                 side[KERNEL_EXPERT]);
+    return times(units_ceil_divide(tiles, core_count),
+                 units_ceil_divide(side[KERNEL_MODEL], TILE_INNER));
+}
+
 struct family {
     const char *name;
     uint32_t side_count;
@@ -167,6 +190,11 @@ static const struct family families[KERNEL_FAMILIES] = {
                                    attention_steps},
     [KERNEL_DECODE] = {"decode", ATTENTION_SIDES, decode_amounts, decode_steps},
     [KERNEL_LATENT_DECODE] = {"latent_decode", ATTENTION_SIDES, latent_amounts, decode_steps},
+    [KERNEL_EXPERTS] = {"experts",
+                        4,
+                        {"tokens", "experts", "columns", "model"},
+                        experts_amounts,
+                        experts_steps},
 };
 
 const char *kernel_family_name(enum kernel_family family)
@@ -207,6 +235,8 @@ uint64_t kernel_tile_steps(enum kernel_family family, const uint64_t side[KERNEL
 void kernel_table_name_add(const struct kernel_table *table, struct strbuf *text)
 {
     strbuf_add(text, "%s %s", kernel_family_name(table->family), format_name(table->format));
+    if (table->family == KERNEL_EXPERTS && table->quantises)
+        strbuf_add(text, ", casts included");
     if (table->family == KERNEL_MATMUL)
         strbuf_add(text, " %s%s%s%s%s", kernel_layout_name(table->layout),
                    table->result == FORMAT_FP32 ? " into fp32" : "",

@@ -10,6 +10,11 @@ static bool attends(const struct work *work)
     return work->kernel == WORK_KERNEL_ATTENTION || work->kernel == WORK_KERNEL_ATTENTION_BACKWARD;
 }
 
+static bool is_of_experts(const struct work *work)
+{
+    return work->kernel == WORK_KERNEL_EXPERTS_IN || work->kernel == WORK_KERNEL_EXPERTS_OUT;
+}
+
 /* Sides in the order m, n, k: a weight's gradient contracts the rows. */
 static void sides_set(enum kernel_layout layout, const struct work_matmul *of,
                       uint64_t side[KERNEL_SIDES_MAX])
@@ -55,6 +60,22 @@ static struct work_call product_call(const struct work *work, uint32_t index)
     return call;
 }
 
+/* A part of a layer's experts. The table has the share of both parts together. */
+static struct work_call experts_call(const struct work *work, const struct work_matmul *of)
+{
+    bool const is_in = work->kernel == WORK_KERNEL_EXPERTS_IN;
+    struct work_call call = {
+        .family = KERNEL_EXPERTS,
+        .stored = work->math_format,
+        .side = {of->rows, of->count, is_in ? of->columns / 2 : of->inner,
+                 is_in ? of->inner : of->columns},
+        .count = 1,
+        .chunk_count = 1,
+    };
+    memcpy(call.whole, call.side, sizeof call.whole);
+    return call;
+}
+
 static struct work_call attention_call(const struct work *work, const struct work_attended *of)
 {
     struct work_call call = {
@@ -76,7 +97,9 @@ uint32_t work_calls(const struct work *work, struct work_call ret_calls[WORK_MAT
 {
     uint32_t count = 0;
     if (!attends(work)) {
-        for (; count < work->matmul_count; count++) ret_calls[count] = product_call(work, count);
+        for (; count < work->matmul_count; count++)
+            ret_calls[count] = is_of_experts(work) ? experts_call(work, &work->matmul[count])
+                                                   : product_call(work, count);
         return count;
     }
     for (uint32_t i = 0; i < WORK_ATTENDED_MAX; i++)
@@ -92,7 +115,7 @@ static const struct kernel_table *table_of(const struct kernel_stack *stack, enu
 {
     if (call->family == KERNEL_MATMUL)
         return kernel_table_of(stack, format, call->layout, call->result, call->cast);
-    return kernel_attention_of(stack, call->family, format,
+    return kernel_other_of(stack, call->family, format,
                                call->family == KERNEL_ATTENTION ||
                                        call->family == KERNEL_ATTENTION_BACKWARD
                                    ? format
@@ -177,7 +200,12 @@ bool kernel_is_between(const struct kernel_stack *stack, const struct work *work
     return stack != NULL && stack->between.fusion != NULL && work->kernel >= WORK_KERNEL_FUNCTIONS;
 }
 
+bool kernel_is_within(const struct kernel_stack *stack, const struct work *work)
+{
+    return stack != NULL && work->kernel == WORK_KERNEL_WITHIN;
+}
+
 bool kernel_is_measured(const struct kernel_stack *stack, const struct work *work)
 {
-    return kernel_is_between(stack, work) || kernel_of_work(stack, 1, work).table != NULL;
+    return kernel_is_within(stack, work) || kernel_is_between(stack, work) || kernel_of_work(stack, 1, work).table != NULL;
 }

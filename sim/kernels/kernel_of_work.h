@@ -47,6 +47,8 @@ struct work_kernels kernel_of_work(const struct kernel_stack *stack, uint32_t co
 
 /* Whether a work is kernels between matmuls whose rates the stack has. */
 bool kernel_is_between(const struct kernel_stack *stack, const struct work *work);
+/* Whether a work takes no time of its own: that of another op's kernel has it. */
+bool kernel_is_within(const struct kernel_stack *stack, const struct work *work);
 /* Whether the time of a work is measured, its launch with it: as one of both. */
 bool kernel_is_measured(const struct kernel_stack *stack, const struct work *work);
 

@@ -117,6 +117,12 @@ static bool reads_cache(enum kernel_family family)
     return family == KERNEL_DECODE || family == KERNEL_LATENT_DECODE;
 }
 
+/* Whether kernels of a family may cast operands of their products. */
+static bool multiplies(enum kernel_family family)
+{
+    return family == KERNEL_MATMUL || family == KERNEL_EXPERTS;
+}
+
 /* Reads which scales operands that were cast before have. Without the member they were not cast
  * before. */
 static enum status cast_read(struct json *object, struct kernel_table *table, struct error *reterr)
@@ -142,11 +148,13 @@ static enum status kind_read(struct json *object, struct kernel_table *table, st
     table->result = FORMAT_BF16;
     if (reads_cache(table->family))
         STATUS_TRY(format_read(object, "stored", &table->stored, reterr));
-    if (table->family != KERNEL_MATMUL) return STATUS_OK;
-    STATUS_TRY(layout_read(object, &table->layout, reterr));
-    if (json_take(object, "result") != NULL)
-        STATUS_TRY(format_read(object, "result", &table->result, reterr));
-    STATUS_TRY(cast_read(object, table, reterr));
+    if (!multiplies(table->family)) return STATUS_OK;
+    if (table->family == KERNEL_MATMUL) {
+        STATUS_TRY(layout_read(object, &table->layout, reterr));
+        if (json_take(object, "result") != NULL)
+            STATUS_TRY(format_read(object, "result", &table->result, reterr));
+        STATUS_TRY(cast_read(object, table, reterr));
+    }
     value = json_take(object, "quantises");
     return value == NULL ? STATUS_OK : json_as_boolean(value, &table->quantises, reterr);
 }
@@ -193,7 +201,7 @@ static enum status base_find(struct kernel_reading *reading, struct json *of,
     *ret_base =
         family == KERNEL_MATMUL
             ? kernel_table_of(stack, table->format, layout, FORMAT_BF16, table->cast)
-            : kernel_attention_of(stack, (enum kernel_family)family, table->format, table->stored);
+            : kernel_other_of(stack, (enum kernel_family)family, table->format, table->stored);
     bool const has_sides = *ret_base != NULL && kernel_side_count((*ret_base)->family) ==
                                                     kernel_side_count(table->family);
     if (has_sides && (family != KERNEL_MATMUL || (*ret_base)->layout == layout)) return STATUS_OK;
@@ -267,11 +275,9 @@ static enum status keys_end(struct json *object, enum kernel_family family, bool
     const char *keys[5] = {NULL};
     uint32_t count = 0;
     if (is_reference) keys[count++] = "factor";
-    if (family == KERNEL_MATMUL) {
-        keys[count++] = "result";
-        keys[count++] = "quantises";
-        keys[count++] = "cast";
-    }
+    if (family == KERNEL_MATMUL) keys[count++] = "result";
+    if (multiplies(family)) keys[count++] = "quantises";
+    if (family == KERNEL_MATMUL) keys[count++] = "cast";
     return json_end(object, keys, reterr);
 }
 

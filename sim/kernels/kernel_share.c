@@ -37,7 +37,7 @@ const struct kernel_table *kernel_table_of(const struct kernel_stack *stack, enu
     return table_cast_so(stack, format, layout, result, WORK_CAST_TENSOR);
 }
 
-const struct kernel_table *kernel_attention_of(const struct kernel_stack *stack,
+const struct kernel_table *kernel_other_of(const struct kernel_stack *stack,
                                                enum kernel_family family, enum format format,
                                                enum format stored)
 {

@@ -31,10 +31,13 @@ static void put_kind(struct json_writer *json, const struct kernel_table *table)
         table->family == KERNEL_DECODE || table->family == KERNEL_LATENT_DECODE;
     json_put_string(json, "format", format_name(table->format));
     if (reads_cache) json_put_string(json, "stored", format_name(table->stored));
-    if (table->family != KERNEL_MATMUL) return;
-    json_put_string(json, "layout", kernel_layout_name(table->layout));
-    if (table->result != FORMAT_BF16) json_put_string(json, "result", format_name(table->result));
-    if (table->cast != WORK_CAST_WITHIN) json_put_string(json, "cast", work_cast_name(table->cast));
+    if (table->family == KERNEL_MATMUL) {
+        json_put_string(json, "layout", kernel_layout_name(table->layout));
+        if (table->result != FORMAT_BF16)
+            json_put_string(json, "result", format_name(table->result));
+        if (table->cast != WORK_CAST_WITHIN)
+            json_put_string(json, "cast", work_cast_name(table->cast));
+    }
     if (table->quantises) json_put_boolean(json, "quantises", true);
 }
 

@@ -35,6 +35,7 @@ enum kernel_family {
     KERNEL_ATTENTION_BACKWARD, /* Gradients of such attention, in one kernel or several. */
     KERNEL_DECODE,             /* Attention of a token a sequence to the rows of its cache. */
     KERNEL_LATENT_DECODE,      /* A decode whose keys and values are one array for all heads. */
+    KERNEL_EXPERTS,            /* A layer's experts with gates, from routing to summed rows. */
     KERNEL_FAMILIES,
 };
 
@@ -48,6 +49,13 @@ enum {
     KERNEL_WIDTH,  /* The width of a head. */
 };
 
+/* The sides of experts: first KERNEL_TOKENS, of each expert that has any; then */
+enum {
+    KERNEL_EXPERT = 1, /* Experts that have tokens. */
+    KERNEL_COLUMNS,    /* Columns of an expert on the rank. */
+    KERNEL_MODEL,      /* Columns of the model. */
+};
+
 /* How both operands lie in memory, as BLAS has it: TN are forward products of a layer, NN the
  * gradients of its inputs, NT those of its weights. */
 enum kernel_layout { KERNEL_TN, KERNEL_NN, KERNEL_NT, KERNEL_LAYOUTS };
@@ -58,7 +66,7 @@ struct kernel_table {
     enum kernel_layout layout; /* The layout of a matmul. */
     enum format stored;        /* A decode's format of keys and values; else `format`. */
     enum format result;        /* The result's format, for a matmul. */
-    bool quantises;            /* The time of its casts to `format` is in a matmul's. */
+    bool quantises;            /* The time of the casts to `format` is in that of products. */
     enum work_cast cast;       /* A matmul's cast before it: which scales the operands have. */
     const char *source;
     const char *of;       /* The stack whose table it is, or was made from; NULL: its own. */
@@ -148,8 +156,9 @@ const struct kernel_table *kernel_table_of(const struct kernel_stack *stack, enu
                                            enum kernel_layout layout, enum format result,
                                            enum work_cast cast);
 
-/* The table of a family of attention whose keys and values are stored in a format, or NULL. */
-const struct kernel_table *kernel_attention_of(const struct kernel_stack *stack,
+/* The table of a family other than that of products, or NULL. `stored`: the format of keys and
+ * values; of families without a cache `format`. */
+const struct kernel_table *kernel_other_of(const struct kernel_stack *stack,
                                                enum kernel_family family, enum format format,
                                                enum format stored);
 

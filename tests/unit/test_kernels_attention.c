@@ -138,7 +138,7 @@ static void longer_sequences_follow_from_shorter_ones(void **state)
         case_ok(kernel_stack_find(case_arena, stacks[i % 2], chips[i / 2].chip, "", &stack,
                                   &case_error));
         const struct kernel_table *table =
-            kernel_attention_of(&stack, KERNEL_ATTENTION, FORMAT_BF16, FORMAT_BF16);
+            kernel_other_of(&stack, KERNEL_ATTENTION, FORMAT_BF16, FORMAT_BF16);
         struct kernel_table shorter = *table;
         uint32_t const last = --shorter.edge_count[KERNEL_TOKENS];
         for (uint64_t group = 1; group <= 8; group *= 2)
@@ -340,7 +340,7 @@ static void shipped_tables_have_what_was_measured(void **state)
     case_ok(kernel_stack_find(case_arena, "trtllm", "h100-sxm", "", &stack, &case_error));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const struct kernel_table *table =
-            kernel_attention_of(&stack, rows[i].family, FORMAT_BF16, FORMAT_BF16);
+            kernel_other_of(&stack, rows[i].family, FORMAT_BF16, FORMAT_BF16);
         assert_non_null(table);
         uint32_t const ppm = kernel_table_share(table, rows[i].side, CORES).ppm;
         double const us = (double)kernel_roofline_ps(table, rows[i].side) / (double)ppm;

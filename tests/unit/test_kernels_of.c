@@ -78,7 +78,7 @@ static void no_factor_lifts_a_share_above_one(void **state)
                    "\"error_median_ppm\": 0, \"error_ninetieth_ppm\": 0}]",
                    &mine));
     const struct kernel_table *table =
-        kernel_attention_of(&mine, KERNEL_ATTENTION_BACKWARD, FORMAT_BF16, FORMAT_BF16);
+        kernel_other_of(&mine, KERNEL_ATTENTION_BACKWARD, FORMAT_BF16, FORMAT_BF16);
     uint64_t const side[KERNEL_SIDES_MAX] = {8192, 64, 8, 128};
     assert_int_equal(kernel_table_share(table, side, CORES).ppm, PPM_ONE);
 }
@@ -209,7 +209,7 @@ static void backward_attention_beyond_the_grid_has_its_own_ratio(void **state)
         double time[2];
         for (uint32_t backward = 0; backward < 2; backward++) {
             const struct kernel_table *table =
-                kernel_attention_of(&te, backward ? KERNEL_ATTENTION_BACKWARD : KERNEL_ATTENTION,
+                kernel_other_of(&te, backward ? KERNEL_ATTENTION_BACKWARD : KERNEL_ATTENTION,
                                     FORMAT_BF16, FORMAT_BF16);
             struct kernel_share const share = kernel_table_share(table, side, 148);
             assert_true(share.is_outside);
@@ -246,7 +246,7 @@ static void shipped_training_tables_have_what_was_measured(void **state)
             rows[i].family == KERNEL_MATMUL
                 ? kernel_table_of(&te, FORMAT_BF16, rows[i].layout, rows[i].result,
                                   WORK_CAST_WITHIN)
-                : kernel_attention_of(&te, rows[i].family, FORMAT_BF16, FORMAT_BF16);
+                : kernel_other_of(&te, rows[i].family, FORMAT_BF16, FORMAT_BF16);
         double const share = kernel_table_share(table, rows[i].side, 108).ppm / 1e6;
         case_near(share, rows[i].share, rows[i].within);
         assert_non_null(table->derived);

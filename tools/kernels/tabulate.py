@@ -5,13 +5,14 @@
 
 FOLDER holds the measurements as CSV, named <chip>.<family>.<stack>-<version>.csv or .csv.gz: gemm
 with gemm_dtype, m, n, k, latency_us; attention_context and attention_decode with num_heads,
-num_key_value_heads, batch_size, isl or step, latency_us; train_gemm, train_attention and layer_ops
-as training.py and layers.py read them. Rates are those of topology/chips. Only maintainers run it,
+num_key_value_heads, batch_size, isl or step, latency_us; moe as experts.py reads it; train_gemm, train_attention and
+layer_ops as training.py and layers.py read them. Rates are those of topology/chips. Only maintainers run it,
 once for each new version of the measurements: podsim reads what it writes, and needs no Python.
 """
 import sys
 
 import attention
+import experts
 import flash2
 import layers
 import matmuls
@@ -25,6 +26,8 @@ VERSIONS = {
     "b200_sxm": {"sglang": "0.5.14", "trtllm": "1.3.0rc20", "vllm": "0.24.0"},
     "gb200": {"sglang": "0.5.14", "trtllm": "1.3.0rc20", "vllm": "0.24.0"},
 }
+# Whose experts were measured, of those that take balanced rows; its other engines have the same.
+EXPERTS = {"a100_sxm": "sglang"}
 TITLES = {"sglang": "SGLang", "trtllm": "TensorRT-LLM", "vllm": "vLLM"}
 CORES = {"a100-sxm": 108, "h100-sxm": 132, "h200-sxm": 132, "b200": 148, "gb200-nvl72": 148}
 # Whose training kernels were measured; other chips have the ratios of both.
@@ -111,15 +114,20 @@ def served(folder, file_chip):
                      **({"cast": table["cast"]} if "cast" in table else {}))
            for table in of_trtllm if table["format"] == "fp8"]
     within = [table for table in fp8 if "cast" not in table]
+    engine = EXPERTS.get(file_chip, "vllm")
+    of_engine = experts.made(folder, (file_chip, engine, versions[engine]))
+    experts_of = {stack: of_engine if stack == engine else
+                         [reference(f"{chip}.{engine}", table["format"]) for table in of_engine]
+                  for stack in versions}
     write(chip, "trtllm", title["trtllm"], matmul=of_trtllm, attention=made["trtllm"][0],
-          decode=made["trtllm"][1], latent_decode=latent)
+          decode=made["trtllm"][1], latent_decode=latent, experts=experts_of["trtllm"])
     write(chip, "vllm", title["vllm"],
           matmul=[reference(f"{chip}.sglang", "bf16", layout="TN")] + within,
-          attention=made["vllm"][0], decode=made["vllm"][1])
+          attention=made["vllm"][0], decode=made["vllm"][1], experts=experts_of["vllm"])
     write(chip, "sglang", title["sglang"], matmul=of_sglang,
           attention=[reference(f"{chip}.vllm", "bf16")],
           decode=[reference(f"{chip}.vllm", "bf16", stored=table["stored"])
-                  for table in made["vllm"][1]])
+                  for table in made["vllm"][1]], experts=experts_of["sglang"])
     return of_sglang[0], fp8, made["vllm"][0][0]
 
 

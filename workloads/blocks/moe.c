@@ -12,12 +12,16 @@
  * the exchange before the router; backward they follow what the exchange brings. A gate may weigh
  * them (Qwen2, arXiv 2407.10671, 2.2.2): one more column of the router's product. The gradient of
  * that number is a sum over columns, and over tp, which is not counted.
+ *
+ * Engines run the experts of a layer as one, from routing to the sum of each token's rows: where a
+ * stack has a table of that, both products have its share, and all else of the experts is within.
  */
 #include "sim/base/strbuf.h"
 #include "sim/base/vector.h"
 #include "sim/graph/block.h"
 #include "sim/graph/op.h"
 #include "sim/graph/write.h"
+#include "sim/kernels/kernels.h"
 #include "sim/model/model.h"
 #include "workloads/blocks/mlp.h"
 
@@ -123,6 +127,29 @@ static tensor dispatch_write(struct graph *g, tensor sent, tensor gates)
     return rows;
 }
 
+/* Whether the stack has measured all experts of a layer in one. */
+static bool is_in_one(const struct graph *g, struct mlp_shape shape)
+{
+    enum format const format = g->terms->formats.matmuls;
+    const struct kernel_stack *stack = g->terms->cache.units.stack;
+    return g->terms->cache.is_there && shape.gated && stack != NULL && graph_functions_apart(g) &&
+           kernel_other_of(stack, KERNEL_EXPERTS, format, format) != NULL;
+}
+
+/* Ops of a range that belong to the experts: not the router's product, nor exchanges. Of the
+ * experts' products the one with the gate has two results. */
+static void in_one_set(struct graph *g, uint8_t first, uint8_t end)
+{
+    for (uint8_t i = first; i < end; i++) {
+        struct graph_op *op = &g->op[i];
+        bool const routes = op->kind == &op_kind_map || op->kind == &op_kind_sort;
+        if (routes && !op->fused) op->kernel = WORK_KERNEL_WITHIN;
+        if (op->product_count == 0 || !g->tensor[op->weight[0]].grouped) continue;
+        op->kernel = op->out_count > 1 ? WORK_KERNEL_EXPERTS_IN : WORK_KERNEL_EXPERTS_OUT;
+        op->as.matmul.product[1].joined = op->out_count > 1;
+    }
+}
+
 static tensor experts_write(struct graph *g, struct mlp_shape shape, tensor rows)
 {
     static const struct mlp_texts texts = {
@@ -218,7 +245,7 @@ static void write(struct graph *g, const struct model *model)
     tensor const in = graph_layer_input(g);
     uint8_t const alone = g->op_count;
     tensor shared = ahead ? shared_write(g, shape, in) : GRAPH_NONE;
-    uint8_t const alone_end = g->op_count;
+    uint8_t const begin = g->op_count;
     struct gates const gates = router_write(g, model, in);
     tensor const sent = cast_write(g, in);
 
@@ -230,9 +257,13 @@ static void write(struct graph *g, const struct model *model)
     tensor const rows = dispatch_write(g, sent, gates.experts);
     tensor const outputs = experts_write(g, shape, rows);
     tensor const came = combine_write(g, outputs);
+    if (is_in_one(g, shape)) {
+        in_one_set(g, begin, first);
+        in_one_set(g, end, g->op_count);
+    }
     uint8_t const sum = (uint8_t)(g->op_count - 2); /* Before the exchange. */
     graph_set_behind(g, first, end, sum);
-    graph_set_behind(g, alone, alone_end, sum);
+    graph_set_behind(g, alone, begin, sum);
 
     graph_op(g, &op_kind_merge, "Merge", shares ? 2 : 1, (const tensor[]){came, shared});
     graph_set_names(g, "dCast", NULL); /* A copy in the format that travels. */

@@ -25,7 +25,8 @@ struct op_row {
 static const char *const family_words[KERNEL_FAMILIES] = {[KERNEL_ATTENTION] = "prefill",
                                                           [KERNEL_ATTENTION_BACKWARD] = "backward",
                                                           [KERNEL_DECODE] = "decode",
-                                                          [KERNEL_LATENT_DECODE] = "latent decode"};
+                                                          [KERNEL_LATENT_DECODE] = "latent decode",
+                                                          [KERNEL_EXPERTS] = "experts"};
 
 /* What gives an op its time. */
 static const char *source_text(char text[BY_BYTES], const struct chip *chip,
@@ -37,6 +38,10 @@ static const char *source_text(char text[BY_BYTES], const struct chip *chip,
             text, BY_BYTES, "%s %s, %llu kernel%s", chip->kernels.stack->name,
             work_function_name((enum work_function)(work->kernel - WORK_KERNEL_FUNCTIONS)),
             (unsigned long long)work->kernel_count, work->kernel_count == 1 ? "" : "s");
+        return text;
+    }
+    if (kernel_is_within(chip->kernels.stack, work)) {
+        (void)snprintf(text, BY_BYTES, "%s, in experts", chip->kernels.stack->name);
         return text;
     }
     if (kernels->table == NULL) return "profile";
@@ -70,16 +75,20 @@ static const char *bound_text(const struct compute_time *time)
     X(M, "m", WHERE(is_product, WHOLE(call.side[KERNEL_M])), HIDDEN)                               \
     X(N, "n", WHERE(is_product, WHOLE(call.side[KERNEL_N])), HIDDEN)                               \
     X(K, "k", WHERE(is_product, WHOLE(call.side[KERNEL_K])), HIDDEN)                               \
-    X(TOKENS, "tokens", WHERE(attends, WHOLE(call.side[KERNEL_TOKENS])), HIDDEN)                   \
+    X(TOKENS, "tokens", WHERE(has_tokens, WHOLE(call.side[KERNEL_TOKENS])), HIDDEN)                \
     X(HEADS, "heads", WHERE(attends, WHOLE(call.side[KERNEL_HEADS])), HIDDEN)                      \
     X(GROUP, "group", WHERE(attends, WHOLE(call.side[KERNEL_GROUP])), HIDDEN)                      \
     X(WIDTH, "width", WHERE(attends, WHOLE(call.side[KERNEL_WIDTH])), HIDDEN)                      \
+    X(EXPERTS, "experts", WHERE(is_experts, WHOLE(call.side[KERNEL_EXPERT])), HIDDEN)              \
+    X(COLUMNS, "columns", WHERE(is_experts, WHOLE(call.side[KERNEL_COLUMNS])), HIDDEN)             \
+    X(MODEL, "model", WHERE(is_experts, WHOLE(call.side[KERNEL_MODEL])), HIDDEN)                   \
     X(PRODUCTS, "products", WHERE(is_product, WHOLE(products)),                                    \
       SHOWN(NULL, "count", 6, column_count))                                                       \
-    X(SIDES, NULL, WHERE(is_product || attends, WORDS(sides)),                                     \
+    X(SIDES, NULL, WHERE(call_count > 0, WORDS(sides)),                                     \
       SHOWN(NULL, "m x n x k", 22, column_words))                                                  \
     X(TIME, "time_s", SECONDS(time.duration_ps), SHOWN(NULL, "each", 10, column_seconds))          \
-    X(BOUND, "bound", WORDS(bound_text(&time)), SHOWN(NULL, "bound", 7, column_words))             \
+    X(BOUND, "bound", WHERE(!is_within, WORDS(bound_text(&time))),                                 \
+      SHOWN(NULL, "bound", 7, column_words))                                                       \
     X(SHARE, "share", WHERE(share_ppm != 0, REAL(share_ppm / (double)PPM_ONE)),                    \
       SHOWN(NULL, "share", 7, column_share))                                                       \
     X(SOURCE, "source", WORDS(source_text(by, chip, work, &kernels)),                              \
@@ -122,7 +131,7 @@ static void remark_text(char text[REMARK_BYTES], const struct work_kernels *kern
 }
 
 /* "8192 x 1280 x 8192" of a product; "4096 of 8 x 4 x 128" are tokens of heads of keys by queries
- * for each by width. */
+ * for each by width; "16 of 128 x 768 x 2048" are tokens of experts by columns by the model's. */
 static void sides_text(char text[SIDES_BYTES], const struct work_call *call)
 {
     unsigned long long const a = call->side[0], b = call->side[1], c = call->side[2];
@@ -143,8 +152,11 @@ static void op_find(const void *owner, uint32_t index, struct column_value *ret_
         remark[REMARK_BYTES]; /* Until the row is written. */
     struct work_call calls[WORK_MATMULS_MAX] = {{0}}, call;
     uint32_t const call_count = work_calls(work, calls);
-    bool const attends = call_count > 0 && calls[0].family != KERNEL_MATMUL;
-    bool const is_product = call_count > 0 && !attends;
+    bool const is_product = call_count > 0 && calls[0].family == KERNEL_MATMUL;
+    bool const is_experts = call_count > 0 && calls[0].family == KERNEL_EXPERTS;
+    bool const is_within = kernel_is_within(chip->kernels.stack, work);
+    bool const has_tokens = call_count > 0 && !is_product;
+    bool const attends = has_tokens && !is_experts;
     uint64_t products = 0;
     struct work_kernels const kernels =
         kernel_of_work(chip->kernels.stack, chip_cores_apart(chip), work);

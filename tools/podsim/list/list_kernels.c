@@ -13,7 +13,8 @@ static const char *const family_words[KERNEL_FAMILIES] = {[KERNEL_MATMUL] = "mat
                                                           [KERNEL_ATTENTION_BACKWARD] =
                                                               "its gradients",
                                                           [KERNEL_DECODE] = "decodes",
-                                                          [KERNEL_LATENT_DECODE] = "of latents"};
+                                                          [KERNEL_LATENT_DECODE] = "of latents",
+                                                          [KERNEL_EXPERTS] = "experts"};
 
 static const char *plural(uint32_t count)
 {
@@ -89,6 +90,8 @@ static const struct {
                        {"without their width", 1u << KERNEL_WIDTH}},
     [KERNEL_LATENT_DECODE] = {{"without their heads", 1u << KERNEL_HEADS},
                               {"without their group", 1u << KERNEL_GROUP}},
+    [KERNEL_EXPERTS] = {{"without their columns", 1u << KERNEL_COLUMNS | 1u << KERNEL_MODEL},
+                        {"without their experts", 1u << KERNEL_EXPERT}},
 };
 
 static void head_add(const struct kernel_table *table, struct strbuf *text)

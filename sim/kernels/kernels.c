@@ -269,7 +269,9 @@ enum status kernel_stack_read(struct arena *arena, struct json *document,
                               struct kernel_stack *ret_stack, struct error *reterr)
 {
     struct kernel_reading reading = {.arena = arena, .depth = 1, .is_own_file = true};
-    return kernel_document_read(&reading, document, ret_stack, reterr);
+    STATUS_TRY(kernel_document_read(&reading, document, ret_stack, reterr));
+    ret_stack->is_own_file = true;
+    return STATUS_OK;
 }
 
 enum status kernel_stack_find(struct arena *arena, const char *name, const char *chip,

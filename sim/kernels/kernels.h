@@ -95,6 +95,7 @@ struct kernel_stack {
     const char *name;  /* "trtllm" */
     const char *title; /* "TensorRT-LLM 1.3.0rc20" */
     const char *chip;  /* "h100-sxm" */
+    bool is_own_file;  /* A file of the user, whatever its name, and none of the catalogue. */
     /* The share of its clock that the chip keeps in a whole step, where the tables are of kernels
      * that ran alone and cool; 0: the tables have the clock of a step. */
     uint32_t clock_ppm;

@@ -23,16 +23,21 @@ static bool has(const struct gathering *gathering, uint32_t i)
     return !is_left_out && row->kind.work == gathering->kind->work;
 }
 
+static bool is_same_stack(const struct residual_kind *kind, const struct residual_kind *other)
+{
+    return !kind->is_own_stack && !other->is_own_stack && name_same(kind->stack, other->stack);
+}
+
 static bool is_alike(const struct residual_kind *kind, const struct residual_kind *other)
 {
-    return name_same(kind->chip, other->chip) && name_same(kind->stack, other->stack);
+    return name_same(kind->chip, other->chip) && is_same_stack(kind, other);
 }
 
 static double likeness(const struct residual_kind *kind, const struct residual_kind *other)
 {
     double weight = 1;
     if (!name_same(kind->chip, other->chip)) weight *= OTHER_WEIGHT;
-    if (!name_same(kind->stack, other->stack)) weight *= OTHER_WEIGHT;
+    if (!is_same_stack(kind, other)) weight *= OTHER_WEIGHT;
     if (kind->eight_bits != other->eight_bits) weight *= OTHER_WEIGHT;
     return weight;
 }

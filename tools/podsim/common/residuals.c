@@ -123,7 +123,9 @@ enum status residual_kind_find(const struct session *session, struct residual_ki
     *ret_kind = (struct residual_kind){
         .work = work_of(session),
         .chip = chip->name,
-        .stack = chip->kernels.stack->name,
+        .stack = chip->kernels.stack->is_own_file ? session->scenario.machine.stack
+                                                  : chip->kernels.stack->name,
+        .is_own_stack = chip->kernels.stack->is_own_file,
         .eight_bits = format_bits(session->scenario.workload.formats.matmuls) <= 8};
     return STATUS_OK;
 }

@@ -35,6 +35,7 @@ struct residual_kind {
     enum residual_work work;
     const char *chip;
     const char *stack; /* The stack whose measured kernels the step has. */
+    bool is_own_stack; /* The stack is a file of the user: no measured step had it. */
     bool eight_bits;   /* Matmuls are in a format of 8 bits. */
 };
 

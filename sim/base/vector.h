@@ -28,6 +28,7 @@ enum {
     VECTOR_ROUTE_BACKWARD = 3,      /* p·dp, its sum, the difference; per expert */
     VECTOR_LOSS = 5,                /* max, subtract, exp, sum; p - 1; per logit */
     VECTOR_SAMPLE = 4,              /* divide by the temperature, draw, add, compare; per logit */
+    VECTOR_SQUARE = 2,              /* Square, sum; per gradient whose norm is asked for */
     VECTOR_ADAM = 12, /* Two moments (2·3), two corrections, root, divide, step (2) */
 };
 

@@ -62,9 +62,11 @@ static const struct fusion fusions[] = {
         .linear = RECIPE_TRANSFORMER_ENGINE,
         .norms_belong = true,
         .buffers_gradients = true,
+        .gradient_norm = {1, 4, 0},
+        .clipping = {1, 4, 4},
         .forward = {[WORK_FUNCTION_SUM] = {1, 2, 0},
                     [WORK_FUNCTION_LOSS] = {9, 28, 20},
-                    [WORK_FUNCTION_UPDATE] = {4, 16, 6}},
+                    [WORK_FUNCTION_UPDATE] = {2, 8, 2}},
         .backward = {[WORK_FUNCTION_NORM] = {2, 0, 0}, [WORK_FUNCTION_SUM] = {1, 2, 2}},
     },
     {
@@ -80,7 +82,9 @@ static const struct fusion fusions[] = {
         .norms_rotate = true,
         .linear = RECIPE_TORCHAO,
         .norms_belong = true,
-        .forward = {[WORK_FUNCTION_LOSS] = {3, 4, 0}, [WORK_FUNCTION_UPDATE] = {3, 8, 4}},
+        .gradient_norm = {1, 4, 0},
+        .clipping = {1, 4, 4},
+        .forward = {[WORK_FUNCTION_LOSS] = {3, 4, 0}},
         .backward = {[WORK_FUNCTION_NORM] = {2, 0, 0}},
     },
     {
@@ -114,13 +118,15 @@ static const struct fusion fusions[] = {
         .functions_apart = true,
         .rotates_apart = true,
         .linear = RECIPE_TRANSFORMER_ENGINE,
+        .gradient_norm = {1, 4, 0},
+        .clipping = {1, 4, 4},
         .forward = {[WORK_FUNCTION_NORM] = {8, 18, 14},
                     [WORK_FUNCTION_SUM] = {1, 2, 0},
                     [WORK_FUNCTION_GATE] = {2, 2, 2},
                     [WORK_FUNCTION_ACTIVATION] = {1, 0, 0},
                     [WORK_FUNCTION_ROPE] = {5, 9, 7},
                     [WORK_FUNCTION_LOSS] = {6, 20, 12},
-                    [WORK_FUNCTION_UPDATE] = {4, 16, 6}},
+                    [WORK_FUNCTION_UPDATE] = {2, 8, 2}},
         .backward = {[WORK_FUNCTION_NORM] = {12, 40, 26},
                      [WORK_FUNCTION_SUM] = {1, 2, 2},
                      [WORK_FUNCTION_GATE] = {3, 6, 2},
@@ -234,6 +240,23 @@ struct function_pass fusion_pass(const struct fusion *fusion, enum work_function
     if (fusion != NULL) pass = (backward ? fusion->backward : fusion->forward)[function];
     if (pass.kernels == 0) pass.kernels = 1;
     return pass;
+}
+
+struct function_pass fusion_gradient_norm(const struct fusion *fusion)
+{
+    struct function_pass norm = fusion->gradient_norm;
+    if (norm.kernels == 0) norm.kernels = 1;
+    return norm;
+}
+
+struct function_pass fusion_update(const struct fusion *fusion, bool clips)
+{
+    struct function_pass made = fusion_pass(fusion, WORK_FUNCTION_UPDATE, /* backward= */ false);
+    if (!clips) return made;
+    made.kernels = (uint8_t)(made.kernels + fusion->clipping.kernels);
+    made.read_bytes = (uint8_t)(made.read_bytes + fusion->clipping.read_bytes);
+    made.write_bytes = (uint8_t)(made.write_bytes + fusion->clipping.write_bytes);
+    return made;
 }
 
 struct function_pass fusion_norm(const struct fusion *fusion, bool centred, bool backward)

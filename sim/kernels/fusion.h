@@ -44,6 +44,9 @@ struct fusion {
     enum recipe_library linear; /* The library whose linear layers train in fp8. */
     bool norms_belong;          /* Norms are kernels of that library, or of its compiler. */
     bool buffers_gradients;     /* Kernels scale and clear all gradients of a rank, not its part. */
+    struct function_pass gradient_norm; /* Of all gradients of a rank, for clipping. No kernels: one
+                                           that reads them as they are. */
+    struct function_pass clipping;      /* Of an update that clips. No kernels: Adam's clips. */
     struct function_pass forward[WORK_FUNCTION_COUNT];
     struct function_pass backward[WORK_FUNCTION_COUNT];
     struct function_pass layernorm, layernorm_backward; /* No kernels: as other norms. */
@@ -91,6 +94,12 @@ struct function_pass fusion_pass(const struct fusion *fusion, enum work_function
 
 /* How a fusion makes a norm: a layernorm if `centred`, else an RMSNorm. */
 struct function_pass fusion_norm(const struct fusion *fusion, bool centred, bool backward);
+
+/* How a fusion makes the norm of a rank's gradients. */
+struct function_pass fusion_gradient_norm(const struct fusion *fusion);
+
+/* How a fusion makes the update of weights, by clipped gradients or by whole ones. */
+struct function_pass fusion_update(const struct fusion *fusion, bool clips);
 
 /* Whether the loss of a fusion is several kernels, which a fused loss replaces. */
 bool fusion_splits_loss(const struct fusion *fusion);

@@ -253,6 +253,35 @@ static void links_results(const struct replay *replay, uint32_t chip, struct tra
     SIM_ASSERT(sum_ps == trace->compute_ps);
 }
 
+/* Whether ranks of a pipeline add up something, so that all of them end together. */
+static bool roles_meet(const struct program *program)
+{
+    for (uint32_t i = 0; i < program->plan_count && program->role_count > 1; i++) {
+        const struct plan *plan = &program->plans[i];
+        for (uint32_t d = 0; d < plan->group.dimension_count; d++) {
+            const struct group_dimension *at = &plan->group.dimension[d];
+            bool const spans = at->axis == program->role_axis &&
+                               at->size * at->stride > program->role_stride &&
+                               at->stride < program->role_stride * program->role_count;
+            if (spans && plan->kind != COLLECTIVE_PERMUTE) return true;
+        }
+    }
+    return false;
+}
+
+/* The chip that ends last; where ranks of a pipeline wait for each other, the chip whose passes end
+ * last, which the others wait for. */
+static uint32_t reported_chip(const struct replay *replay, bool meets)
+{
+    uint32_t last = 0;
+    for (uint32_t chip = 1; chip < replay->chip_count; chip++) {
+        int64_t const by_passes = replay->chips[chip].last_end_ps - replay->chips[last].last_end_ps;
+        int64_t const by_step = replay->steps.finished_ps[chip] - replay->steps.finished_ps[last];
+        if (meets && by_passes != 0 ? by_passes > 0 : by_step > 0) last = chip;
+    }
+    return last;
+}
+
 enum status results_take(struct arena *arena, struct replay *replay, struct trace *ret_trace,
                          struct error *reterr)
 {
@@ -273,12 +302,16 @@ enum status results_take(struct arena *arena, struct replay *replay, struct trac
                  .prefix = replay->tally.prefix_chips,
                  .prefix_ps = replay->tally.prefix_ps},
     };
-    uint32_t last = 0;
-    for (uint32_t chip = 1; chip < replay->chip_count; chip++)
-        if (replay->steps.finished_ps[chip] > replay->steps.finished_ps[last]) last = chip;
-    trace.step_ps = replay->steps.finished_ps[last];
+    trace.roles_meet = roles_meet(replay->program);
+    uint32_t const last = reported_chip(replay, trace.roles_meet);
+    for (uint32_t chip = 0; chip < replay->chip_count; chip++)
+        if (replay->steps.finished_ps[chip] > trace.step_ps)
+            trace.step_ps = replay->steps.finished_ps[chip];
     trace.reported_chip = fold_machine_chip(replay->fold, replay->machine, last);
     phase_results(replay, last, &trace);
+    int64_t const after_ps = trace.step_ps - replay->steps.finished_ps[last];
+    trace.phase[PROGRAM_PHASE_UPDATE].idle_ps += after_ps;
+    trace.idle_ps += after_ps;
     SIM_ASSERT(trace.compute_ps + trace.exposed_ps + trace.idle_ps == trace.step_ps);
     links_results(replay, last, &trace);
     demand_results(replay, last, &trace);

@@ -231,7 +231,9 @@ void run_step_write(const struct report_input *input, const struct analysis *ana
     strbuf_add(text, "   bound by %s%s%s (%s of the step", FIGURE(BOUND),
                analysis->bound_axis != NULL ? " along " : "", FIGURE(BOUND_AXIS),
                FIGURE(BOUND_SHARE));
-    if (analysis->bound_is_idle) strbuf_add(text, " of rank %s, which ends last", FIGURE(RANK));
+    if (analysis->bound_is_idle)
+        strbuf_add(text, " of rank %s, %s", FIGURE(RANK),
+                   words_last_rank(input->trace->roles_meet));
     if (analysis->runner_up != NULL)
         strbuf_add(text, "; %s%s%s %s", FIGURE(NEXT),
                    analysis->runner_up_axis != NULL ? " along " : "", FIGURE(NEXT_AXIS),

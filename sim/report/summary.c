@@ -12,6 +12,7 @@
 #include "sim/report/run_queues.h"
 #include "sim/report/run_step.h"
 #include "sim/report/table.h"
+#include "sim/report/words.h"
 
 /* What one screen has room for; the JSON has all. */
 enum { RANKS_SHOWN = 16, COLLECTIVES_SHOWN = 7, PARTS_SHOWN = 5, NOTES_SHOWN = 7 };
@@ -22,8 +23,8 @@ static void write_ranks(const struct report_input *input, struct strbuf *text)
     const struct trace *trace = input->trace;
     uint32_t const reported = analysis_role(input, trace->reported_chip);
     table_line(text, "rank");
-    strbuf_add(text, "figures, phases and collectives are of pipeline rank %u, which ends last\n\n",
-               reported);
+    strbuf_add(text, "figures, phases and collectives are of pipeline rank %u, %s\n\n", reported,
+               words_last_rank(trace->roles_meet));
     column_add_table(&rows_ranks, trace,
                      trace->role_count < RANKS_SHOWN ? trace->role_count : RANKS_SHOWN, 14, text);
     if (trace->role_count > RANKS_SHOWN)

@@ -52,3 +52,8 @@ const char *words_memory(const struct machine *machine, enum program_memory memo
 {
     return words_resource(machine, memories[memory]);
 }
+
+const char *words_last_rank(bool roles_meet)
+{
+    return roles_meet ? "whose passes end last" : "which ends last";
+}

@@ -7,6 +7,8 @@
 #ifndef SIM_REPORT_WORDS_H
 #define SIM_REPORT_WORDS_H
 
+#include <stdbool.h>
+
 #include "sim/program/program.h"
 
 struct chip;
@@ -40,5 +42,9 @@ const char *words_resource(const struct machine *machine, const char *key);
 
 /* A row of PROGRAM_MEMORY_TABLE: "saved activations", "RCCL buffers". */
 const char *words_memory(const struct machine *machine, enum program_memory memory);
+
+/* Which rank of a pipeline is reported: "which ends last"; or, where ranks end together, by their
+ * passes. */
+const char *words_last_rank(bool roles_meet);
 
 #endif

@@ -291,6 +291,10 @@ const struct key workload_train_step_keys[] = {
         .help = "[kernels of the loss](kernels.md#the-loss) in place of the stack's: Megatron's "
                 "fused ones (`--cross-entropy-loss-fusion`), Transformer Engine's, or "
                 "FlashAttention's, also with Composer's metrics. `none`: the stack's own"),
+    ROW("clip_gradients", key_flag, software.clips, .preset = -1, .quiet = true,
+        .preset_text = "`true` with a `stack`, unless the optimizer is offloaded",
+        .help = "the update scales gradients by [the norm of all of them](kernels.md#the-update), "
+                "so it waits for all reductions and an AllReduce. `true` needs a `stack`"),
     ROW("gather", key_choice, gather, .choices = gather_names,
         .help = "the weights that one gather brings; a layer of the bare MLP is one block"),
     ROW("backward_order", key_choice, backward_order, .choices = backward_names,

@@ -158,6 +158,11 @@ static void update_count(const struct ranks *ranks, struct workload_counts *coun
     double const bytes =
         blocks * (double)(block.hbm_read_bytes + block.hbm_write_bytes) +
         all / FORMAT_BLOCK * (double)(buffer.hbm_read_bytes + buffer.hbm_write_bytes);
+    struct work const norm =
+        ranks_clips(ranks) ? update_norm_work(ranks, FORMAT_BLOCK) : (struct work){.kernel = 0};
+    double const norm_flop = blocks * (double)norm.vector_flop;
+    double const norm_bytes = blocks * (double)norm.hbm_read_bytes;
+    double const norms = ranks_clips(ranks) ? ranks->pp : 0;
     double const added = tied_share(ranks) + (ranks->model_replicas > 1 ? state : 0);
     uint64_t const updates = ranks->plan->model.layers + ranks->mtp.modules +
                              (ranks_is_decoder(ranks) ? UINT64_C(2) - ranks->tie.here : 0);
@@ -165,8 +170,11 @@ static void update_count(const struct ranks *ranks, struct workload_counts *coun
         counts->stage.copy_bytes = state * gradient / ranks->pp;
         counts->stage.copy_count = (double)(ranks->model_replicas * updates);
     }
-    counts->vector_flop += added + flop;
-    counts->hbm_bytes += 3 * added * gradient + bytes;
+    counts->vector_flop += added + flop + norm_flop;
+    counts->hbm_bytes += 3 * added * gradient + bytes + norm_bytes;
+    if (norm.kernel != WORK_KERNEL_NONE) counts->ops.measured += norms;
+    counts->ops.count += norms;
+    vmem_add(ranks, norm_flop, norm_bytes, &counts->scarce);
     vmem_add(ranks, added, 3 * added * gradient, &counts->scarce);
     vmem_add(ranks, flop, bytes, &counts->scarce);
     if (block.kernel != WORK_KERNEL_NONE) counts->ops.measured += (double)updates;

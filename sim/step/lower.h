@@ -32,6 +32,7 @@ enum lower_stream {
     LOWER_GATHER_DP,
     LOWER_SUM_KV,     /* Sums of weights' gradients of heads that ranks of tp have parts of. */
     LOWER_SUM_LOGITS, /* Sums of results that ranks of tp have parts of. */
+    LOWER_SUM_NORM,   /* Sums of norms of gradients. */
     LOWER_SUM_ROWS, /* Sums of weights' gradients that ranks of tp have from parts of the tokens. */
     LOWER_DISPATCH, /* Tokens to the ranks that have their experts. */
     LOWER_COMBINE,  /* Tokens back from their experts. */
@@ -124,6 +125,7 @@ enum lower_act {
     ACT_SEND_COPY,  /* To the rank that holds the same stages. */
     ACT_SUM_COPIES, /* Adds what comes from that rank. */
     ACT_TIE,        /* Gradients of a matrix on two stages go each way and are added. */
+    ACT_NORM,       /* The norm of all gradients of a rank, by which updates clip. */
     ACT_COUNT,
 };
 
@@ -311,6 +313,11 @@ struct delayed_update {
 };
 
 void lower_update(struct lower *lower, const struct delayed_update *update);
+/* The norm of all gradients of a rank, `elements` of which are its own to update. */
+void lower_norm(struct lower *lower, uint64_t elements);
+/* Elements of the buckets whose optimizer state lies on one chip. */
+uint64_t lower_state_elements(const struct ranks *ranks, const struct bucket *buckets,
+                              uint32_t bucket_count);
 /* Gathers updated weights once whatever was computed before has ended. */
 void lower_updated_gather(struct lower *lower, const struct bucket *buckets, uint32_t bucket_count);
 

@@ -266,18 +266,48 @@ void lower_gradient(struct lower *lower, uint32_t op, uint8_t place, uint32_t su
     }
 }
 
-/* A whole update needs the reductions of its slot in the backward pass, or all before it. */
+enum { REDUCTIONS = 5 };
+static const enum lower_stream reductions[REDUCTIONS] = {
+    LOWER_REDUCE_WEIGHTS, LOWER_REDUCE_DP, LOWER_REDUCE_EXPERTS, LOWER_SUM_KV, LOWER_SUM_ROWS};
+
+static void reductions_need(struct lower *lower, uint32_t op)
+{
+    for (uint32_t i = 0; i < REDUCTIONS; i++)
+        lower_need_before(lower, op, reductions[i], lower_weight_gradient);
+}
+
+static const char norm_name[] = "gradient norm";
+
+void lower_norm(struct lower *lower, uint64_t elements)
+{
+    const struct ranks *ranks = lower->ranks;
+    struct work const work = update_norm_work(ranks, elements);
+    struct plan_request const request = {.kind = COLLECTIVE_ALL_REDUCE, .group = ranks->norm.group};
+    char axes[STREAM_USE_BYTES];
+    uint32_t const op = lower_compute(lower, norm_name, &work, 1);
+    reductions_need(lower, op);
+    uint32_t const plan = lower_plan_request(lower, &request, 1, FORMAT_FP32);
+    const char *group =
+        builder_format(&lower->build, "%s", stream_of_text(ranks->norm.roles, axes));
+    uint32_t const sum = lower_collective(lower, LOWER_SUM_NORM, norm_name, group, plan);
+    lower_need_done(lower, sum, op, norm_name);
+}
+
+/* A whole update needs the norm of all gradients; or the reductions of its slot in the backward
+ * pass, or all before it. */
 static void update_need(struct lower *lower, uint32_t op, uint16_t backward, uint32_t slots)
 {
-    static const enum lower_stream streams[] = {LOWER_REDUCE_WEIGHTS, LOWER_REDUCE_DP,
-                                                LOWER_REDUCE_EXPERTS, LOWER_SUM_KV, LOWER_SUM_ROWS};
     if (lower->build.status != STATUS_OK) return;
-    for (uint32_t i = 0; i < sizeof streams / sizeof *streams; i++) {
-        if (slots == 0) {
-            lower_need_before(lower, op, streams[i], lower_weight_gradient);
-            continue;
-        }
-        uint8_t const stream = lower->stream[streams[i]];
+    if (ranks_clips(lower->ranks)) {
+        lower_need_before(lower, op, LOWER_SUM_NORM, norm_name);
+        return;
+    }
+    if (slots == 0) {
+        reductions_need(lower, op);
+        return;
+    }
+    for (uint32_t i = 0; i < REDUCTIONS; i++) {
+        uint8_t const stream = lower->stream[reductions[i]];
         if (stream == PROGRAM_STREAMS_MAX) continue;
         uint32_t const parts = lower->build.program->templates[backward].stream_parts[stream];
         if (parts == 0) continue;
@@ -290,17 +320,25 @@ static void update_need(struct lower *lower, uint32_t op, uint16_t backward, uin
     }
 }
 
+uint64_t lower_state_elements(const struct ranks *ranks, const struct bucket *buckets,
+                              uint32_t bucket_count)
+{
+    uint64_t elements = 0;
+    for (uint32_t u = 0; u < bucket_count; u++)
+        elements += units_ceil_divide(buckets[u].elements,
+                                      ranks_replicas(ranks, buckets[u].experts)->state_shards);
+    return elements;
+}
+
 void lower_update(struct lower *lower, const struct delayed_update *update)
 {
     const struct ranks *ranks = lower->ranks;
     const struct bucket *buckets = update->buckets;
     uint32_t const bucket_count = update->bucket_count;
-    uint64_t elements = 0, gradients = 0;
-    uint64_t kept = 0;
+    uint64_t const elements = lower_state_elements(ranks, buckets, bucket_count);
+    uint64_t gradients = 0, kept = 0;
     if (bucket_count == 0) return;
     for (uint32_t u = 0; u < bucket_count; u++) {
-        elements += units_ceil_divide(buckets[u].elements,
-                                      ranks_replicas(ranks, buckets[u].experts)->state_shards);
         gradients += units_ceil_divide(buckets[u].elements, ranks->shards);
         kept += bucket_kept_bytes(lower, &buckets[u]);
     }

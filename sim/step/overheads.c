@@ -58,6 +58,15 @@ enum product_joins workload_joins(const struct workload_plan *plan, const struct
                                                           : stack->between.fusion->joins;
 }
 
+bool workload_clips(const struct workload_plan *plan, const struct chip *chip)
+{
+    bool const offloads =
+        plan->offload == WORKLOAD_OFFLOAD_OPTIMIZER || plan->offload == WORKLOAD_OFFLOAD_BOTH;
+    if (workload_serves(plan)) return false;
+    if (plan->software.clips >= 0) return plan->software.clips == 1;
+    return chip->kernels.stack != NULL && !offloads;
+}
+
 bool overheads_count(const struct ranks *ranks)
 {
     return !ranks_serves(ranks) &&

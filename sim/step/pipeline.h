@@ -16,6 +16,7 @@ enum pipeline_way { WAY_NONE, WAY_NEXT, WAY_PREVIOUS, WAY_COUNT };
 /* All in which templates differ. Without gaps, as its parts are. */
 struct pipeline_variant {
     uint64_t given_bytes;      /* Bytes of gathered weights that are given back at the end. */
+    uint64_t norm_elements;    /* Of a norm: gradients of the rank. */
     struct lower_part part[2]; /* The parts of two passes that overlap, the forward pass first. */
     uint8_t part_count;
     uint8_t receive; /* enum pipeline_way */

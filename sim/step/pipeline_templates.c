@@ -11,7 +11,7 @@
 /* Equal variants are equal byte by byte. */
 _Static_assert(sizeof(struct lower_part) == 15 + sizeof(struct mtp_position), "without gaps");
 _Static_assert(sizeof(struct pipeline_variant) ==
-                   sizeof(uint64_t) + 2 * sizeof(struct lower_part) + 6,
+                   2 * sizeof(uint64_t) + 2 * sizeof(struct lower_part) + 6,
                "without gaps");
 
 const char *pipeline_module_name(enum lower_module module)
@@ -144,7 +144,8 @@ static void gathers_add(struct lower *lower, enum lower_module module)
     lower_updated_gather(lower, buckets, count);
 }
 
-static void part_emit(struct pipeline *pipeline, const struct lower_part *part)
+static void part_emit(struct pipeline *pipeline, const struct pipeline_variant *variant,
+                      const struct lower_part *part)
 {
     struct lower *lower = pipeline->lower;
     enum lower_module const module = (enum lower_module)part->module;
@@ -176,6 +177,9 @@ static void part_emit(struct pipeline *pipeline, const struct lower_part *part)
     case ACT_TIE:
         lower_tie(lower, pipeline->tied_rank, module == MODULE_HEAD);
         break;
+    case ACT_NORM:
+        lower_norm(lower, variant->norm_elements);
+        break;
     case ACT_COUNT:
         break;
     }
@@ -201,6 +205,7 @@ static const char *template_name(struct lower *lower, const struct pipeline_vari
     const struct lower_part *one = &variant->part[0], *other = &variant->part[1];
     const char *module = pipeline_module_name((enum lower_module)one->module);
     if (one->act == ACT_TIE) return "tied gradients";
+    if (one->act == ACT_NORM) return "gradient norm";
     if (one->act >= SCHEDULE_KIND_COUNT)
         return builder_format(&lower->build, "%s %s", acts[one->act], module);
     const char *kind = schedule_kind_name((enum schedule_kind)one->act);
@@ -224,7 +229,7 @@ static void variant_emit(struct pipeline *pipeline, const struct pipeline_varian
         second = lower->build.op_count;
         if (i > 0) lower_pass_begin(lower, &variant->part[i]);
         if (variant->part[i].receives) lower->received = received;
-        part_emit(pipeline, &variant->part[i]);
+        part_emit(pipeline, variant, &variant->part[i]);
     }
     if (variant->part_count > 1) pipeline_ops_mix(lower, first, second);
     if (variant->given_bytes > 0) given_add(lower, variant->given_bytes);

@@ -33,12 +33,30 @@ struct work update_work(const struct ranks *ranks, uint64_t elements, uint64_t g
         .hbm_write_bytes = written,
     };
     if (fusion == NULL) return work;
-    struct function_pass const made =
-        fusion_pass(fusion, WORK_FUNCTION_UPDATE, /* backward= */ false);
+    struct function_pass const made = fusion_update(fusion, ranks_clips(ranks));
     work.hbm_read_bytes += made.read_bytes * elements;
     work.hbm_write_bytes += made.write_bytes * elements;
     work.kernel_count = made.kernels;
     work.kernel = WORK_KERNEL_FUNCTIONS + WORK_FUNCTION_UPDATE;
     if (fusion->buffers_gradients) buffer_add(ranks, gradients, &work);
+    return work;
+}
+
+/* Kernels that read no bytes of their own read gradients in their format; so does a norm that is no
+ * kernel of the stack's. */
+struct work update_norm_work(const struct ranks *ranks, uint64_t elements)
+{
+    const struct graph_formats *formats = &ranks->plan->formats;
+    const struct fusion *fusion = ranks_fusion(ranks);
+    struct work work = {
+        .math_format = formats->optimizer,
+        .vector_flop = VECTOR_SQUARE * elements,
+        .hbm_read_bytes = format_bytes(formats->gradients, elements),
+    };
+    if (fusion == NULL) return work;
+    struct function_pass const made = fusion_gradient_norm(fusion);
+    if (made.read_bytes != 0) work.hbm_read_bytes = made.read_bytes * elements;
+    work.kernel_count = made.kernels;
+    work.kernel = WORK_KERNEL_FUNCTIONS + WORK_FUNCTION_UPDATE;
     return work;
 }

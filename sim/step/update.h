@@ -19,4 +19,7 @@ uint64_t update_moments_bytes(const struct ranks *ranks, uint64_t elements);
  * what it does with all `gradients` of the rank. */
 struct work update_work(const struct ranks *ranks, uint64_t elements, uint64_t gradients);
 
+/* The norm of `elements` gradients, where updates clip them (ranks_clips()). */
+struct work update_norm_work(const struct ranks *ranks, uint64_t elements);
+
 #endif

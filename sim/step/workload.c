@@ -29,7 +29,7 @@ static enum status role_begin(struct pipeline *pipeline, uint32_t rank, struct p
     struct pipeline_role *made = &pipeline->role;
     const struct schedule *schedule = &pipeline->schedule;
     const struct ranks *ranks = pipeline->lower->ranks;
-    uint64_t most = PIPELINE_TIED, layers = 0, modules[MODULE_COUNT] = {0};
+    uint64_t most = PIPELINE_TIED + ranks_clips(ranks), layers = 0, modules[MODULE_COUNT] = {0};
     void *memory = NULL;
     for (uint32_t s = 0; s < schedule->stage_count; s++) {
         const struct stage *stage = &pipeline->stages.stage[s];
@@ -76,6 +76,32 @@ static void stages_add(struct pipeline *pipeline, uint32_t rank, enum lower_act 
                                  schedule->microbatch_count - 1, NULL);
 }
 
+/* The norm of all gradients of a rank. */
+static void norm_add(struct pipeline *pipeline, uint32_t rank)
+{
+    const struct ranks *ranks = pipeline->lower->ranks;
+    const struct schedule *schedule = &pipeline->schedule;
+    struct bucket buckets[LOWER_BUCKETS_MAX];
+    struct pipeline_variant variant = {.part = {{.act = ACT_NORM}}, .part_count = 1};
+    uint32_t counts[MODULE_COUNT];
+    if (!ranks_clips(ranks)) return;
+    for (uint32_t s = 0; s < schedule->stage_count; s++) {
+        if (!schedule_rank_holds(schedule, rank, s)) continue;
+        pipeline_module_counts(pipeline, &pipeline->stages.stage[s], counts);
+        for (uint32_t m = MODULE_NOTHING + 1; m < MODULE_LAYER + ranks->kinds.count; m++) {
+            uint32_t const count = lower_buckets_of(ranks, (enum lower_module)m, buckets);
+            variant.norm_elements += counts[m] * lower_state_elements(ranks, buckets, count);
+        }
+    }
+    struct program_block const block = {.template_index = pipeline_template(pipeline, &variant),
+                                        .phase = PROGRAM_PHASE_UPDATE,
+                                        .name = "gradients",
+                                        .repeat = 1,
+                                        .layer_first = -1,
+                                        .microbatch = schedule->microbatch_count - 1};
+    pipeline_block_add(pipeline, &block);
+}
+
 /* Behind the passes: what is added up between ranks, and updates. Where these are part of the
  * backward pass, what its last slot has reduced is left. */
 static void role_end(struct pipeline *pipeline, uint32_t rank)
@@ -98,6 +124,7 @@ static void role_end(struct pipeline *pipeline, uint32_t rank)
         };
         if (rank == (i == 1 ? pipeline->tied_rank : 0)) pipeline_block_add(pipeline, &tied);
     }
+    norm_add(pipeline, rank);
     for (uint32_t s = schedule->stage_count; s-- > 0;)
         if (schedule_rank_holds(schedule, rank, s))
             pipeline_modules_add(

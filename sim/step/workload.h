@@ -92,6 +92,8 @@ struct workload_software {
     uint32_t fp8_recipe; /* WORKLOAD_RECIPE_... */
     enum loss_fusion loss;
     enum product_joins joins;
+    int8_t clips; /* Updates clip gradients by the norm of all of them: 1, 0, or by default -1; see
+                     workload_clips(). */
     bool shared_ahead; /* Shared experts are computed before tokens travel to other experts. */
     bool dp_apart;     /* No op of compute runs while gradients or updated weights are exchanged. */
 };
@@ -216,6 +218,10 @@ enum workload_collective_cores workload_collective_cores(const struct workload_p
 /* What `joined_products` means on a machine: what was asked for, or what the stack does; without
  * a stack that Q, K and V are one product. */
 enum product_joins workload_joins(const struct workload_plan *plan, const struct chip *chip);
+
+/* What `clip_gradients` means on a machine: a training step of a stack of software clips, unless
+ * it updates each layer behind its backward pass. */
+bool workload_clips(const struct workload_plan *plan, const struct chip *chip);
 
 /* What `fp8_recipe` means on a machine: the recipe that was asked for, or the default of the
  * stack's library. */

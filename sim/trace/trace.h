@@ -202,7 +202,9 @@ struct trace {
     struct trace_fold fold;
 
     uint32_t reported_chip; /* The one that finishes last; lowest number among equals. */
-    int64_t compute_ps;     /* Adds up to step_ps with exposed_ps and idle_ps. */
+    bool roles_meet;    /* Ranks of a pipeline end together, as they add something up behind their
+                           passes: `reported_chip` is the one whose passes end last. */
+    int64_t compute_ps; /* Adds up to step_ps with exposed_ps and idle_ps. */
     int64_t exposed_ps;
     int64_t idle_ps;
     /* The part of compute_ps during which collectives and copies of the chip, and messages that it

@@ -50,7 +50,9 @@ static const struct import_row plain[] = {
     IMPORT_SAYS_NOTHING("wandb.*", LOGGED),
     IMPORT_SAYS_NOTHING("csv_monitor.*", LOGGED),
     IMPORT_SAYS_NOTHING("checkpoint.*", "checkpoints, between steps"),
-    IMPORT_SAYS_NOTHING("gradient_clipping", RATE),
+    IMPORT_SAYS_NOTHING(
+        "gradient_clipping",
+        "the norm is found in any case (scaled_global_norm in the step of stages 1 to 3)"),
     IMPORT_SAYS_NOTHING("prescale_gradients", RATE),
     IMPORT_SAYS_NOTHING("gradient_predivide_factor", RATE),
     IMPORT_SAYS_NOTHING("optimizer.params.*", RATE),

@@ -232,6 +232,7 @@ static enum status finish(struct import *import, struct error *reterr)
                                  "sequence; podsim takes all as long as may be",
                                  reterr));
     STATUS_TRY(import_offload(import, reterr));
+    STATUS_TRY(import_clips(import, reterr));
     STATUS_TRY(formats_set(import, has_master, reterr));
     return import_stack(import, facts->policy.compiles ? "torch-compile" : "torch-eager", reterr);
 }

@@ -158,6 +158,9 @@ enum status import_stack(struct import *import, const char *stack, struct error 
 /* The optimizer's state where DeepSpeed has it, "/workload/offload". */
 enum status import_offload(struct import *import, struct error *reterr);
 
+/* "/workload/clip_gradients", where gradients are not scaled to a norm. */
+enum status import_clips(struct import *import, struct error *reterr);
+
 /* What happened to each setting, for people. */
 void import_report(struct strbuf *text, const struct import *import, const char *framework);
 

@@ -187,6 +187,7 @@ static enum status batch_set(struct import *import, uint64_t copies, struct erro
         return import_refuse(import, &batch->accumulate, reterr, "too many microbatches");
     batch->sequences = (uint64_t)round(sequences) * batch->accumulate;
     if (batch->length == 0) batch->length = TOKENS;
+    STATUS_TRY(import_clips(import, reterr));
     return import_batch(import, copies, reterr);
 }
 

@@ -453,6 +453,7 @@ static enum status finish(struct import *import, struct error *reterr)
     STATUS_TRY(ranks_find(import, stage, reterr));
     STATUS_TRY(model_find(import, reterr));
     STATUS_TRY(import_batch(import, facts->ranks.dp, reterr));
+    STATUS_TRY(import_clips(import, reterr));
     STATUS_TRY(schedule_set(import, reterr));
     STATUS_TRY(remat_set(import, reterr));
     STATUS_TRY(zero_set(import, stage, reterr));

@@ -1,5 +1,6 @@
 /* mesh.c: ranks, batch, stack and offload, which frameworks have in common. */
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "sim/base/json.h"
 #include "sim/base/name.h"
@@ -107,6 +108,18 @@ enum status import_offload(struct import *import, struct error *reterr)
     if (!name_same(policy->offload, "cpu"))
         import_lacks(import, &policy->offload, "podsim has the host's memory, and no disks");
     return import_set(import, reterr, "/workload/offload=optimizer");
+}
+
+enum status import_clips(struct import *import, struct error *reterr)
+{
+    const struct import_policy *policy = &import->facts.policy;
+    char *end = NULL;
+    if (policy->clips == NULL || name_same(policy->clips, "auto")) return STATUS_OK;
+    double const norm = strtod(policy->clips, &end);
+    if (end == policy->clips || *end != '\0')
+        return import_refuse(import, &policy->clips, reterr, "\"%.40s\" is no number",
+                             policy->clips);
+    return norm > 0 ? STATUS_OK : import_set(import, reterr, "/workload/clip_gradients=false");
 }
 
 /* Products of what is let through fit in 64 bits. */

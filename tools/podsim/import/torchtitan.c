@@ -23,6 +23,7 @@ static const struct import_row facts_of[] = {
     IMPORT_FACT("training.global_batch_size", IMPORT_REST, batch.sequences,
                 "/workload/batch_tokens"),
     IMPORT_FACT("training.seq_len", IMPORT_COUNT, batch.length, "/workload/sequence_length"),
+    IMPORT_FACT("training.max_norm", IMPORT_WORD, policy.clips, "/workload/clip_gradients"),
     IMPORT_FACT("training.compile", IMPORT_ON, policy.compiles, "/machine/stack"),
     IMPORT_FACT("compile.enable", IMPORT_ON, policy.compiles, "/machine/stack"),
     IMPORT_FACT("training.mixed_precision_param", IMPORT_WORD, formats.weights,
@@ -77,7 +78,6 @@ static const struct import_row plain[] = {
     IMPORT_SAYS_NOTHING("optimizer.weight_decay", RATE),
     IMPORT_SAYS_NOTHING("training.dataset", DATA),
     IMPORT_SAYS_NOTHING("training.dataset_path", DATA),
-    IMPORT_SAYS_NOTHING("training.max_norm", RATE),
     IMPORT_SAYS_NOTHING("training.steps", "how long training goes on"),
     IMPORT_SAYS_NOTHING("training.seed", "values of weights, not their sizes"),
     IMPORT_SAYS_NOTHING("training.gc_freq", "collections of the host between steps"),
@@ -287,6 +287,7 @@ static enum status batch_set(struct import *import, struct error *reterr)
                      "local batches that go through the pipeline one after the other; podsim lets "
                      "all microbatches follow without a gap");
     if (ranks->pp == 1) batch->microbatch = batch->local;
+    STATUS_TRY(import_clips(import, reterr));
     return import_batch(import, copies, reterr);
 }
 

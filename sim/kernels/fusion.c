@@ -35,7 +35,7 @@
  * a part of the number of ranks, so that sums do not overflow (2, 2; in fp32 4, 4). The last two
  * are of another stream. They do not run beside products: those fill the registers of a core.
  */
-static const struct fusion fusions[] = {
+const struct fusion fusion_list[] = {
     {
         .name = "xla",
         .help = "XLA on TPUs: matmuls compute gates and functions on the way, norms the residual "
@@ -230,7 +230,7 @@ const struct loss_kernels *loss_kernels_of(enum loss_fusion fusion)
 
 const struct fusion *fusion_at(uint32_t index)
 {
-    return index < sizeof fusions / sizeof *fusions ? &fusions[index] : NULL;
+    return index < sizeof fusion_list / sizeof *fusion_list ? &fusion_list[index] : NULL;
 }
 
 struct function_pass fusion_pass(const struct fusion *fusion, enum work_function function,

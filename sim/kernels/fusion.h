@@ -85,7 +85,8 @@ struct loss_kernels {
 /* A fused loss; NULL for the stack's own and past the last. */
 const struct loss_kernels *loss_kernels_of(enum loss_fusion fusion);
 
-/* The place of a fusion in the list; NULL past its end. */
+/* The list of fusions, and one by its index; NULL past the end. */
+extern const struct fusion fusion_list[];
 const struct fusion *fusion_at(uint32_t index);
 
 /* How a fusion makes a function: in one kernel that adds nothing, where it is NULL. */

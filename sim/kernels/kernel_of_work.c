@@ -143,25 +143,35 @@ static units_wide kernels_ps(const struct kernel_table *table, const struct work
            call->chunk_count * PPM_ONE / share->ppm;
 }
 
-uint32_t kernel_waves_ppm(const struct kernel_stack *stack, uint32_t core_count,
-                          const struct work *work, uint32_t left_count)
+bool kernel_waves_ppm(const struct kernel_stack *stack, uint32_t core_count,
+                      const struct work *work, uint32_t held_most, uint32_t *ret_ppm)
 {
     struct work_call calls[WORK_MATMULS_MAX];
-    units_wide all_ps = 0, slower_ps = 0;
-    if (!has_calls(stack, work)) return 0;
+    units_wide all_ps = 0, own_ps[WORK_MATMULS_MAX] = {0};
+    uint64_t steps[WORK_MATMULS_MAX] = {0};
+    if (!has_calls(stack, work)) return false;
     uint32_t const count = work_calls(work, calls);
     for (uint32_t i = 0; i < count; i++) {
         const struct work_call *call = &calls[i];
         const struct kernel_table *table = table_of(stack, work->math_format, call);
-        if (table == NULL) return 0;
+        if (table == NULL) return false;
         if (has_a_side_of_nothing(call)) continue;
         struct kernel_share const share = kernel_table_share(table, call->side, core_count);
-        units_wide const ps = kernels_ps(table, call, &share);
-        all_ps += ps;
-        slower_ps += ps * kernel_tile_steps(call->family, call->side, left_count) /
-                     kernel_tile_steps(call->family, call->side, core_count);
+        own_ps[i] = kernels_ps(table, call, &share);
+        steps[i] = kernel_tile_steps(call->family, call->side, core_count);
+        all_ps += own_ps[i];
     }
-    return slower_ps == 0 ? 0 : (uint32_t)(all_ps * PPM_ONE / slower_ps);
+    if (all_ps == 0) return false;
+    for (uint32_t held = 0; held <= held_most; held++) {
+        units_wide slower_ps = 0;
+        for (uint32_t i = 0; i < count; i++)
+            if (own_ps[i] != 0)
+                slower_ps += own_ps[i] *
+                             kernel_tile_steps(calls[i].family, calls[i].side, core_count - held) /
+                             steps[i];
+        ret_ppm[held] = (uint32_t)(all_ps * PPM_ONE / slower_ps);
+    }
+    return true;
 }
 
 struct work_kernels kernel_of_work(const struct kernel_stack *stack, uint32_t core_count,

@@ -52,9 +52,10 @@ bool kernel_is_within(const struct kernel_stack *stack, const struct work *work)
 /* Whether the time of a work is measured, its launch with it: as one of both. */
 bool kernel_is_measured(const struct kernel_stack *stack, const struct work *work);
 
-/* The rate of an op's kernels on `left_count` of a GPU's `core_count` cores, in millionths of that
- * on all: each takes as much longer as its tiles have more steps. 0: no table has them. */
-uint32_t kernel_waves_ppm(const struct kernel_stack *stack, uint32_t core_count,
-                          const struct work *work, uint32_t left_count);
+/* The rates of an op's kernels where 0 to `held_most` of a GPU's `core_count` cores are not theirs,
+ * in millionths of the rate on all: each kernel takes as much longer as its tiles have more steps.
+ * False: no table has the kernels. */
+bool kernel_waves_ppm(const struct kernel_stack *stack, uint32_t core_count,
+                      const struct work *work, uint32_t held_most, uint32_t *ret_ppm);
 
 #endif

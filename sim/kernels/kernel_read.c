@@ -197,7 +197,7 @@ static enum status base_find(struct kernel_reading *reading, struct json *of,
         STATUS_TRY(json_choice(value, families, &family, reterr));
     if (json_take(of, "layout") != NULL) STATUS_TRY(layout_read(of, &layout, reterr));
     STATUS_TRY(json_end(of, keys, reterr));
-    STATUS_TRY(kernel_reading_stack(reading, name, true, json_where(of), &stack, reterr));
+    STATUS_TRY(reading->find(reading, name, true, json_where(of), &stack, reterr));
     *ret_base =
         family == KERNEL_MATMUL
             ? kernel_table_of(stack, table->format, layout, FORMAT_BF16, table->cast)

@@ -5,286 +5,81 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
-#include "sim/base/embed.h"
-#include "sim/base/json.h"
 #include "sim/base/name.h"
-#include "sim/base/units.h"
 #include "sim/kernels/kernel_read.h"
+#include "sim/kernels/kernel_stacks.h"
 
-/* Written at build time from topology/kernels/. */
-extern const struct embed_file kernel_files[];
-extern const unsigned kernel_files_count;
-
-enum { STACKS_MAX = 128, FUSIONS_MAX = 16, NAME_BYTES = 96 };
+enum { STACKS_MAX = 128, NAME_BYTES = 96 };
 
 const char *kernel_stack_name_at(uint32_t index)
 {
-    return index < kernel_files_count ? kernel_files[index].name : NULL;
+    return index < kernel_stacks_count ? kernel_stacks[index].name : NULL;
 }
 
-static const struct embed_file *file_of(const char *chip, const char *stack)
+/* NULL: none has the name. */
+static const struct kernel_stack *stack_named(const char *name)
+{
+    for (unsigned i = 0; i < kernel_stacks_count; i++)
+        if (name_same(kernel_stacks[i].name, name)) return kernel_stacks[i].stack;
+    return NULL;
+}
+
+static const struct kernel_stack *stack_of(const char *chip, const char *stack)
 {
     char name[NAME_BYTES];
     (void)snprintf(name, sizeof name, "%s.%s", chip, stack);
-    return embed_find(kernel_files, kernel_files_count, name);
+    return stack_named(name);
 }
 
 bool kernel_stack_is_shipped(const char *chip, const char *stack)
 {
-    return stack != NULL && file_of(chip, stack) != NULL;
+    return stack != NULL && stack_of(chip, stack) != NULL;
 }
 
-bool kernel_tables_alike(const struct kernel_table *one, const struct kernel_table *other)
-{
-    return one->family == other->family && one->format == other->format &&
-           one->layout == other->layout && one->stored == other->stored &&
-           one->result == other->result && one->cast == other->cast;
-}
-
-static bool has_kind(const struct kernel_stack *stack, const struct kernel_table *table)
-{
-    for (uint32_t i = 0; i < stack->table_count; i++)
-        if (kernel_tables_alike(&stack->table[i], table)) return true;
-    return false;
-}
-
-static enum status tables_read(struct kernel_reading *reading, struct json *list,
-                               enum kernel_family family, struct kernel_stack *stack,
-                               struct error *reterr)
-{
-    uint32_t const count = json_kind(list) == JSON_ARRAY ? json_count(list) : 0;
-    if (count == 0 || count > KERNEL_TABLES_MAX - stack->table_count)
-        return error_set(reterr, STATUS_INVALID, json_where(list),
-                         "must be a list of tables, and a stack has %d of them at most",
-                         KERNEL_TABLES_MAX);
-    for (uint32_t i = 0; i < count; i++) {
-        struct json *object = json_at(list, i);
-        struct kernel_table *table = &stack->table[stack->table_count];
-        if (reading->only_own && json_kind(object) == JSON_OBJECT &&
-            json_take(object, "of") != NULL)
-            continue;
-        *table = (struct kernel_table){.family = family};
-        STATUS_TRY(kernel_table_read(reading, object, table, reterr));
-        if (has_kind(stack, table))
-            return error_set(reterr, STATUS_INVALID, json_where(object),
-                             "a table of %s in %s like this one is there already",
-                             kernel_family_name(family), format_name(table->format));
-        stack->table_count++;
-    }
-    return STATUS_OK;
-}
-
-/* A share of HBM's rate for each kind of kernel. Casts reach as much as the rest where a file says
- * nothing of them. */
-static enum status shares_read(struct json *object, struct kernel_between *between,
-                               struct error *reterr)
-{
-    const char *keys[WORK_FUNCTION_COUNT + 1] = {NULL};
-    STATUS_TRY(json_as_object(object, reterr));
-    for (uint32_t i = 0; i < WORK_FUNCTION_COUNT; i++) {
-        struct json *value = NULL;
-        int64_t ppm = 0;
-        keys[i] = work_function_name((enum work_function)i);
-        between->share_ppm[i] = between->share_ppm[WORK_FUNCTION_REST];
-        if (i == WORK_FUNCTION_CAST && (value = json_take(object, keys[i])) == NULL) continue;
-        if (value == NULL) STATUS_TRY(json_need(object, keys[i], &value, reterr));
-        STATUS_TRY(json_as_integer(value, 1, PPM_ONE, &ppm, reterr));
-        between->share_ppm[i] = (uint32_t)ppm;
-    }
-    return json_end(object, keys, reterr);
-}
-
-/* Reads the members of "clock", and of "fp8" in it. */
-static enum status share_read(struct json *object, uint32_t *ret_ppm, const char **ret_source,
-                              struct error *reterr)
-{
-    struct json *value = NULL;
-    int64_t ppm = 0;
-    STATUS_TRY(json_as_object(object, reterr));
-    STATUS_TRY(json_need(object, "ppm", &value, reterr));
-    STATUS_TRY(json_as_integer(value, KERNEL_CLOCK_LEAST_PPM, PPM_ONE, &ppm, reterr));
-    *ret_ppm = (uint32_t)ppm;
-    STATUS_TRY(json_need(object, "source", &value, reterr));
-    return json_as_string(value, ret_source, reterr);
-}
-
-static enum status clock_read(struct json *object, struct kernel_stack *stack, struct error *reterr)
-{
-    static const char *const keys[] = {"ppm", "source", "fp8", NULL};
-    static const char *const fp8_keys[] = {"ppm", "source", NULL};
-    STATUS_TRY(share_read(object, &stack->clock_ppm, &stack->clock_source, reterr));
-    struct json *fp8 = json_take(object, "fp8");
-    if (fp8 != NULL) {
-        STATUS_TRY(share_read(fp8, &stack->clock_fp8_ppm, &stack->clock_fp8_source, reterr));
-        STATUS_TRY(json_end(fp8, fp8_keys, reterr));
-    }
-    return json_end(object, keys, reterr);
-}
-
-static enum status between_read(struct json *object, struct kernel_between *between,
+/* A stack that a document names. */
+static enum status shipped_find(struct kernel_reading *reading, const char *name, bool only_own,
+                                const char *where, const struct kernel_stack **ret_stack,
                                 struct error *reterr)
 {
-    static const char *const keys[] = {"fusion", "source", "launch", "share_ppm", NULL};
-    const char *names[FUSIONS_MAX + 1] = {NULL};
-    struct json *value = NULL;
-    uint32_t index = 0;
-    uint64_t launch_ps = 0;
-    for (uint32_t i = 0; i < FUSIONS_MAX && fusion_at(i) != NULL; i++)
-        names[i] = fusion_at(i)->name;
-    STATUS_TRY(json_as_object(object, reterr));
-    STATUS_TRY(json_need(object, "fusion", &value, reterr));
-    STATUS_TRY(json_choice(value, names, &index, reterr));
-    between->fusion = fusion_at(index);
-    STATUS_TRY(json_need(object, "source", &value, reterr));
-    STATUS_TRY(json_as_string(value, &between->source, reterr));
-    STATUS_TRY(json_need(object, "launch", &value, reterr));
-    STATUS_TRY(json_as_quantity(value, QUANTITY_DURATION, &launch_ps, reterr));
-    between->launch_ps = (int64_t)launch_ps;
-    STATUS_TRY(json_need(object, "share_ppm", &value, reterr));
-    STATUS_TRY(shares_read(value, between, reterr));
-    return json_end(object, keys, reterr);
-}
-
-/* The tables of another stack of which it has none of its own. On another chip their shares are
- * taken for its shares. */
-static enum status others_take(struct kernel_reading *reading, struct json *value,
-                               struct kernel_stack *stack, struct error *reterr)
-{
-    const char *name = NULL;
-    const struct kernel_stack *other = NULL;
-    STATUS_TRY(json_as_string(value, &name, reterr));
-    STATUS_TRY(kernel_reading_stack(reading, name, false, json_where(value), &other, reterr));
-    bool const is_here = name_same(other->chip, stack->chip);
-    if (is_here && stack->clock_ppm == 0) {
-        stack->clock_ppm = other->clock_ppm;
-        stack->clock_source = other->clock_source;
-        stack->clock_fp8_ppm = other->clock_fp8_ppm;
-        stack->clock_fp8_source = other->clock_fp8_source;
-    }
-    for (uint32_t i = 0; i < other->table_count; i++) {
-        struct kernel_table *table = &stack->table[stack->table_count];
-        if (has_kind(stack, &other->table[i])) continue;
-        if (stack->table_count == KERNEL_TABLES_MAX)
-            return error_set(reterr, STATUS_INVALID, json_where(value),
-                             "a stack has %d tables at most", KERNEL_TABLES_MAX);
-        *table = other->table[i];
-        if (table->of == NULL) table->of = name;
-        table->is_carried_over = reading->is_own_file && reading->depth == 1;
-        if (!is_here && table->derived == NULL) table->derived = "shares of another chip";
-        stack->table_count++;
-    }
-    return STATUS_OK;
-}
-
-static enum status families_read(struct kernel_reading *reading, struct json *document,
-                                 struct kernel_stack *stack, struct error *reterr)
-{
-    enum { OWN_KEYS = 7 };
-    const char *keys[KERNEL_FAMILIES + OWN_KEYS + 1] = {
-        "podsim_kernels", "chip", "stack", "title", "tables_of", "clock", "between"};
-    struct json *between = json_take(document, "between");
-    struct json *clock = json_take(document, "clock");
-    for (uint32_t f = 0; f < KERNEL_FAMILIES; f++) {
-        keys[OWN_KEYS + f] = kernel_family_name((enum kernel_family)f);
-        struct json *list = json_take(document, keys[OWN_KEYS + f]);
-        if (list != NULL)
-            STATUS_TRY(tables_read(reading, list, (enum kernel_family)f, stack, reterr));
-    }
-    if (clock != NULL) STATUS_TRY(clock_read(clock, stack, reterr));
-    if (between != NULL) STATUS_TRY(between_read(between, &stack->between, reterr));
-    struct json *others = json_take(document, "tables_of");
-    if (others != NULL && !reading->only_own)
-        STATUS_TRY(others_take(reading, others, stack, reterr));
-    STATUS_TRY(json_end(document, keys, reterr));
-    if (stack->table_count != 0 || reading->only_own) return STATUS_OK;
-    return error_set(reterr, STATUS_INVALID, json_where(document),
-                     "a stack has a list of tables, such as \"%s\"",
-                     kernel_family_name(KERNEL_MATMUL));
-}
-
-enum status kernel_document_read(struct kernel_reading *reading, struct json *document,
-                                 struct kernel_stack *ret_stack, struct error *reterr)
-{
-    struct json *value = NULL;
-    int64_t version = 0;
-    *ret_stack = (struct kernel_stack){.table_count = 0};
-    STATUS_TRY(json_need(document, "podsim_kernels", &value, reterr));
-    STATUS_TRY(json_as_integer(value, KERNEL_FILE_VERSION, KERNEL_FILE_VERSION, &version, reterr));
-    STATUS_TRY(json_need(document, "chip", &value, reterr));
-    STATUS_TRY(json_as_string(value, &ret_stack->chip, reterr));
-    STATUS_TRY(json_need(document, "stack", &value, reterr));
-    STATUS_TRY(json_as_string(value, &ret_stack->name, reterr));
-    STATUS_TRY(json_need(document, "title", &value, reterr));
-    STATUS_TRY(json_as_string(value, &ret_stack->title, reterr));
-    return families_read(reading, document, ret_stack, reterr);
-}
-
-static enum status file_read(struct kernel_reading *reading, const struct embed_file *file,
-                             struct kernel_stack *ret_stack, struct error *reterr)
-{
-    struct json *document = NULL;
-    STATUS_TRY(json_read_text(reading->arena, file->name, file->bytes, file->size_bytes, &document,
-                              reterr));
-    enum status const status = kernel_document_read(reading, document, ret_stack, reterr);
-    json_free(document);
-    return status;
-}
-
-enum status kernel_reading_stack(struct kernel_reading *reading, const char *name, bool only_own,
-                                 const char *where, const struct kernel_stack **ret_stack,
-                                 struct error *reterr)
-{
-    bool const was_only_own = reading->only_own;
     const char *names[STACKS_MAX + 1] = {NULL};
-    const struct embed_file *file = embed_find(kernel_files, kernel_files_count, name);
+    const struct kernel_stack *shipped = stack_named(name);
     void *memory = NULL;
-    for (uint32_t i = 0; i < reading->loaded_count; i++) {
-        *ret_stack = reading->loaded[i].stack;
-        if (reading->loaded[i].file == file && reading->loaded[i].only_own == only_own)
-            return STATUS_OK;
-    }
     for (uint32_t i = 0; i < STACKS_MAX; i++) names[i] = kernel_stack_name_at(i);
-    if (file == NULL)
+    if (shipped == NULL)
         return error_set(reterr, STATUS_NOT_FOUND, where, "no kernels \"%.80s\" are shipped%s",
                          name, name_offer(name, names, "; the nearest are \"", "\"", NULL).text);
-    if (reading->depth == KERNEL_READING_MAX || reading->loaded_count == KERNEL_READING_MAX)
-        return error_set(reterr, STATUS_INVALID, where,
-                         "files of kernels name more than %d others, or each other in a circle",
-                         KERNEL_READING_MAX);
     STATUS_TRY(arena_try(reading->arena, 1, sizeof **ret_stack, &memory, reterr));
-    reading->depth++;
-    reading->only_own = only_own;
-    STATUS_TRY(file_read(reading, file, memory, reterr));
-    reading->only_own = was_only_own;
-    reading->depth--;
-    *ret_stack = memory;
-    if (reading->loaded_count == KERNEL_READING_MAX) return STATUS_OK;
-    reading->loaded[reading->loaded_count].file = file;
-    reading->loaded[reading->loaded_count].only_own = only_own;
-    reading->loaded[reading->loaded_count++].stack = memory;
+    struct kernel_stack *stack = memory;
+    *stack = *shipped;
+    stack->table_count = 0;
+    for (uint32_t t = 0; t < shipped->table_count; t++)
+        if (!only_own || shipped->table[t].of == NULL)
+            stack->table[stack->table_count++] = shipped->table[t];
+    *ret_stack = stack;
     return STATUS_OK;
 }
 
 enum status kernel_stack_read(struct arena *arena, struct json *document,
                               struct kernel_stack *ret_stack, struct error *reterr)
 {
-    struct kernel_reading reading = {.arena = arena, .depth = 1, .is_own_file = true};
+    struct kernel_reading reading = {.arena = arena, .find = shipped_find, .is_own_file = true};
     STATUS_TRY(kernel_document_read(&reading, document, ret_stack, reterr));
     ret_stack->is_own_file = true;
     return STATUS_OK;
 }
 
-enum status kernel_stack_find(struct arena *arena, const char *name, const char *chip,
-                              const char *where, struct kernel_stack *ret_stack,
-                              struct error *reterr)
+enum status kernel_stack_find(const char *name, const char *chip, const char *where,
+                              struct kernel_stack *ret_stack, struct error *reterr)
 {
     const char *names[STACKS_MAX + 1] = {NULL};
-    struct kernel_reading reading = {.arena = arena, .depth = 1};
-    const struct embed_file *const file = file_of(chip, name);
+    const struct kernel_stack *const shipped = stack_of(chip, name);
     uint32_t count = 0;
-    if (file != NULL) return file_read(&reading, file, ret_stack, reterr);
-    for (unsigned i = 0; i < kernel_files_count && count < STACKS_MAX; i++) {
-        const char *rest = name_after(kernel_files[i].name, chip);
+    if (shipped != NULL) {
+        *ret_stack = *shipped;
+        return STATUS_OK;
+    }
+    for (unsigned i = 0; i < kernel_stacks_count && count < STACKS_MAX; i++) {
+        const char *rest = name_after(kernel_stacks[i].name, chip);
         if (rest == NULL || rest[0] != '.') continue;
         names[count++] = rest + 1;
     }
@@ -308,5 +103,5 @@ enum status kernel_stack_find_full(struct arena *arena, const char *name, const 
                          kernel_stack_name_at(0));
     const char *chip = arena_format(arena, "%.*s", (int)(dot - name), name);
     if (chip == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
-    return kernel_stack_find(arena, dot + 1, chip, where, ret_stack, reterr);
+    return kernel_stack_find(dot + 1, chip, where, ret_stack, reterr);
 }

@@ -111,8 +111,8 @@ struct kernel_stack {
  * layout and scales. */
 bool kernel_tables_alike(const struct kernel_table *one, const struct kernel_table *other);
 
-/* Reads a file of kernels, and those that its tables come from. Errors: what is no such file, with
- * its place. */
+/* Reads a user's file of kernels, which may take tables of the catalogue. Errors: what is no such
+ * file, with its place. */
 enum status kernel_stack_read(struct arena *arena, struct json *document,
                               struct kernel_stack *ret_stack, struct error *reterr);
 
@@ -122,9 +122,8 @@ void kernel_stack_write(const struct kernel_stack *stack, const char *tables_of,
                         struct strbuf *text);
 
 /* A stack of the catalogue. Errors: STATUS_NOT_FOUND at `where`, with the chip's nearest stack. */
-enum status kernel_stack_find(struct arena *arena, const char *name, const char *chip,
-                              const char *where, struct kernel_stack *ret_stack,
-                              struct error *reterr);
+enum status kernel_stack_find(const char *name, const char *chip, const char *where,
+                              struct kernel_stack *ret_stack, struct error *reterr);
 
 /* A stack of the catalogue by its full name, "h100-sxm.trtllm". Errors: also STATUS_INVALID where
  * the name has no dot. */

@@ -60,7 +60,7 @@ static enum status apply_stack(struct arena *arena, const struct machine_plan *p
     STATUS_TRY(arena_try(arena, 1, sizeof(struct kernel_stack), &memory, reterr));
     struct kernel_stack *stack = memory;
     if (plan->stack_document == NULL) {
-        STATUS_TRY(kernel_stack_find(arena, plan->stack, chip->name, where_stack, stack, reterr));
+        STATUS_TRY(kernel_stack_find(plan->stack, chip->name, where_stack, stack, reterr));
     } else {
         enum status const status = kernel_stack_read(arena, plan->stack_document, stack, reterr);
         if (status != STATUS_OK) error_in_file(reterr, plan->stack);

@@ -39,9 +39,8 @@ enum status cores_build(struct arena *arena, const struct program *program, cons
         arena_try(arena, program->work_count * row, sizeof *cores->loss_ppm, &memory, reterr));
     cores->loss_ppm = memory;
     for (uint32_t work = 0; work < program->work_count; work++)
-        for (uint32_t held = 0; held <= cores->held_most; held++)
-            cores->loss_ppm[work * row + held] =
-                compute_loss_ppm(chip, &program->works[work], held);
+        compute_losses_ppm(chip, &program->works[work], cores->held_most,
+                           &cores->loss_ppm[work * row]);
     return STATUS_OK;
 }
 

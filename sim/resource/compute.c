@@ -171,13 +171,16 @@ static struct compute_time between_time(const struct chip *chip, const struct wo
     return time;
 }
 
-uint32_t compute_loss_ppm(const struct chip *chip, const struct work *work, uint32_t held)
+void compute_losses_ppm(const struct chip *chip, const struct work *work, uint32_t held_most,
+                        uint32_t *ret_ppm)
 {
     uint32_t const count = chip->core.count;
-    SIM_ASSERT(held < count);
-    uint32_t const waves_ppm = kernel_waves_ppm(chip->kernels.stack, count, work, count - held);
-    if (waves_ppm != 0) return waves_ppm < PPM_ONE ? PPM_ONE - waves_ppm : 0;
-    return (uint32_t)((uint64_t)held * PPM_ONE / count);
+    SIM_ASSERT(held_most < count);
+    bool const measured = kernel_waves_ppm(chip->kernels.stack, count, work, held_most, ret_ppm);
+    for (uint32_t held = 0; held <= held_most; held++)
+        ret_ppm[held] = !measured                 ? (uint32_t)((uint64_t)held * PPM_ONE / count)
+                        : ret_ppm[held] < PPM_ONE ? PPM_ONE - ret_ppm[held]
+                                                  : 0;
 }
 
 struct compute_time compute_time_of_rest(const struct chip *chip, const struct work *work,

@@ -35,9 +35,10 @@ struct compute_time compute_time(const struct chip *chip, const struct work *wor
 struct compute_time compute_time_of_rest(const struct chip *chip, const struct work *work,
                                          uint64_t there_bytes, uint32_t math_ppm, uint32_t hbm_ppm);
 
-/* What a work loses of its rate where `held` of the chip's cores, not all of them, are not its own.
- */
-uint32_t compute_loss_ppm(const struct chip *chip, const struct work *work, uint32_t held);
+/* What a work loses of its rate where 0 to `held_most` of the chip's cores, not all of them, are
+ * not its own. */
+void compute_losses_ppm(const struct chip *chip, const struct work *work, uint32_t held_most,
+                        uint32_t *ret_ppm);
 
 /* Bytes of VMEM that the tiles of a running op leave to weights of ops that follow. */
 uint64_t compute_vmem_rest_bytes(const struct chip *chip);

@@ -33,7 +33,7 @@ static enum status tables_of(const char *text, const char *stack)
     case_ok(chip_find(case_arena, "h100-sxm", "ideal", "", "", &chip, &case_error));
     calibration = (struct calibration){.rows = &rows, .chip = &chip, .source = "a case"};
     if (stack != NULL) {
-        case_ok(kernel_stack_find(case_arena, stack, "h100-sxm", "", &base, &case_error));
+        case_ok(kernel_stack_find(stack, "h100-sxm", "", &base, &case_error));
         calibration.base = &base;
         calibration.base_name = arena_format(case_arena, "h100-sxm.%s", stack);
     }
@@ -206,7 +206,7 @@ static const char *rows_made(const char *name, uint32_t every)
                                   "low=399us high=402us\n";
     struct kernel_stack stack;
     struct strbuf text = {.bytes = NULL};
-    case_ok(kernel_stack_find(case_arena, name, "h100-sxm", "", &stack, &case_error));
+    case_ok(kernel_stack_find(name, "h100-sxm", "", &stack, &case_error));
     strbuf_add(&text, HEAD);
     for (uint32_t t = 0; t < stack.table_count; t++)
         if (is_row(&stack.table[t])) rows_add(&stack.table[t], every, &text);
@@ -237,7 +237,7 @@ static void a_written_stack_is_read_as_it_was(void **state)
         struct kernel_stack stack, again;
         struct strbuf first = {.bytes = NULL}, second = {.bytes = NULL};
         struct json *document = NULL;
-        case_ok(kernel_stack_find(case_arena, names[i], "h100-sxm", "", &stack, &case_error));
+        case_ok(kernel_stack_find(names[i], "h100-sxm", "", &stack, &case_error));
         kernel_stack_write(&stack, NULL, &first);
         case_ok(json_read_text(case_arena, "first", first.bytes, first.size_bytes, &document,
                                &case_error));

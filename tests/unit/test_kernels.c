@@ -249,7 +249,7 @@ static void shipped_tables_have_what_was_measured(void **state)
         {{257, 1536, 3072}, 9.6587, 0.25},
     };
     struct kernel_stack stack;
-    case_ok(kernel_stack_find(case_arena, "trtllm", "h100-sxm", "", &stack, &case_error));
+    case_ok(kernel_stack_find("trtllm", "h100-sxm", "", &stack, &case_error));
     const struct kernel_table *table =
         kernel_table_of(&stack, FORMAT_BF16, KERNEL_TN, FORMAT_BF16, WORK_CAST_WITHIN);
     assert_non_null(table);
@@ -270,7 +270,7 @@ static void every_shipped_stack_is_read(void **state)
         struct kernel_error edges_error, shapes_error;
         const char *name = kernel_stack_name_at(count), *dot = strchr(name, '.');
         const char *chip = arena_format(case_arena, "%.*s", (int)(dot - name), name);
-        case_ok(kernel_stack_find(case_arena, dot + 1, chip, "", &stack, &case_error));
+        case_ok(kernel_stack_find(dot + 1, chip, "", &stack, &case_error));
         assert_string_equal(stack.chip, chip);
         assert_string_equal(stack.name, dot + 1);
         for (uint32_t t = 0; t < stack.table_count; t++) {
@@ -286,6 +286,70 @@ static void every_shipped_stack_is_read(void **state)
         }
     }
     assert_true(count >= 38);
+}
+
+static void texts_are_equal(const char *one, const char *other)
+{
+    assert_int_equal(one == NULL, other == NULL);
+    if (one != NULL) assert_string_equal(one, other);
+}
+
+static void tables_are_equal(const struct kernel_table *one, const struct kernel_table *other)
+{
+    uint64_t points = 1;
+    assert_int_equal(one->family, other->family);
+    for (uint32_t s = 0; s < kernel_side_count(one->family); s++) {
+        assert_int_equal(one->edge_count[s], other->edge_count[s]);
+        assert_memory_equal(one->edge[s], other->edge[s], one->edge_count[s] * sizeof(uint32_t));
+        points *= one->edge_count[s];
+    }
+    assert_memory_equal(one->share_ppm, other->share_ppm, points * sizeof(uint32_t));
+    texts_are_equal(one->source, other->source);
+    texts_are_equal(one->of, other->of);
+    texts_are_equal(one->derived, other->derived);
+    assert_int_equal(one->factor == NULL, other->factor == NULL);
+    if (one->factor != NULL) tables_are_equal(one->factor, other->factor);
+    assert_true(kernel_tables_alike(one, other));
+    assert_int_equal(one->quantises, other->quantises);
+    assert_int_equal(one->flop_per_s, other->flop_per_s);
+    assert_int_equal(one->bytes_per_s, other->bytes_per_s);
+    assert_int_equal(one->row_count, other->row_count);
+    assert_int_equal(one->error_median_ppm, other->error_median_ppm);
+    assert_int_equal(one->error_ninetieth_ppm, other->error_ninetieth_ppm);
+}
+
+/* What the build makes of a file is what a user's file of the same text says. */
+static void every_shipped_stack_is_its_file(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; kernel_stack_name_at(i) != NULL; i++) {
+        struct kernel_stack shipped, read;
+        struct json *document = NULL;
+        const char *path =
+            arena_format(case_arena, "topology/kernels/%s.json", kernel_stack_name_at(i));
+        case_ok(
+            kernel_stack_find_full(case_arena, kernel_stack_name_at(i), "", &shipped, &case_error));
+        case_ok(json_read_file(case_arena, path, &document, &case_error));
+        case_ok(kernel_stack_read(case_arena, document, &read, &case_error));
+        texts_are_equal(shipped.name, read.name);
+        texts_are_equal(shipped.title, read.title);
+        texts_are_equal(shipped.chip, read.chip);
+        texts_are_equal(shipped.clock_source, read.clock_source);
+        texts_are_equal(shipped.clock_fp8_source, read.clock_fp8_source);
+        texts_are_equal(shipped.between.source, read.between.source);
+        assert_int_equal(shipped.clock_ppm, read.clock_ppm);
+        assert_int_equal(shipped.clock_fp8_ppm, read.clock_fp8_ppm);
+        assert_ptr_equal(shipped.between.fusion, read.between.fusion);
+        assert_int_equal(shipped.between.launch_ps, read.between.launch_ps);
+        assert_memory_equal(shipped.between.share_ppm, read.between.share_ppm,
+                            sizeof read.between.share_ppm);
+        assert_int_equal(shipped.table_count, read.table_count);
+        for (uint32_t t = 0; t < read.table_count; t++) {
+            tables_are_equal(&shipped.table[t], &read.table[t]);
+            assert_false(shipped.table[t].is_carried_over);
+        }
+        json_free(document);
+    }
 }
 
 static const char head[] = "{\"podsim_kernels\": 1, \"chip\": \"c\", \"stack\": \"s\", "
@@ -347,6 +411,7 @@ int main(void)
         cmocka_unit_test(chunks_are_kernels_of_their_own),
         cmocka_unit_test(shipped_tables_have_what_was_measured),
         cmocka_unit_test(every_shipped_stack_is_read),
+        cmocka_unit_test(every_shipped_stack_is_its_file),
         cmocka_unit_test(files_that_are_none_are_refused),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);

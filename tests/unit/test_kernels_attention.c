@@ -135,8 +135,7 @@ static void longer_sequences_follow_from_shorter_ones(void **state)
     uint32_t count = 0, near[2] = {0};
     for (size_t i = 0; i < sizeof chips / sizeof *chips * 2; i++) {
         struct kernel_stack stack;
-        case_ok(kernel_stack_find(case_arena, stacks[i % 2], chips[i / 2].chip, "", &stack,
-                                  &case_error));
+        case_ok(kernel_stack_find(stacks[i % 2], chips[i / 2].chip, "", &stack, &case_error));
         const struct kernel_table *table =
             kernel_other_of(&stack, KERNEL_ATTENTION, FORMAT_BF16, FORMAT_BF16);
         struct kernel_table shorter = *table;
@@ -337,7 +336,7 @@ static void shipped_tables_have_what_was_measured(void **state)
         {KERNEL_DECODE, {1024, 128, 5, 128}, 49.248, 0.1},
     };
     struct kernel_stack stack;
-    case_ok(kernel_stack_find(case_arena, "trtllm", "h100-sxm", "", &stack, &case_error));
+    case_ok(kernel_stack_find("trtllm", "h100-sxm", "", &stack, &case_error));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const struct kernel_table *table =
             kernel_other_of(&stack, rows[i].family, FORMAT_BF16, FORMAT_BF16);

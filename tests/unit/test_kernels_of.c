@@ -25,7 +25,7 @@ static enum status stack_read(const char *rest, struct kernel_stack *ret_stack)
 static struct kernel_stack shipped(const char *chip, const char *name)
 {
     struct kernel_stack stack;
-    case_ok(kernel_stack_find(case_arena, name, chip, "", &stack, &case_error));
+    case_ok(kernel_stack_find(name, chip, "", &stack, &case_error));
     return stack;
 }
 

@@ -223,7 +223,7 @@ static void products_in_fp8_have_a_clock_of_their_own(void **state)
     (void)state;
     static const char te[] = ", \"profile\": \"measured\", \"stack\": \"te\"";
     struct kernel_stack stack;
-    case_ok(kernel_stack_find(case_arena, "te", "h100-sxm", "here", &stack, &case_error));
+    case_ok(kernel_stack_find("te", "h100-sxm", "here", &stack, &case_error));
     uint32_t const own = stack.clock_ppm, own_fp8 = stack.clock_fp8_ppm;
     assert_true(own_fp8 != 0 && own_fp8 < own);
     const struct {

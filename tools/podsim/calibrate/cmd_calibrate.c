@@ -74,7 +74,7 @@ static enum status base_take(struct arena *arena, const struct options *options,
     STATUS_TRY(arena_try(arena, 1, sizeof(struct kernel_stack), &memory, reterr));
     calibration->base = memory;
     return is_full ? kernel_stack_find_full(arena, name, "--base", memory, reterr)
-                   : kernel_stack_find(arena, name, chip, "--base", memory, reterr);
+                   : kernel_stack_find(name, chip, "--base", memory, reterr);
 }
 
 /* "measured by podsim calibrate on NVIDIA H100 80GB HBM3, PyTorch 2.6.0, built with 12.4, driver

@@ -80,6 +80,7 @@ extern const struct key_kind key_rate;    /* "45GB/s" */
 extern const struct key_kind key_flop_rate; /* "459TFLOP/s" */
 extern const struct key_kind key_duration;  /* "2us" */
 extern const struct key_kind key_price;     /* "1.2USD/h" */
+extern const struct key_kind key_power;     /* "500W" */
 extern const struct key_kind key_text;      /* const char *, one of `choices` if the row has some */
 extern const struct key_kind key_words;     /* An array of texts, which has no field. */
 extern const struct key_kind key_lengths;   /* struct lengths, whose `count` is 0 until drawn */

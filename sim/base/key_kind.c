@@ -374,6 +374,7 @@ static const char *const flop_units[] = {"FLOP/s",  "kFLOP/s", "MFLOP/s", "GFLOP
                                          "TFLOP/s", "PFLOP/s", NULL};
 static const char *const duration_units[] = {"ps", "ns", "us", "ms", "s", NULL};
 static const char *const price_units[] = {"uUSD/h", "USD/h", NULL};
+static const char *const power_units[] = {"W", "kW", NULL};
 
 const struct key_kind key_bytes =
     AMOUNT(QUANTITY_BYTES, "([kKMGTP]?B|[KMGT]iB|[kMGT]?bit)", byte_units, 1024);
@@ -384,6 +385,7 @@ const struct key_kind key_flop_rate =
 const struct key_kind key_duration = AMOUNT(QUANTITY_DURATION, "[pnum]?s", duration_units, 1000);
 
 const struct key_kind key_price = AMOUNT(QUANTITY_PRICE, "u?USD/h", price_units, 1000000);
+const struct key_kind key_power = AMOUNT(QUANTITY_POWER, "k?W", power_units, 1000);
 
 const struct key_kind key_text = {
     .read = text_read, .write = text_write, .type = "string", .has_length = true, .begin = '"'};

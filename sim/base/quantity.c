@@ -51,6 +51,7 @@ static const struct unit duration_units[] = {
 };
 
 static const struct unit price_units[] = {{"uUSD/h", 1, 1}, {"USD/h", 1000000, 1}, {NULL, 0, 0}};
+static const struct unit power_units[] = {{"W", 1, 1}, {"kW", 1000, 1}, {NULL, 0, 0}};
 
 enum { UNITS_MAX = 20, EXPONENT_MAX = 100000 };
 
@@ -68,6 +69,7 @@ static const struct dimension {
     [QUANTITY_DURATION] = {"a duration", "1.5us", "picoseconds", duration_units, INT64_MAX},
     [QUANTITY_PRICE] = {"a price", "1.2USD/h", "millionths of a dollar an hour", price_units,
                         UINT64_MAX},
+    [QUANTITY_POWER] = {"a power", "500W", "watts", power_units, UINT64_MAX},
 };
 
 /* A decimal number, exactly: digits · 10^exponent. */

@@ -1,9 +1,9 @@
 /*
  * quantity.h: numbers with units in the text, to exact integers and back.
  *
- * "900GB/s", "200Gbit/s", "80GiB", "1.5us", "45e9B/s", "459TFLOP/s", "1.2USD/h". k M G T P are
- * decimal, Ki Mi Gi Ti binary. A number without a unit is refused where a unit is needed, with an
- * example of one.
+ * "900GB/s", "200Gbit/s", "80GiB", "1.5us", "45e9B/s", "459TFLOP/s", "1.2USD/h", "500W". k M G T P
+ * are decimal, Ki Mi Gi Ti binary. A number without a unit is refused where a unit is needed, with
+ * an example of one.
  */
 #ifndef SIM_BASE_QUANTITY_H
 #define SIM_BASE_QUANTITY_H
@@ -19,6 +19,7 @@ enum quantity {
     QUANTITY_FLOP_RATE, /* FLOP a second. */
     QUANTITY_DURATION,  /* Picoseconds, at most INT64_MAX. */
     QUANTITY_PRICE,     /* Millionths of a US dollar an hour. */
+    QUANTITY_POWER,     /* Watts. */
 };
 
 enum status quantity_read(enum quantity what, const char *text, const char *where,

@@ -94,13 +94,16 @@ const struct fusion fusion_list[] = {
         .source =
             "openxla/xla xla/service/gpu/transforms (priority_fusion, multi_output_fusion, "
             "gemm_rewriter: matmuls are calls of cuBLASLt); AI-Hypercomputer/maxtext "
-            "configs/models/gpu (attention cudnn_flash_te: Transformer Engine's calls of cuDNN)",
+            "configs/models/gpu (attention cudnn_flash_te: Transformer Engine's calls of cuDNN), "
+            "layers/attentions.py (query, key, value), layers/linears.py (wi_0, wi_1)",
+        .joins = PRODUCT_JOINS_NONE,
         .functions_apart = true,
         .rotates_apart = true,
         .norms_rotate = true,
         .linear = RECIPE_XLA,
         .norms_belong = true,
-        .forward = {[WORK_FUNCTION_LOSS] = {3, 4, 0}, [WORK_FUNCTION_UPDATE] = {2, 4, 0}},
+        .gradient_norm = {1, 4, 0},
+        .forward = {[WORK_FUNCTION_LOSS] = {3, 4, 0}},
         .backward = {[WORK_FUNCTION_NORM] = {2, 0, 0}},
     },
     {

@@ -80,11 +80,18 @@ struct chip_mxu {
     uint32_t count; /* Matrix units of the whole chip. */
 };
 
+/* Power of a whole module, with its memory, which sets the clock of the cores. 0: not known. */
+struct chip_power {
+    uint64_t most_w; /* Limit that the maker sets. */
+    uint64_t idle_w; /* Power without work. */
+};
+
 struct chip_core {
     uint32_t count;          /* Cores of the whole chip; GPU: SMs. */
     uint64_t smem_bytes;     /* GPU: shared memory and L1 of one SM. */
     uint64_t tmem_bytes;     /* GPU: tensor memory of one SM, or 0. */
     uint64_t register_bytes; /* GPU: of one SM. */
+    struct chip_power power;
 };
 
 /* The grid that a TPU's slices are cut from. */

@@ -131,6 +131,17 @@ static enum status capacity_settle(const struct key_reader *reader, struct json 
                      own, PERCENT_APART_MAX, of_sheet, key);
 }
 
+static enum status idle_settle(const struct key_reader *reader, struct json *member,
+                               struct error *reterr)
+{
+    const struct chip_file *file = reader->base;
+    const struct chip_power *power = &file->chip.core.power;
+    if (member == NULL || power->idle_w < power->most_w) return STATUS_OK;
+    return error_set(reterr, STATUS_INVALID, json_where(json_take(member, "value")),
+                     "%llu W without work leave nothing of the %llu W of \"power\"",
+                     (unsigned long long)power->idle_w, (unsigned long long)power->most_w);
+}
+
 static enum status profiles_read(const struct key *row, const struct key_reader *reader,
                                  struct json *profiles, struct error *reterr)
 {
@@ -227,6 +238,9 @@ _Static_assert(CHIP_WRAP_FULL_AXIS == 0 && CHIP_WRAP_CUBES == 1, "names of rules
     NUMBER("price", key_price, chip.price.usd_per_h_ppm, 1, INT64_C(1000000000), OPTIONAL,         \
            .settle = price_settle, .values.words = "`1.2USD/h`, up to `1000USD/h`",                \
            .help = "what renting a chip costs; the source says whose price it is, and of when")
+
+#define WATTS(text, field, ...)                                                                    \
+    NUMBER(text, key_power, field, 1, 1000000, .values.words = "1W to 1MW", __VA_ARGS__)
 
 #define MATH_KEYS                                                                                  \
     KEY("math", key_object, NEEDED, .members = math_keys, .settle = math_settle,                   \
@@ -348,6 +362,11 @@ const struct key chip_gpu_keys[] = {
     NETWORK_KEYS(NEEDED, .with = "nic_rate"),
     FLOPS("switch_reduce_rate", chip.network.switch_flop_per_s, OPTIONAL, .with = "nic_rate",
           .help = "rate at which a switch of the network adds, fp32 (SHARP)"),
+    WATTS("power", chip.core.power.most_w, OPTIONAL,
+          .help = "limit of the power of a GPU with its memory. Without it `machine.power` cannot "
+                  "be less"),
+    WATTS("idle_power", chip.core.power.idle_w, NEEDED, .with = "power", .settle = idle_settle,
+          .help = "power without work, which does not follow the clock"),
     PRICE_KEY,
     PROFILES_KEY(chip_gpu_profile_keys, "a-profile-of-a-gpu"),
     {0},

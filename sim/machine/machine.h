@@ -109,6 +109,7 @@ struct machine_plan {
     bool hbm_gib;          /* The GB of a data sheet's HBM are GiB. */
     uint32_t clock_ppm;    /* Share of the clock that power leaves to math; 0: the stack's. */
     uint32_t clock_fp8_ppm; /* Share for products in fp8. 0: `clock_ppm`, without it the stack's. */
+    uint64_t power_w;       /* Limit of the power of a chip; 0: its own. */
     const char *shape;      /* "16x16x16", or NULL if the chip is a product name or a GPU. */
     const char *profile;    /* "ideal" */
     const char *stack;      /* Of measured kernels: a name, or the path of the file. NULL: none. */
@@ -157,6 +158,8 @@ struct machine {
 /* The share of the chip's clock that math has: the plan's, else what a step leaves of it according
  * to the stack, whose tables may be of kernels that ran alone; else the whole, 10^6. */
 uint32_t machine_clock_ppm(const struct machine_plan *plan, const struct chip *chip);
+/* The share of that clock that a lower limit of power leaves, the same in all formats. */
+uint32_t machine_power_ppm(const struct machine_plan *plan, const struct chip *chip);
 /* Time of the host for an op that it launches: the plan's, else the stack's, else that of a call of
  * a framework: vLLM's AllReduce of 256 bytes takes as long if it is launched by itself. */
 static const int64_t machine_call_ps = 20 * TIME_PS_PER_US;

@@ -16,6 +16,7 @@ static const char where_chip[] = "/machine/chip";
 static const char where_profile[] = "/machine/profile";
 static const char where_stack[] = "/machine/stack";
 static const char where_gib[] = "/machine/hbm_gib";
+static const char where_power[] = "/machine/power";
 static const char where_fp8[] = "/machine/clock_fp8";
 static const char where_rate[] = "/machine/network/nic_rate";
 static const char where_launch[] = "/run/launch";
@@ -92,6 +93,41 @@ uint32_t machine_clock_fp8_ppm(const struct machine_plan *plan, const struct chi
     return machine_clock_ppm(plan, chip);
 }
 
+/* Switching takes power by f V^2, and the voltage follows the clock: what is left above the idle
+ * power goes by the clock's cube. The activity of the op cancels out, so formats share the result.
+ */
+uint32_t machine_power_ppm(const struct machine_plan *plan, const struct chip *chip)
+{
+    const struct chip_power *power = &chip->core.power;
+    if (plan->power_w == 0 || plan->power_w >= power->most_w) return PPM_ONE;
+    units_wide const left_w = plan->power_w - power->idle_w, most_w = power->most_w - power->idle_w;
+    units_wide const whole = (units_wide)PPM_ONE * PPM_ONE * PPM_ONE;
+    uint32_t low = 0, high = PPM_ONE; /* low^3 <= left / most < high^3, in millionths. */
+    while (high - low > 1) {
+        uint32_t const middle = low + (high - low) / 2;
+        bool const fits = (units_wide)middle * middle * middle * most_w <= left_w * whole;
+        low = fits ? middle : low;
+        high = fits ? high : middle;
+    }
+    return low;
+}
+
+static enum status power_check(const struct machine_plan *plan, const struct chip *chip,
+                               struct error *reterr)
+{
+    const struct chip_power *power = &chip->core.power;
+    if (plan->power_w == 0) return STATUS_OK;
+    if (power->most_w == 0)
+        return error_set(reterr, STATUS_UNSUPPORTED, where_power,
+                         "how the clock of %s follows its power is not known; \"clock\" sets the "
+                         "clock itself",
+                         chip->title);
+    if (plan->power_w > power->idle_w && plan->power_w <= power->most_w) return STATUS_OK;
+    return error_set(reterr, STATUS_INVALID, where_power,
+                     "%s takes %llu W without work, and %llu W at most", chip->title,
+                     (unsigned long long)power->idle_w, (unsigned long long)power->most_w);
+}
+
 int64_t machine_launch_host_ps(const struct machine_plan *plan, const struct chip *chip)
 {
     const struct kernel_stack *stack = chip->kernels.stack;
@@ -113,12 +149,15 @@ static enum status clocks_check(const struct machine_plan *plan, const struct ch
 }
 
 /* Only what computes follows the clock that a power limit sets: HBM and links have their own. */
-static void apply_clock(uint32_t clock_ppm, uint32_t fp8_ppm, struct chip *chip)
+static void apply_clock(const struct machine_plan *plan, struct chip *chip)
 {
+    uint32_t const power_ppm = machine_power_ppm(plan, chip);
+    uint64_t const clock_ppm = units_scale_ppm(machine_clock_ppm(plan, chip), power_ppm);
+    uint64_t const fp8_ppm = units_scale_ppm(machine_clock_fp8_ppm(plan, chip), power_ppm);
     for (uint32_t i = 0; i < FORMAT_COUNT; i++)
-        chip->math_flop_per_s[i] =
-            units_scale_ppm(chip->math_flop_per_s[i], i == FORMAT_FP8 ? fp8_ppm : clock_ppm);
-    chip->vector_flop_per_s = units_scale_ppm(chip->vector_flop_per_s, clock_ppm);
+        chip->math_flop_per_s[i] = units_scale_ppm(
+            chip->math_flop_per_s[i], (uint32_t)(i == FORMAT_FP8 ? fp8_ppm : clock_ppm));
+    chip->vector_flop_per_s = units_scale_ppm(chip->vector_flop_per_s, (uint32_t)clock_ppm);
 }
 
 static enum status apply_gib(const struct machine_plan *plan, struct chip *chip,
@@ -219,7 +258,8 @@ enum status machine_chip(struct arena *arena, const struct machine_plan *plan,
         STATUS_TRY(named_chip(arena, plan, ret_chip, ret_units, reterr));
     STATUS_TRY(apply_stack(arena, plan, ret_chip, reterr));
     STATUS_TRY(clocks_check(plan, ret_chip, reterr));
-    apply_clock(machine_clock_ppm(plan, ret_chip), machine_clock_fp8_ppm(plan, ret_chip), ret_chip);
+    STATUS_TRY(power_check(plan, ret_chip, reterr));
+    apply_clock(plan, ret_chip);
     STATUS_TRY(apply_gib(plan, ret_chip, reterr));
     STATUS_TRY(apply_launches(plan, ret_chip, reterr));
     return apply_nics(plan, ret_chip, reterr);

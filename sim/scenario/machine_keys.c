@@ -12,6 +12,7 @@
 
 /* Slower by a million, or faster by a hundred for what-ifs. */
 enum { FACTOR_LEAST_PPM = 1, FACTOR_MOST = 100, CLOCK_LEAST_PPM = 10000 };
+enum { POWER_MOST_W = 1000000 };
 enum { SWITCH_PORTS_MAX = 65536, NODE_NICS_MAX = 4096, OVERSUBSCRIPTION_MAX = 1000 };
 /* The rate of a NIC is bounded as those of a chip's file are. */
 enum { NIC_RATE_LEAST = 1000000 };
@@ -354,6 +355,9 @@ const struct key machine_keys[] = {
     ROW("clock_fp8", key_share, clock_fp8_ppm, .quiet = true, .least = CLOCK_LEAST_PPM,
         .most = PPM_ONE, .preset_text = "`clock`; without `clock` the stack's",
         .help = "share of its clock that is left to products in fp8, which draw more power"),
+    ROW("power", key_power, power_w, .quiet = true, .least = 1, .most = POWER_MOST_W,
+        .values.words = "a power such as `500W`", .preset_text = "the chip's", .when = "GPUs",
+        .help = "limit of the [power](machine.md#power) of a chip, below which its clock falls"),
     COUNT("nodes", nodes, MACHINE_CHIPS_MAX, .when = "GPUs",
           .preset_text = "one, without an axis `node`", .help = "nodes joined by InfiniBand"),
     COUNT("gpus", gpus, MACHINE_CHIPS_MAX, .when = "GPUs", .values.words = "1 to 576",

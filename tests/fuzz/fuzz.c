@@ -142,7 +142,7 @@ static void fuzz_quantities(const char *text, struct fuzz_taken *taken)
 {
     struct error error = {0};
     uint64_t amount = 0;
-    for (enum quantity what = QUANTITY_BYTES; what <= QUANTITY_PRICE; what++) {
+    for (enum quantity what = QUANTITY_BYTES; what <= QUANTITY_POWER; what++) {
         enum status const status = quantity_read(what, text, "/q", &amount, &error);
         bool const is_taken = taken_or_explained(status, &error);
         SIM_ASSERT(!is_taken || what != QUANTITY_DURATION || amount <= INT64_MAX);

@@ -261,6 +261,40 @@ static void products_in_fp8_have_a_clock_of_their_own(void **state)
     refused("\"h100-sxm\"", ", \"clock_fp8\": 1.01", "/machine/clock_fp8", "maximum 1");
 }
 
+/* Of 700 W of an H100, 64 W do not follow the clock; its cube takes the rest. */
+static void a_lower_power_slows_all_that_computes_alike(void **state)
+{
+    (void)state;
+    static const char te[] = ", \"profile\": \"measured\", \"stack\": \"te\"";
+    const struct {
+        const char *power;
+        uint32_t ppm;
+    } rows[] = {{"700W", PPM_ONE}, {"0.7kW", PPM_ONE}, {"500W", 881745}, {"65W", 116282}};
+    struct chip const sheet = machine_of("").chip, step = machine_of(te).chip;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct scenario scenario, whole;
+        const char *more = arena_format(case_arena, "%s, \"power\": \"%s\"", te, rows[i].power);
+        case_ok(read_with("\"h100-sxm\"", more, &scenario));
+        case_ok(scenario_shown(case_arena, &scenario, &whole, &case_error));
+        struct chip const chip = case_machine_built(&scenario.machine).chip;
+        assert_int_equal(machine_power_ppm(&scenario.machine, &chip), rows[i].ppm);
+        assert_int_equal(chip.hbm_bytes_per_s, step.hbm_bytes_per_s);
+        assert_memory_equal(&chip.network, &step.network, sizeof chip.network);
+        for (enum format format = FORMAT_BF16; format <= FORMAT_FP8; format++) {
+            uint64_t const rate = chip.math_flop_per_s[format];
+            uint64_t const expected = units_scale_ppm(step.math_flop_per_s[format], rows[i].ppm);
+            assert_in_range(rate, expected - expected / 50000, expected);
+            assert_int_equal(rate_of(&whole.machine, format), rate);
+        }
+    }
+    assert_int_equal(machine_of(", \"power\": \"700W\"").chip.vector_flop_per_s,
+                     sheet.vector_flop_per_s);
+    refused("\"h100-sxm\"", ", \"power\": \"701W\"", "/machine/power", "700 W at most");
+    refused("\"h100-sxm\"", ", \"power\": \"64W\"", "/machine/power", "64 W without work");
+    refused("\"h100-sxm\"", ", \"power\": 500", "/machine/power", "500W");
+    refused("\"b200\"", ", \"power\": \"500W\"", "/machine/power", "not known");
+}
+
 /* What is shown of a chip without fp8 has the clock of all formats, and is read again. */
 static void a_chip_without_fp8_has_no_clock_of_it(void **state)
 {
@@ -318,6 +352,7 @@ int main(void)
         cmocka_unit_test(a_file_is_found_beside_what_names_it),
         cmocka_unit_test(a_clock_slows_what_computes_and_nothing_else),
         cmocka_unit_test(products_in_fp8_have_a_clock_of_their_own),
+        cmocka_unit_test(a_lower_power_slows_all_that_computes_alike),
         cmocka_unit_test(a_chip_without_fp8_has_no_clock_of_it),
         cmocka_unit_test(a_node_has_the_nics_it_is_given),
     };

@@ -72,6 +72,8 @@ static void prices_are_exact(void **state)
     assert_int_equal(amount_of(QUANTITY_PRICE, "1.2USD/h"), 1200000);
     assert_int_equal(amount_of(QUANTITY_PRICE, "10.8 USD/h"), 10800000);
     assert_int_equal(amount_of(QUANTITY_PRICE, "1uUSD/h"), 1);
+    assert_int_equal(amount_of(QUANTITY_POWER, "500W"), 500);
+    assert_int_equal(amount_of(QUANTITY_POWER, "1.2 kW"), 1200);
     uint64_t amount = 0;
     case_refused(quantity_read(QUANTITY_PRICE, "1.2", "/x", &amount, &case_error), STATUS_INVALID,
                  "/x", "\"1.2\" has no unit; a price is written like \"1.2USD/h\"");

@@ -144,14 +144,18 @@ static void steps_of_inference_are_of_their_kind(void **state)
     assert_int_equal(scenario.workload.inference.cache, FORMAT_FP8);
 }
 
-static void chips_with_less_power_than_their_own_are_marked(void **state)
+static void scenarios_have_the_power_of_their_rows(void **state)
 {
     (void)state;
-    assert_true(row_of("torchtitan-8b-8-compile")->machine.capped);
-    assert_true(row_of("gptfast-a100-llama2-7b-int8-tp1")->machine.capped);
-    assert_int_equal(row_of("llama3-paper-405b-8192-8192")->machine.power_w, 700);
-    assert_false(row_of("llama3-paper-405b-8192-8192")->machine.capped);
-    assert_false(row_of("torchtitan-h200-8b-32")->machine.capped);
+    const struct {
+        const char *id;
+        uint64_t power_w;
+    } rows[] = {{"torchtitan-8b-8-compile", 500},
+                {"gptfast-a100-llama2-7b-int8-tp1", 330},
+                {"llama3-paper-405b-8192-8192", 700},
+                {"torchtitan-h200-8b-32", 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_int_equal(scenario_of_row(row_of(rows[i].id)).machine.power_w, rows[i].power_w);
 }
 
 /* Rows of docs/measured-memory.md are rows of these, with the same peak. */
@@ -296,7 +300,8 @@ static void layouts_are_ranked_and_schedules_compared(void **state)
 
 enum { MEASURED = 7 };
 
-/* Learned rows of three publications, and one of a test, all predicted at 1 s. */
+/* Learned rows of three publications, one of them without kernels, and one of a test, all
+ * predicted at 1 s. */
 struct intervals {
     struct published_row row[MEASURED];
     const struct published_row *of_test[1];
@@ -317,13 +322,13 @@ static void intervals_make(struct intervals *made, bool is_whole)
         made->row[i] = (struct published_row){.id = "made",
                                               .group = publications[i],
                                               .model_name = models[i],
-                                              .machine = {.chip = "c", .capped = i == 5},
+                                              .machine = {.chip = "c"},
                                               .seconds = measured[i],
                                               .learned = i < MEASURED - 1};
         made->result[i] = (struct validate_result){
             .state = VALIDATE_PLAYED,
             .predicted_s = 1,
-            .has_kind = true,
+            .has_kind = i != 5,
             .kind = {.work = RESIDUAL_DENSE, .chip = "c", .stack = "s", .eight_bits = false}};
     }
     made->row[MEASURED - 1].test[0] = "T1";
@@ -418,7 +423,7 @@ int main(void)
         cmocka_unit_test(ranks_lie_where_the_framework_lays_them),
         cmocka_unit_test(what_the_framework_was_told_is_set),
         cmocka_unit_test(steps_of_inference_are_of_their_kind),
-        cmocka_unit_test(chips_with_less_power_than_their_own_are_marked),
+        cmocka_unit_test(scenarios_have_the_power_of_their_rows),
         cmocka_unit_test(peaks_are_those_of_the_page_of_memory),
         cmocka_unit_test(a_common_factor_is_no_error_of_ratios),
         cmocka_unit_test(errors_have_their_signs),

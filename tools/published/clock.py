@@ -30,6 +30,13 @@ def has_experts(model):
     return "expert" in json.dumps(model)
 
 
+def is_capped(row):
+    """Whether the chip was allowed less power than its maker gives it."""
+    with open(os.path.join(ROOT, "topology/chips", row["chip"] + ".json")) as file:
+        power = json.load(file).get("power")
+    return power is not None and row.get("power_w", math.inf) < float(power["value"][:-1])
+
+
 def measured_rows():
     """By name: each step of a dense model without a cap."""
     rows = {}
@@ -39,7 +46,7 @@ def measured_rows():
         for row in group["rows"]:
             row = group.get("common", {}) | row
             is_step = row.get("kind", "train_step") == "train_step" and "model" in row
-            if is_step and not row.get("capped") and not has_experts(group["models"][row["model"]]):
+            if is_step and not is_capped(row) and not has_experts(group["models"][row["model"]]):
                 rows[row["id"]] = row
     return rows
 

@@ -179,8 +179,6 @@ def machine_of(row):
         machine["hbm"] = HBM_SHARES[row["hardware"]]
     if row["hardware"] in POWER:
         machine["power_w"] = POWER[row["hardware"]]
-    if " cap" in row["hardware"]:  # Less power than the chip's own.
-        machine["capped"] = True
     return machine
 
 

@@ -27,12 +27,10 @@ static struct validate_result *result_of(const struct folding *folding,
     return &folding->validate->result[row - folding->validate->published.row];
 }
 
-/* A chip that has less power than its own is not the simulated one. */
 static bool is_compared(const struct validate *validate, uint32_t i)
 {
     const struct validate_result *result = &validate->result[i];
-    return result->state == VALIDATE_PLAYED && result->has_kind &&
-           !validate->published.row[i].machine.capped;
+    return result->state == VALIDATE_PLAYED && result->has_kind;
 }
 
 static double ratio_of(const struct folding *folding, const struct published_row *row)

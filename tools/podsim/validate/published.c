@@ -66,7 +66,6 @@ static const char *const row_keys[] = {"id",
                                        "operation",
                                        "algorithm",
                                        "bytes",
-                                       "capped",
                                        "token_copies",
                                        "loss_fusion",
                                        "attention_kernel",
@@ -132,7 +131,6 @@ static enum status said(const struct facts *facts, const char *key, int32_t *ret
 static enum status machine_read(const struct facts *facts, struct published_machine *machine,
                                 struct error *reterr)
 {
-    int32_t capped = 0;
     STATUS_TRY(text(facts, "chip", &machine->chip, reterr));
     STATUS_TRY(text(facts, "shape", &machine->shape, reterr));
     STATUS_TRY(count(facts, "chips", &machine->chips, reterr));
@@ -140,8 +138,6 @@ static enum status machine_read(const struct facts *facts, struct published_mach
     STATUS_TRY(count(facts, "nodes", &machine->nodes, reterr));
     STATUS_TRY(count(facts, "slices", &machine->slices, reterr));
     STATUS_TRY(count(facts, "power_w", &machine->power_w, reterr));
-    STATUS_TRY(said(facts, "capped", &capped, reterr));
-    machine->capped = capped == 1;
     machine->network = take(facts, "network");
     return real(facts, "hbm", 1, &machine->hbm_share, reterr);
 }

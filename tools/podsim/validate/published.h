@@ -35,8 +35,7 @@ struct published_machine {
     uint32_t slices;      /* Slices of TPUs. */
     struct json *network; /* The network of a scenario's machine; NULL: the chip's own. */
     double hbm_share;     /* The share of the chip's HBM rate; 0: all. */
-    uint32_t power_w;     /* Power that the chip was allowed; 0: the chip's own. */
-    bool capped;          /* `power_w` is less than the chip's own. */
+    uint32_t power_w;     /* Limit of the power of a chip; 0: the chip's own. */
 };
 
 /* What the framework was told. Numbers are PUBLISHED_UNSAID where nobody said, texts NULL. */

@@ -109,6 +109,8 @@ static enum status machine_set(const struct writing *writing,
         if (machine->slices <= 1) return STATUS_OK;
         return set(writing, reterr, "/machine/slices=%u", machine->slices);
     }
+    if (machine->power_w != 0)
+        STATUS_TRY(set(writing, reterr, "/machine/power=%uW", machine->power_w));
     STATUS_TRY(set(writing, reterr, "/machine/gpus=%u", machine->gpus));
     if (machine->nodes > 1) {
         STATUS_TRY(set(writing, reterr, "/machine/nodes=%u", machine->nodes));

@@ -61,6 +61,30 @@ struct work graph_biases_work(const struct graph_sharded *sharded, const struct 
     return work;
 }
 
+/* Bytes of a kernel that goes over gradients of an op's weights. */
+static void weights_add(const struct graph *graph, const struct graph_op *op,
+                        struct function_pass pass, struct work *work)
+{
+    uint64_t elements = 0;
+    for (uint8_t w = 0; w < op->weight_count; w++)
+        elements += graph_weight_elements(graph, op->weight[w]);
+    work->hbm_read_bytes = pass.read_bytes * elements;
+    work->hbm_write_bytes = pass.write_bytes * elements;
+    if (elements != 0) work->kernel = WORK_KERNEL_FUNCTIONS + WORK_FUNCTION_REST;
+}
+
+/* Weights of norms are a few rows. */
+struct work graph_sums_work(const struct graph *graph, const struct graph_op *op)
+{
+    struct function_pass const sums = graph->terms->policy.sums;
+    struct work work = {.math_format = graph->terms->formats.activations};
+    if (sums.kernels == 0 || !op->kind->weights_apart) return work;
+    weights_add(graph, op, sums, &work);
+    work.vector_flop = work.hbm_write_bytes == 0 ? 0 : work.hbm_write_bytes / sums.write_bytes;
+    work.kernel_count = (uint64_t)sums.kernels * (op->joined ? 1 : op->weight_count);
+    return work;
+}
+
 /* The kernels copy all weights of a layer at once: their launches count with one product. */
 static bool is_first(const struct graph *graph, const struct graph_op *op)
 {
@@ -73,13 +97,8 @@ struct work graph_copies_work(const struct graph *graph, const struct graph_op *
 {
     struct function_pass const copies = graph->terms->policy.copies;
     struct work work = {.math_format = graph->terms->formats.activations};
-    uint64_t elements = 0;
     if (copies.kernels == 0 || op->product_count == 0) return work;
-    for (uint8_t w = 0; w < op->weight_count; w++)
-        elements += graph_weight_elements(graph, op->weight[w]);
-    work.hbm_read_bytes = copies.read_bytes * elements;
-    work.hbm_write_bytes = copies.write_bytes * elements;
+    weights_add(graph, op, copies, &work);
     if (is_first(graph, op)) work.kernel_count = copies.kernels;
-    if (elements != 0) work.kernel = WORK_KERNEL_FUNCTIONS + WORK_FUNCTION_REST;
     return work;
 }

@@ -1,7 +1,8 @@
 /*
  * asides.h: kernels that a framework runs in addition to the kernels of an op. A framework without
  * a compiler adds gradients of biases up in a separate kernel. FSDP copies gradients of weights
- * into the array that it reduces. Flash attention of rows without padding stands between copies.
+ * into the array that it reduces. Kernels of their own add gradients of microbatches up. Flash
+ * attention of rows without padding stands between copies.
  */
 #ifndef SIM_GRAPH_ASIDES_H
 #define SIM_GRAPH_ASIDES_H
@@ -16,6 +17,10 @@ struct work graph_pads_work(const struct graph_sharded *sharded, const struct gr
 /* The sums over tokens of gradients of results whose columns have biases. It is empty where the
  * kernels of the product compute them. */
 struct work graph_biases_work(const struct graph_sharded *sharded, const struct graph_op *op);
+
+/* The sums of gradients of matrices and tables with those of earlier microbatches. It is empty
+ * where the kernels of the product add. */
+struct work graph_sums_work(const struct graph *graph, const struct graph_op *op);
 
 /* The copies of gradients of weights between the product and the reduction. */
 struct work graph_copies_work(const struct graph *graph, const struct graph_op *op);

@@ -37,6 +37,7 @@ const char *op_pass_name(enum op_pass pass)
         [OP_CAST_WEIGHTS] = "weights in fp8",
         [OP_PADS] = "copies around attention",
         [OP_BIASES] = "d biases",
+        [OP_SUMS] = "d weights, summed",
         [OP_COPIES] = "d weights, copied",
     };
     return names[pass];

@@ -27,6 +27,7 @@ enum op_pass {
                           (casts.h). */
     OP_PADS,           /* Copies around attention, forward or backward (asides.h). */
     OP_BIASES,         /* Gradients of biases are added up (asides.h). */
+    OP_SUMS,           /* Gradients of weights are added to earlier ones (asides.h). */
     OP_COPIES,         /* Gradients of weights are copied for their reduction (asides.h). */
 };
 
@@ -184,7 +185,7 @@ static inline bool op_is_aside(enum op_pass pass)
 /* Whether kernels of a pass write what gradients of weights are reduced from. */
 static inline bool op_fills_gradient(enum op_pass pass)
 {
-    return pass == OP_BIASES || pass == OP_COPIES;
+    return pass == OP_BIASES || pass == OP_SUMS || pass == OP_COPIES;
 }
 
 static inline bool op_gives_input(enum op_pass pass)

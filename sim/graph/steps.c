@@ -112,6 +112,7 @@ static void aside_add(struct writer *writer, uint8_t index, enum op_pass pass, b
     struct graph_step step = {.is_compute = true, .of = GRAPH_NONE, .op = index, .pass = pass};
     if (pass == OP_PADS) step.work = graph_pads_work(writer->sharded, op, backward);
     if (pass == OP_BIASES) step.work = graph_biases_work(writer->sharded, op);
+    if (pass == OP_SUMS) step.work = graph_sums_work(graph, op);
     if (pass == OP_COPIES) step.work = graph_copies_work(graph, op);
     if (op_has_work(&step.work)) step_add(writer, &step);
 }
@@ -271,6 +272,7 @@ static void partial_add(struct writer *writer, const struct graph_gradient *grad
 static void fillers_add(struct writer *writer, uint8_t index)
 {
     aside_add(writer, index, OP_BIASES, /* backward= */ true);
+    aside_add(writer, index, OP_SUMS, /* backward= */ true);
     aside_add(writer, index, OP_COPIES, /* backward= */ true);
 }
 

@@ -195,6 +195,7 @@ struct graph_policy {
     enum loss_fusion loss;       /* Whose kernels of the loss stand in for the fusion's. */
     struct graph_casting casts;  /* Casts for linear layers in fp8. */
     struct function_pass copies; /* Of a gradient of weights before its reduction, by element. */
+    struct function_pass sums;   /* Of a gradient of weights with earlier ones, by element. */
     bool adds;                   /* Gradients of weights are added to an accumulator. */
     bool adds_of_experts;        /* Gradients of experts' weights are added to an accumulator. */
     bool used_before; /* Of the embedding, or of the head: another use of the matrix has left its

@@ -24,7 +24,8 @@ static tensor tensor_add(struct graph *graph, const char *text, enum graph_role 
                   : weight              ? formats->weights
                   : role == GRAPH_CACHE ? formats->cache
                                         : formats->activations,
-        .gradient = weight ? formats->gradients : formats->activations,
+        .gradient = weight && graph->terms->policy.sums.kernels == 0 ? formats->gradients
+                                                                     : formats->activations,
         .kept = GRAPH_REMAT_NONE,
         .framework.kept = GRAPH_REMAT_NEVER,
         .kept_gathered = graph->terms->policy.keeps_whole ? GRAPH_REMAT_NONE : GRAPH_REMAT_NEVER,

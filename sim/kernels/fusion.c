@@ -137,7 +137,7 @@ const struct fusion fusion_list[] = {
         .layernorm = {1, 0, 0},
         .layernorm_backward = {2, 4, 0},
         .biases_apart = true,
-        .host_ps = 77 * TIME_PS_PER_US,
+        .host_ps = 72 * TIME_PS_PER_US,
         .copies = {{2, 4, 4}, {3, 8, 10}},
     },
     {
@@ -225,6 +225,30 @@ const char *const loss_fusion_names[] = {
     LOSS_FUSION_TABLE(X)
 #undef X
         NULL};
+
+const char *const gradient_sums_names[] = {
+#define X(name, word) word,
+    GRADIENT_SUMS_TABLE(X)
+#undef X
+        NULL};
+
+/*
+ * apart: a kernel reads the gradient and the sum, and writes the sum (Megatron-LM
+ * megatron/model/distributed.py at 8044c7b4, main_grad.add_; PyTorch's AccumulateGrad).
+ *
+ * cast: the gradient is first an array in the format of the sum (DeepSpeed
+ * deepspeed/runtime/bf16_optimizer.py at 5fe9d610, update_hp_grads).
+ */
+struct function_pass fusion_sums(enum gradient_sums sums, uint8_t bytes, uint8_t sum_bytes)
+{
+    struct function_pass pass = {0, 0, 0};
+    if (sums == GRADIENT_SUMS_FUSED) return pass;
+    bool const casts = sums == GRADIENT_SUMS_CAST && bytes != sum_bytes;
+    pass.kernels = casts ? 2 : 1;
+    pass.read_bytes = (uint8_t)(bytes + (casts ? 2 : 1) * sum_bytes);
+    pass.write_bytes = (uint8_t)((casts ? 2 : 1) * sum_bytes);
+    return pass;
+}
 
 const struct loss_kernels *loss_kernels_of(enum loss_fusion fusion)
 {

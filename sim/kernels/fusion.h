@@ -85,6 +85,26 @@ struct loss_kernels {
 /* A fused loss; NULL for the stack's own and past the last. */
 const struct loss_kernels *loss_kernels_of(enum loss_fusion fusion);
 
+/* How gradients of weights of a microbatch are added to those of earlier ones. */
+#define GRADIENT_SUMS_TABLE(X)                                                                     \
+    X(FUSED, "fused")                                                                              \
+    X(APART, "apart")                                                                              \
+    X(CAST, "cast")
+
+enum gradient_sums {
+#define X(name, word) GRADIENT_SUMS_##name,
+    GRADIENT_SUMS_TABLE(X)
+#undef X
+        GRADIENT_SUMS_COUNT,
+};
+
+/* The words of the key `gradient_sums`, by enum gradient_sums, ended by NULL. */
+extern const char *const gradient_sums_names[];
+
+/* The kernels that add a gradient of `bytes` an element to a sum of `sum_bytes`. No kernels: the
+ * product adds. */
+struct function_pass fusion_sums(enum gradient_sums sums, uint8_t bytes, uint8_t sum_bytes);
+
 /* The list of fusions, and one by its index; NULL past the end. */
 extern const struct fusion fusion_list[];
 const struct fusion *fusion_at(uint32_t index);

@@ -213,6 +213,13 @@ static bool shows_loss(const struct key_source *source)
            scenario->workload.software.loss != LOSS_FUSION_NONE;
 }
 
+static bool shows_sums(const struct key_source *source)
+{
+    const struct scenario *scenario = shown_of(source);
+    return scenario->machine.stack != NULL ||
+           scenario->workload.software.sums != GRADIENT_SUMS_FUSED;
+}
+
 static bool has_mtp(const struct key_source *source)
 {
     const struct workload_plan *plan = &shown_of(source)->workload;
@@ -295,6 +302,12 @@ const struct key workload_train_step_keys[] = {
         .preset_text = "`true` with a `stack`, unless the optimizer is offloaded",
         .help = "the update scales gradients by [the norm of all of them](kernels.md#the-update), "
                 "so it waits for all reductions and an AllReduce. `true` needs a `stack`"),
+    ROW("gradient_sums", key_choice, software.sums, .choices = gradient_sums_names,
+        .shown = shows_sums, .when = "with a `stack`",
+        .help =
+            "how [gradients of microbatches](kernels.md#sums-of-gradients) are added up. "
+            "`fused`: by the product; `apart`: by a kernel of its own; `cast`: by two, of which "
+            "the first brings the gradient to the format of the sum"),
     ROW("gather", key_choice, gather, .choices = gather_names,
         .help = "the weights that one gather brings; a layer of the bare MLP is one block"),
     ROW("backward_order", key_choice, backward_order, .choices = backward_names,

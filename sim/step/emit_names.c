@@ -29,6 +29,7 @@ const char *emit_compute_name(const struct emit *emit, const struct graph_step *
                               : step->pass == OP_CAST_SECOND ? "transpose"
                               : step->pass == OP_PADS        ? "copies"
                               : step->pass == OP_BIASES      ? "bias gradients"
+                              : step->pass == OP_SUMS        ? "gradient sums"
                               : step->pass == OP_COPIES      ? "gradient copies"
                                                              : "weights cast");
     if (step->pass == OP_RIGHT_GRADIENT)

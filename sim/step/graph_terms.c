@@ -180,9 +180,20 @@ static struct graph_joins joins_of(const struct ranks *ranks)
                                 .latents = fusion->joins_latents};
 }
 
+/* Sums with gradients of earlier microbatches, where a kernel of its own computes them. */
+static struct function_pass sums_of(const struct ranks *ranks)
+{
+    const struct graph_formats *formats = &ranks->plan->formats;
+    if (ranks_fusion(ranks) == NULL || ranks_serves(ranks)) return (struct function_pass){0, 0, 0};
+    return fusion_sums(ranks->plan->software.sums, (uint8_t)format_bytes(formats->activations, 1),
+                       (uint8_t)format_bytes(formats->main_gradients, 1));
+}
+
 static struct graph_policy policy_of(const struct ranks *ranks)
 {
     const struct workload_plan *plan = ranks->plan;
+    struct function_pass const sums = sums_of(ranks);
+    bool const adds = ranks->gradients.resident && sums.kernels == 0;
     return (struct graph_policy){
         .names_kernels = ranks->machine->chip.kernels.stack != NULL,
         .fusion = ranks_fusion(ranks),
@@ -190,6 +201,7 @@ static struct graph_policy policy_of(const struct ranks *ranks)
         .loss = plan->software.loss,
         .casts = workload_casts(plan, &ranks->machine->chip),
         .copies = copies_of(ranks),
+        .sums = sums,
         .remat = plan->remat,
         .by_tokens = plan->activations == WORKLOAD_ACTIVATIONS_TOKENS,
         .replicated = plan->activations == WORKLOAD_ACTIVATIONS_REPLICATED,
@@ -202,9 +214,8 @@ static struct graph_policy policy_of(const struct ranks *ranks)
         .pads = plan->attention.kernel == WORKLOAD_KERNEL_PADDED,
         .counts_frameworks = overheads_count(ranks) && ranks_is_decoder(ranks),
         .remakes_frameworks = ranks_offloads_activations(ranks),
-        .adds = ranks->gradients.resident && ranks->replicas.gradient_shards == 1,
-        .adds_of_experts =
-            ranks->gradients.resident && ranks->experts.replicas.gradient_shards == 1,
+        .adds = adds && ranks->replicas.gradient_shards == 1,
+        .adds_of_experts = adds && ranks->experts.replicas.gradient_shards == 1,
     };
 }
 

@@ -341,6 +341,11 @@ static enum status shards_check(const struct ranks *ranks, struct error *reterr)
                ranks->shards <= 1,
            INVALID, "/workload/regather",
            "no weights are gathered: they are not split over fsdp, nor over dp with zero 3");
+    REFUSE(
+        plan->software.sums != GRADIENT_SUMS_FUSED &&
+            (ranks->shards > 1 || ranks->replicas.gradient_shards > 1),
+        INVALID, "/workload/gradient_sums",
+        "gradients are reduced to shards before they are added up, so no kernel adds whole ones");
     REFUSE(gradients && !overheads_count(ranks), INVALID, "/workload/formats/main_gradients",
            "\"memory\": \"book\" has no main gradients; its gradients lie in the format of "
            "\"gradients\"");

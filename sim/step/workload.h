@@ -92,6 +92,7 @@ struct workload_software {
     uint32_t fp8_recipe; /* WORKLOAD_RECIPE_... */
     enum loss_fusion loss;
     enum product_joins joins;
+    enum gradient_sums sums;
     int8_t clips; /* Updates clip gradients by the norm of all of them: 1, 0, or by default -1; see
                      workload_clips(). */
     bool shared_ahead; /* Shared experts are computed before tokens travel to other experts. */

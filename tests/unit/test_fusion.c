@@ -299,6 +299,30 @@ static void gradients_of_weights_are_copied(void **state)
     case_free(&layer.made);
 }
 
+/* A gradient of 16 bits is read with the sum, which is written; in fp32 it may be cast before. */
+static void gradients_of_microbatches_are_summed(void **state)
+{
+    static struct layer layer;
+    (void)state;
+    struct function_pass const fused = fusion_sums(GRADIENT_SUMS_FUSED, 2, 4);
+    struct function_pass const narrow = fusion_sums(GRADIENT_SUMS_CAST, 2, 2);
+    assert_int_equal(fused.kernels, 0);
+    assert_int_equal(narrow.kernels, 1);
+    assert_int_equal(narrow.read_bytes + narrow.write_bytes, 2 + 2 + 2);
+    layer_make("eager", &layer);
+    struct work const none = graph_sums_work(&layer.graph, op_named(&layer, "mlp.", "Out"));
+    assert_false(op_has_work(&none));
+    uint64_t const out = UINT64_C(8192) * F_OWN, in = UINT64_C(8192) * (Q_OWN + 2 * K_OWN);
+    layer.terms.policy.sums = fusion_sums(GRADIENT_SUMS_APART, 2, 4);
+    moves(graph_sums_work(&layer.graph, op_named(&layer, "mlp.", "Out")), 1, 6 * out, 4 * out);
+    struct work const norm = graph_sums_work(&layer.graph, op_named(&layer, "mlp.", "norm"));
+    assert_false(op_has_work(&norm));
+    layer.terms.policy.sums = fusion_sums(GRADIENT_SUMS_CAST, 2, 4);
+    moves(graph_sums_work(&layer.graph, op_named(&layer, "mlp.", "Out")), 2, 10 * out, 8 * out);
+    moves(graph_sums_work(&layer.graph, op_named(&layer, "attention.", "QKV")), 2, 10 * in, 8 * in);
+    case_free(&layer.made);
+}
+
 /* Q, K and V come without padding, and the result with it. */
 static void attention_stands_between_copies(void **state)
 {
@@ -416,6 +440,7 @@ int main(void)
         cmocka_unit_test(products_of_one_input_may_be_one),
         cmocka_unit_test(gradients_of_biases_are_added_up),
         cmocka_unit_test(gradients_of_weights_are_copied),
+        cmocka_unit_test(gradients_of_microbatches_are_summed),
         cmocka_unit_test(attention_stands_between_copies),
         cmocka_unit_test(servers_sum_in_the_norm),
         cmocka_unit_test(norms_of_heads_may_turn_them),

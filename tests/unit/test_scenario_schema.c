@@ -140,7 +140,8 @@ static const char *const objects[] = {
     "run"};
 
 /* Of a scenario that every key applies to but these: no host launches its ops, no decode attends;
- * a TPU's only slice has neither nodes nor NICs; the model has no MTP and no shared experts, only
+ * a TPU's only slice has neither nodes nor NICs nor a limit of power; the model has no MTP and no
+ * shared experts, only
  * ZeRO-1 and 2 gather updated weights, which overlap, the machine names no stack, and no preset is
  * named. */
 static void every_default_is_shown(void **state)
@@ -150,8 +151,10 @@ static void every_default_is_shown(void **state)
                                            "parameter_gather",
                                            "dp_overlap",
                                            "loss_fusion",
+                                           "gradient_sums",
                                            "nodes",
                                            "gpus",
+                                           "power",
                                            "switch_ports",
                                            "nic_rate",
                                            "node_nics",

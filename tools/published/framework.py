@@ -57,6 +57,11 @@ def loss_fusion_of(row, preset):
     return LOSS_FUSIONS.get(row["group"])
 
 
+def has_fused_sums(row):
+    """Rows of May 2022, by the authors of Megatron-LM's fused sums of February 2022 (83b1e42f)."""
+    return row["group"] == "korthikanti"
+
+
 def is_padded(row):
     large = "h100" in row["id"] and row["chips"] >= FOUNDRY_GPUS
     return row["group"] == "llm-foundry" and large and row["model"]["name"] not in FOUNDRY_TRITON
@@ -143,6 +148,12 @@ def framework_of(row, ranks, facts, assumed):
         facts["attention_kernel"] = "flash_padded"
     if "PURE" in row["precision"]:
         facts["gradients"] = "bf16"
+    if facts["preset"] == "megatron-2021" and "bf16" in precision:  # --bf16 sums in fp32.
+        facts["gradients"] = facts["main_gradients"] = "fp32"
+    if has_fused_sums(row):
+        facts["gradients"] = facts["main_gradients"] = "fp32"
+        facts["gradient_sums"] = "fused"
+        assumed.append("sums of gradients in fp32, by the products")
     if "fp32 gradient" in precision:
         facts["gradients"] = "fp32"
     if row["parallelism"].get("strategy") == "SHARD_GRAD_OP":

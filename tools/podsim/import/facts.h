@@ -48,6 +48,7 @@ struct import_policy {
     uint64_t gathers_ahead, reduces_ahead, overlaps_tp, overlaps_shared;
     uint64_t sequence_parallel;
     const char *context, *attention;
+    uint64_t sums_apart; /* Kernels of their own add gradients up. */
     uint64_t fuses_loss;
     const char *loss_fusion; /* Whose kernels the fused loss has. */
     uint64_t offloads_optimizer;

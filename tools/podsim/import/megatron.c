@@ -390,6 +390,16 @@ static enum status attention_set(struct import *import, struct error *reterr)
                          "podsim has p2p, all_gather and a2a, each for all layers");
 }
 
+static enum status sums_set(struct import *import, struct error *reterr)
+{
+    if (import->facts.policy.sums_apart && import->facts.policy.full_sharding)
+        return import_refuse(import, &import->facts.policy.sums_apart, reterr,
+                             "gradients are reduced to shards before they are added up");
+    return import->facts.policy.sums_apart
+               ? import_set(import, reterr, "/workload/gradient_sums=apart")
+               : STATUS_OK;
+}
+
 static enum status loss_set(struct import *import, struct error *reterr)
 {
     const char *const whose = import->facts.policy.loss_fusion;
@@ -459,6 +469,7 @@ static enum status finish(struct import *import, struct error *reterr)
     STATUS_TRY(zero_set(import, stage, reterr));
     STATUS_TRY(formats_set(import, reterr));
     STATUS_TRY(attention_set(import, reterr));
+    STATUS_TRY(sums_set(import, reterr));
     STATUS_TRY(loss_set(import, reterr));
     STATUS_TRY(defaults_say(import, stage, reterr));
     if (facts->policy.offloads_optimizer)

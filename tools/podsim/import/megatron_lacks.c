@@ -63,8 +63,6 @@ const struct import_row megatron_lacks[] = {
     IMPORT_NOT_MODELLED("--fsdp-manual-registration", NULL, "buffers that NCCL has registered"),
     IMPORT_NOT_MODELLED("--use-nccl-ub", NULL, "buffers that NCCL has registered"),
     IMPORT_NOT_MODELLED("--use-torch-fsdp2", NULL, "PyTorch's FSDP2 instead of Megatron's"),
-    IMPORT_NOT_MODELLED("--no-gradient-accumulation-fusion", NULL,
-                        "gradients added up by a kernel of their own"),
     IMPORT_NOT_MODELLED("--no-bias-gelu-fusion", NULL, SLOWER),
     IMPORT_NOT_MODELLED("--no-bias-swiglu-fusion", NULL, SLOWER),
     IMPORT_NOT_MODELLED("--no-bias-dropout-fusion", NULL, SLOWER),

@@ -42,6 +42,8 @@ const struct import_row megatron_facts[] = {
     IMPORT_FACT("--moe-shared-expert-overlap", IMPORT_ON, policy.overlaps_shared,
                 "/run/shared_expert_overlap"),
     IMPORT_FACT("--tp-comm-overlap", IMPORT_ON, policy.overlaps_tp, "/run/collective_matmul"),
+    IMPORT_FACT("--no-gradient-accumulation-fusion", IMPORT_ON, policy.sums_apart,
+                "/workload/gradient_sums"),
     IMPORT_FACT("--cross-entropy-loss-fusion", IMPORT_ON, policy.fuses_loss,
                 "/workload/loss_fusion"),
     IMPORT_FACT("--cross-entropy-fusion-impl", IMPORT_WORD, policy.loss_fusion,

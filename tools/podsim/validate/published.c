@@ -21,55 +21,18 @@ const char *const published_kind_names[] = {
     [PUBLISHED_DECODE] = "decode",         [PUBLISHED_GENERATE] = "generate",
     [PUBLISHED_COLLECTIVE] = "collective", NULL};
 
-static const char *const row_keys[] = {"id",
-                                       "tests",
-                                       "learned",
-                                       "chip",
-                                       "chips",
-                                       "gpus",
-                                       "nodes",
-                                       "shape",
-                                       "slices",
-                                       "network",
-                                       "hbm",
-                                       "power_w",
-                                       "preset",
-                                       "recompute",
-                                       "precision",
-                                       "recipe",
-                                       "gradients",
-                                       "schedule",
-                                       "layout",
-                                       "context",
-                                       "zero",
-                                       "tp_overlap",
-                                       "overlap",
-                                       "mtp",
-                                       "capacity_factor",
-                                       "model",
-                                       "ranks",
-                                       "sequences",
-                                       "microbatch",
-                                       "length",
-                                       "seconds",
-                                       "derived",
-                                       "peak_gib",
-                                       "peak_gb",
-                                       "confidence",
-                                       "assumed",
-                                       "lacks",
-                                       "kind",
-                                       "batch",
-                                       "output",
-                                       "weights",
-                                       "activations",
-                                       "operation",
-                                       "algorithm",
-                                       "bytes",
-                                       "token_copies",
-                                       "loss_fusion",
-                                       "attention_kernel",
-                                       NULL};
+static const char *const row_keys[] = {
+    "id",         "tests",           "learned",        "chip",          "chips",
+    "gpus",       "nodes",           "shape",          "slices",        "network",
+    "hbm",        "power_w",         "preset",         "recompute",     "precision",
+    "recipe",     "gradients",       "main_gradients", "gradient_sums", "schedule",
+    "layout",     "context",         "zero",           "tp_overlap",    "overlap",
+    "mtp",        "capacity_factor", "model",          "ranks",         "sequences",
+    "microbatch", "length",          "seconds",        "derived",       "peak_gib",
+    "peak_gb",    "confidence",      "assumed",        "lacks",         "kind",
+    "batch",      "output",          "weights",        "activations",   "operation",
+    "algorithm",  "bytes",           "token_copies",   "loss_fusion",   "attention_kernel",
+    NULL};
 
 /* A row and what its file says of all rows. */
 struct facts {
@@ -156,6 +119,8 @@ static enum status policy_read(const struct facts *facts, struct published_polic
     STATUS_TRY(text(facts, "layout", &policy->layout, reterr));
     STATUS_TRY(text(facts, "context", &policy->context, reterr));
     STATUS_TRY(text(facts, "activations", &policy->activations, reterr));
+    STATUS_TRY(text(facts, "gradient_sums", &policy->gradient_sums, reterr));
+    STATUS_TRY(text(facts, "main_gradients", &policy->main_gradients, reterr));
     STATUS_TRY(text(facts, "loss_fusion", &policy->loss_fusion, reterr));
     STATUS_TRY(text(facts, "attention_kernel", &policy->attention_kernel, reterr));
     STATUS_TRY(text(facts, "token_copies", &policy->token_copies, reterr));

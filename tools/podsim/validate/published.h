@@ -41,11 +41,12 @@ struct published_machine {
 /* What the framework was told. Numbers are PUBLISHED_UNSAID where nobody said, texts NULL. */
 struct published_policy {
     const char *preset;
-    const char *recompute; /* In the framework's words. */
-    const char *precision; /* "bf16" stands for either format of 16 bits. */
-    const char *recipe;    /* The recipe of fp8. */
-    const char *gradients; /* The format that is reduced. */
-    const char *weights;   /* The format of weights alone. */
+    const char *recompute;      /* In the framework's words. */
+    const char *precision;      /* "bf16" stands for either format of 16 bits. */
+    const char *recipe;         /* The recipe of fp8. */
+    const char *gradients;      /* The format that is reduced. */
+    const char *main_gradients; /* The format that microbatches add to. */
+    const char *weights;        /* The format of weights alone. */
     const char *schedule;
     const char *layout;
     const char *context;
@@ -53,6 +54,7 @@ struct published_policy {
     const char *loss_fusion;      /* Where it is not what the preset says. */
     const char *attention_kernel; /* Where it is not what the preset says. */
     const char *token_copies;     /* Where it is not what the preset says. */
+    const char *gradient_sums;    /* Where it is not what the preset says. */
     int32_t zero, tp_overlap, overlap, mtp;
     double capacity_factor; /* 0: not said. */
 };

@@ -158,6 +158,9 @@ static enum status formats_set(const struct writing *writing, const struct publi
     if (name_same(policy->precision, "fp8"))
         STATUS_TRY(set(writing, reterr, "/workload/formats/matmuls=fp8"));
     STATUS_TRY(recipe_set(writing, policy, reterr));
+    if (policy->main_gradients != NULL)
+        STATUS_TRY(
+            set(writing, reterr, "/workload/formats/main_gradients=%s", policy->main_gradients));
     if (policy->gradients == NULL) return STATUS_OK;
     return set(writing, reterr, "/workload/formats/gradients=%s", policy->gradients);
 }
@@ -172,7 +175,8 @@ static enum status policy_set(const struct writing *writing, const struct publis
                  {"/workload/layout", policy->layout},
                  {"/workload/context", policy->context},
                  {"/workload/loss_fusion", policy->loss_fusion},
-                 {"/workload/attention_kernel", policy->attention_kernel}};
+                 {"/workload/attention_kernel", policy->attention_kernel},
+                 {"/workload/gradient_sums", policy->gradient_sums}};
     STATUS_TRY(formats_set(writing, policy, reterr));
     for (uint32_t i = 0; i < sizeof words / sizeof *words; i++)
         if (words[i].text != NULL)

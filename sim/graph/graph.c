@@ -52,7 +52,7 @@ static bool is_apart(const struct graph_terms *terms, enum graph_of_width of_wid
 /* Whether ranks of tp split a dimension whose text has Y. */
 static bool is_split(const struct graph_terms *terms, enum graph_of_tp of_tp)
 {
-    return of_tp == GRAPH_OF_TP_ALWAYS || terms->folds_experts == (of_tp == GRAPH_OF_TP_FOLDED);
+    return of_tp == GRAPH_OF_TP_ALWAYS || terms->ep_over_tp == (of_tp == GRAPH_OF_TP_OF_EP);
 }
 
 /* Whether an axis is there for a dimension of an array: X splits weights only where parameters are

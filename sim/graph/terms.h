@@ -40,7 +40,7 @@ enum graph_of_width {
 /* When ranks of tp split a dimension whose text has Y. */
 enum graph_of_tp {
     GRAPH_OF_TP_ALWAYS,
-    GRAPH_OF_TP_FOLDED,  /* Where ep lies over tp: each rank of tp has experts of its own. */
+    GRAPH_OF_TP_OF_EP,   /* Where ep lies over tp: each rank of tp has experts of its own. */
     GRAPH_OF_TP_EXPERTS, /* Where ep does not: ranks of tp split each expert. */
 };
 
@@ -217,7 +217,7 @@ struct graph_terms {
     uint32_t ranks_y;          /* Ranks of tp. */
     uint32_t ranks_w;          /* Ranks of tp_d. */
     uint32_t ranks_exchange;   /* Ranks of ep. */
-    bool folds_experts;        /* Ep lies over tp. */
+    bool ep_over_tp;           /* Ep lies over tp. */
     uint64_t experts_held;     /* Experts of a rank. */
     uint64_t experts_asked;    /* Experts of a rank with rows: they alone are multiplied. */
     struct graph_share experts_read; /* Of the weights of a rank's experts, what is read. */

@@ -99,7 +99,7 @@ static const struct mesh_axis_plan *axis_named(const struct mesh_plan *plan, enu
 }
 
 /* A part of ep that names another axis of the mesh. */
-static enum status fold_add(const struct mesh_plan *all, enum mesh_role role, const char *where,
+static enum status over_add(const struct mesh_plan *all, enum mesh_role role, const char *where,
                             struct mesh *mesh, struct error *reterr)
 {
     static const uint32_t may = 1u << MESH_TP | 1u << MESH_CP | 1u << MESH_DP;
@@ -112,9 +112,9 @@ static enum status fold_add(const struct mesh_plan *all, enum mesh_role role, co
     if (axis_named(all, role) == NULL)
         return error_set(reterr, STATUS_INVALID, where,
                          "the mesh has no %s whose ranks could have experts; leave it out", name);
-    if (mesh_folds(mesh, role))
+    if (mesh_ep_over(mesh, role))
         return error_set(reterr, STATUS_INVALID, where, "%s is named twice in one mesh axis", name);
-    mesh->folded |= 1u << role;
+    mesh->ep_over |= 1u << role;
     return STATUS_OK;
 }
 
@@ -130,7 +130,7 @@ static enum status build_axis(const struct mesh_plan *all, const struct mesh_axi
         uint32_t const named = name_find(plan->part[i], mesh_role_names);
         (void)snprintf(where, sizeof where, "/mesh/%s/%u", mesh_role_name(plan->role), i);
         if (plan->role == MESH_EP && named < MESH_ROLE_COUNT) {
-            STATUS_TRY(fold_add(all, (enum mesh_role)named, where, mesh, reterr));
+            STATUS_TRY(over_add(all, (enum mesh_role)named, where, mesh, reterr));
             continue;
         }
         STATUS_TRY(mesh_part_parse(plan->part[i], machine, where, &part, reterr));
@@ -308,14 +308,14 @@ static enum status unite(const struct mesh *mesh, const struct machine *machine,
 }
 
 /* All ranks of ep: of its own, and of the axes that it lies over. */
-static enum status fold(const struct machine *machine, struct mesh *mesh, struct error *reterr)
+static enum status ep_unite(const struct machine *machine, struct mesh *mesh, struct error *reterr)
 {
     struct mesh_axis *ep = &mesh->axis[MESH_EP];
     struct mesh_axis all = {.role = MESH_EP, .size = 1};
     mesh->own_ep = *ep;
-    if (mesh->folded == 0) return STATUS_OK;
+    if (mesh->ep_over == 0) return STATUS_OK;
     STATUS_TRY(
-        unite(mesh, machine, mesh->folded | 1u << MESH_EP, "experts are split", &all, reterr));
+        unite(mesh, machine, mesh->ep_over | 1u << MESH_EP, "experts are split", &all, reterr));
     *ep = all;
     for (uint32_t i = 0; i < all.part_count; i++) /* The slowest first. */
         ep->part[i] = all.part[all.part_count - 1 - i];
@@ -343,7 +343,7 @@ enum status mesh_build(const struct mesh_plan *plan, const struct machine *machi
             build_axis(plan, axis_named(plan, mesh.order[i]), machine, &taken, &mesh, reterr));
     }
     STATUS_TRY(check_filled(machine, &mesh, &taken, reterr));
-    STATUS_TRY(fold(machine, &mesh, reterr));
+    STATUS_TRY(ep_unite(machine, &mesh, reterr));
     if (plan->order_count == 0) mesh.keys_differ_on = keys_differ_on(&mesh);
     *ret_mesh = mesh;
     return STATUS_OK;
@@ -409,7 +409,7 @@ uint32_t mesh_replica_roles(const struct mesh *mesh, bool experts)
     uint32_t roles = 1u << MESH_DP | 1u << MESH_CP | (experts ? 0 : 1u << MESH_EP);
     for (uint32_t role = 0; role < MESH_ROLE_COUNT; role++)
         if (mesh_own_axis(mesh, (enum mesh_role)role)->size == 1) roles &= ~(1u << role);
-    return experts ? roles & ~mesh->folded : roles;
+    return experts ? roles & ~mesh->ep_over : roles;
 }
 
 enum status mesh_union(const struct mesh *mesh, const struct machine *machine, uint32_t roles,

@@ -73,7 +73,7 @@ struct mesh {
         axis[MESH_ROLE_COUNT]; /* Indexed by role; size 1 where the scenario has none. */
     /* Ranks of ep that no other axis has. All ranks of ep are in `axis`. */
     struct mesh_axis own_ep;
-    uint32_t folded; /* Axes whose ranks split experts along with own_ep, a bit each. */
+    uint32_t ep_over; /* Axes whose ranks split experts along with own_ep, a bit each. */
     bool present[MESH_ROLE_COUNT];
     enum mesh_role order[MESH_ROLE_COUNT]; /* The axes, innermost first. */
     enum mesh_role named[MESH_ROLE_COUNT]; /* The axes in the order that was named. */
@@ -115,9 +115,9 @@ static inline const struct mesh_axis *mesh_own_axis(const struct mesh *mesh, enu
 }
 
 /* Whether ranks of an axis split experts along with those of ep. */
-static inline bool mesh_folds(const struct mesh *mesh, enum mesh_role role)
+static inline bool mesh_ep_over(const struct mesh *mesh, enum mesh_role role)
 {
-    return (mesh->folded >> role & 1) != 0;
+    return (mesh->ep_over >> role & 1) != 0;
 }
 
 /* The axes of more than one rank along which ranks hold the same weights, a bit each: dp, ep and

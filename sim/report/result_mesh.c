@@ -56,11 +56,11 @@ static const struct column_table parts_table = {parts, PARTS_TOTAL, {0}, find_pa
 static const struct column_table padding_table = {padding, PADDING_TOTAL, {0}, find_padding};
 
 /* Other axes whose ranks are among those of ep. */
-static void write_folds(struct json_writer *json, const struct mesh *mesh)
+static void write_ep_over(struct json_writer *json, const struct mesh *mesh)
 {
     json_put_array(json, "axes");
     for (uint32_t role = 0; role < MESH_ROLE_COUNT; role++)
-        if (mesh_folds(mesh, (enum mesh_role)role))
+        if (mesh_ep_over(mesh, (enum mesh_role)role))
             json_write_string(json, mesh_role_name((enum mesh_role)role));
     json_write_array_end(json);
 }
@@ -77,7 +77,7 @@ void result_mesh_write(struct json_writer *json, const struct machine *machine,
         column_put(axes, values, 0, AXES_TOTAL - 1, json);
         json_write_key(json, "parts");
         column_put_rows(&parts_table, &of, of.axis->part_count, json);
-        if (of.axis->role == MESH_EP && mesh->folded != 0) write_folds(json, mesh);
+        if (of.axis->role == MESH_EP && mesh->ep_over != 0) write_ep_over(json, mesh);
         json_write_object_end(json);
     }
     json_write_array_end(json);

@@ -191,7 +191,7 @@ void table_mesh(const struct mesh *mesh, const struct machine *machine, struct s
             if (part->size != machine->shape[part->axis]) strbuf_add(text, ":%u", part->size);
         }
         for (uint32_t role = 0; axis->role == MESH_EP && role < MESH_ROLE_COUNT; role++)
-            if (mesh_folds(mesh, (enum mesh_role)role))
+            if (mesh_ep_over(mesh, (enum mesh_role)role))
                 strbuf_add(text, " %s", mesh_role_name((enum mesh_role)role));
     }
 }

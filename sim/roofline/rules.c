@@ -150,7 +150,7 @@ void rules_evaluate(const struct workload_plan *plan, const struct machine *mach
     }
     if (experts != NULL) {
         const struct model_experts *model = &plan->model.experts;
-        double const split = mesh_folds(mesh, MESH_TP) ? stages : model_ranks;
+        double const split = mesh_ep_over(mesh, MESH_TP) ? stages : model_ranks;
         double const ranks = split * mesh->axis[MESH_FSDP].size * mesh->axis[MESH_EP].size;
         rules->experts_critical_tokens = sums * rules->alpha * (double)model->count /
                                          (double)model->top_k / (experts->axes * ranks);

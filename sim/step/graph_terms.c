@@ -77,7 +77,7 @@ static void experts_set(const struct ranks *ranks, struct graph_terms *terms)
 {
     const struct routing *experts = &ranks->experts;
     const struct model_experts *model = &ranks->plan->model.experts;
-    uint64_t const folded = ranks_folded_tp(ranks), data = ranks->data * folded;
+    uint64_t const tp = ranks_tp_of_ep(ranks), data = ranks->data * tp;
     bool const drawn = experts->drawn.expert_count != 0;
     /* Of the rows of all ranks' tokens as many as there are tokens. */
     units_wide const kept = (units_wide)experts->kept * tokens_of(ranks) / experts->tokens;
@@ -85,10 +85,10 @@ static void experts_set(const struct ranks *ranks, struct graph_terms *terms)
     terms->experts_asked = experts->asked;
     terms->experts_read = experts->read;
     struct graph_dimension *held =
-        graph_dimension_set(terms, "L", experts->count * folded, experts->count * folded);
-    if (folded > 1) held->meaning = "experts of the ranks of Y";
+        graph_dimension_set(terms, "L", experts->count * tp, experts->count * tp);
+    if (tp > 1) held->meaning = "experts of the ranks of Y";
     graph_dimension_set(terms, "W", experts->all * data, (uint64_t)kept);
-    if (folded == 1) graph_dimension_pad(terms, "Fe", ranks->widths.expert);
+    if (tp == 1) graph_dimension_pad(terms, "Fe", ranks->widths.expert);
     graph_dimension_pad(terms, "Fs", model->shared * ranks->widths.expert);
     size_set(terms, "A", experts->arrivals * data);
     size_set(terms, "S", experts->sent * data);
@@ -232,7 +232,7 @@ void graph_terms_of_part(const struct ranks *ranks, const struct step_part *part
         .ranks_y = ranks->tp,
         .ranks_w = ranks_tp_d(ranks),
         .ranks_exchange = ranks->mesh->axis[MESH_EP].size,
-        .folds_experts = ranks_folded_tp(ranks) > 1,
+        .ep_over_tp = ranks_tp_of_ep(ranks) > 1,
         .sequence = ranks->sequences.of,
         .formats = *formats,
         .policy = policy_of(ranks),

@@ -356,9 +356,9 @@ static inline bool ranks_sums_parts(const struct ranks *ranks)
 }
 
 /* Ranks of tp that each have experts of their own: where ep lies over tp, all; else 1. */
-static inline uint32_t ranks_folded_tp(const struct ranks *ranks)
+static inline uint32_t ranks_tp_of_ep(const struct ranks *ranks)
 {
-    return mesh_folds(ranks->mesh, MESH_TP) ? ranks->tp : 1;
+    return mesh_ep_over(ranks->mesh, MESH_TP) ? ranks->tp : 1;
 }
 
 /* Ranks that the model's width is split over. */

@@ -275,9 +275,9 @@ static enum status axes_check(const struct ranks *ranks, struct error *reterr)
            "the key out");
     REFUSE(mesh->present[MESH_EP] && !model_has_experts(&plan->model), UNSUPPORTED, "/mesh/ep",
            NAME " has no experts that could be split over ep", name);
-    REFUSE(mesh->folded != 0 && ranks_serves(ranks), UNSUPPORTED, "/mesh/ep",
+    REFUSE(mesh->ep_over != 0 && ranks_serves(ranks), UNSUPPORTED, "/mesh/ep",
            "ep over other axes of the mesh is modelled in training; here it has ranks of its own");
-    REFUSE(ranks_folded_tp(ranks) > 1 && plan->activations != WORKLOAD_ACTIVATIONS_TOKENS,
+    REFUSE(ranks_tp_of_ep(ranks) > 1 && plan->activations != WORKLOAD_ACTIVATIONS_TOKENS,
            UNSUPPORTED, "/workload/activations",
            "ep lies over tp, whose ranks send tokens of their own: \"tokens\" is modelled");
     REFUSE(cp && !ranks_is_decoder(ranks), UNSUPPORTED, "/mesh/cp",

@@ -161,7 +161,7 @@ static enum status choices_check(const struct ranks *ranks, struct error *reterr
             "than 2^26 choices would take minutes; up to %llu tokens on these ranks are drawn",
             (unsigned long long)tokens, (unsigned long long)rank_count, (unsigned long long)top_k,
             (unsigned long long)(RAGGED_CHOICES_MAX / top_k));
-    uint64_t const ways = ranks->data * plan->accumulate * ranks_folded_tp(ranks);
+    uint64_t const ways = ranks->data * plan->accumulate * ranks_tp_of_ep(ranks);
     uint64_t const most = RAGGED_CHOICES_MAX / rank_count / top_k * ways;
     uint64_t const fits = suggest_batch_below(ranks, most);
     char batch[SUGGEST_TEXT_BYTES] = "no batch_tokens of so long sequences fits";
@@ -252,7 +252,7 @@ static enum status replicas_build(struct ranks *ranks, struct error *reterr)
     struct replicas *replicas = &ranks->experts.replicas;
     uint32_t const zero = ranks->plan->zero;
     /* Ranks that have the same matrices of the same experts, or shards of these. */
-    uint32_t const same = ranks->data * ranks_folded_tp(ranks) / ranks->experts.ranks;
+    uint32_t const same = ranks->data * ranks_tp_of_ep(ranks) / ranks->experts.ranks;
     STATUS_TRY(ranks_replicas_find(ranks, true, replicas, reterr));
     replicas->count = zero == 3 ? 1 : same / ranks->shards;
     replicas->state_shards = zero == 0 ? ranks->shards : same;
@@ -315,7 +315,7 @@ enum status routing_build(struct ranks *ranks, struct error *reterr)
                          suggest_divisors(model->count, experts->ranks, nearest));
     }
     experts->count = model->count / experts->ranks;
-    experts->tokens = ranks->rows / ranks_folded_tp(ranks);
+    experts->tokens = ranks->rows / ranks_tp_of_ep(ranks);
     rows_build(ranks);
     bool const each = routing_copies_each(ranks);
     experts->arrivals = each ? experts->all : hits_of(ranks, experts->count);

@@ -26,7 +26,7 @@ struct expert_variables {
 /* Ranks of tp that split an expert: none where ep lies over tp. */
 static uint32_t ways_of(const struct ranks *ranks)
 {
-    return mesh_folds(ranks->mesh, MESH_TP) ? 1 : ranks->tp;
+    return mesh_ep_over(ranks->mesh, MESH_TP) ? 1 : ranks->tp;
 }
 
 /* F of an expert on one rank, rounded up; and of a shared one, which all of tp split. */

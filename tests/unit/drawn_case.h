@@ -117,7 +117,7 @@ static inline void drawn_build_nodes(struct workload_case *ret_made,
                                          .wrap = {-1, -1, -1}};
     if (case_build_on(ret_made, &drawn_small_experts, &machine, place->parts) != STATUS_OK)
         fail_msg("%s: %s", ret_made->error.where, ret_made->error.message);
-    if (mesh_folds(&ret_made->mesh, MESH_TP))
+    if (mesh_ep_over(&ret_made->mesh, MESH_TP))
         ret_made->plan.activations = WORKLOAD_ACTIVATIONS_TOKENS;
 }
 

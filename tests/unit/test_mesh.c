@@ -422,7 +422,7 @@ static void ep_lies_over_other_axes(void **state)
     struct machine const machine = machine_of("16x2", "x");
     struct mesh const mesh = mesh_of(&machine, "tp x:2,ep x:4 tp,dp x:2,pp y");
     assert_int_equal(mesh.rank_count, 32);
-    assert_int_equal(mesh.folded, 1u << MESH_TP);
+    assert_int_equal(mesh.ep_over, 1u << MESH_TP);
     assert_int_equal(mesh.own_ep.size, 4);
     assert_int_equal(mesh.own_ep.part[0].stride, 2);
     assert_int_equal(mesh.axis[MESH_EP].size, 8);
@@ -442,7 +442,7 @@ static void ep_lies_over_other_axes(void **state)
     assert_int_equal(mesh_replica_roles(&all, true), 0);
 
     struct mesh const alone = mesh_of(&machine, "tp x,ep y");
-    assert_int_equal(alone.folded, 0);
+    assert_int_equal(alone.ep_over, 0);
     assert_int_equal(alone.own_ep.size, 2);
 }
 

@@ -104,7 +104,7 @@ static tensor exchange_write(struct graph *g, const char *name, bool spreads, ui
 {
     struct graph_op *exchange = graph_op(g, &op_kind_exchange, name, count, in);
     exchange->as.exchange.sent = graph_sharding(
-        g, g->terms->folds_experts ? "Sent[Sent, D_W]" : "Sent[Sent, D_WY]", GRAPH_ACTIVATION);
+        g, g->terms->ep_over_tp ? "Sent[Sent, D_W]" : "Sent[Sent, D_WY]", GRAPH_ACTIVATION);
     exchange->as.exchange.spreads = spreads;
     return graph_result(g, text);
 }
@@ -173,7 +173,7 @@ static tensor experts_write(struct graph *g, struct mlp_shape shape, tensor rows
     };
     const struct graph_formats *formats = &g->terms->formats;
     tensor const outputs = mlp_write(g, &texts, shape, rows);
-    if (!g->terms->folds_experts) graph_set_due(g, outputs);
+    if (!g->terms->ep_over_tp) graph_set_due(g, outputs);
     graph_set_formats(g, outputs, formats->activations, formats->matmuls);
     return outputs;
 }
@@ -277,14 +277,14 @@ static void dimensions(const struct model *model, struct graph_terms *terms)
     uint64_t const shared = experts->shared * experts->width;
     graph_dimension_plain(terms, "E", experts->count, "experts");
     graph_dimension_plain(terms, "L", experts->count, "experts of one chip")->of_tp =
-        GRAPH_OF_TP_FOLDED;
+        GRAPH_OF_TP_OF_EP;
     struct graph_dimension *columns =
         graph_dimension_plain(terms, "Fe", experts->width, "columns of an expert");
     columns->rounded = true;
     columns->of_tp = GRAPH_OF_TP_EXPERTS;
     graph_dimension_plain(terms, "Fs", shared, "columns of the shared experts")->counted =
         GRAPH_COUNTED_SHARED;
-    graph_dimension_plain(terms, "W", 1, "rows of experts")->of_tp = GRAPH_OF_TP_FOLDED;
+    graph_dimension_plain(terms, "W", 1, "rows of experts")->of_tp = GRAPH_OF_TP_OF_EP;
     graph_dimension_plain(terms, "A", 1, "rows that come for experts");
     graph_dimension_plain(terms, "S", 1, "rows that come back from experts");
     graph_dimension_plain(terms, "Sent", 1, "rows that all ranks send");
@@ -300,7 +300,7 @@ static void explain(const struct graph *g, const struct layer_kinds *kinds, stru
                "  dGates are sums over Fe of dTmp * Tmp / g: one number for each of W rows; "
                "Route' reads them as [B, E], with 0 for experts that a token does not ask for\n"
                "  their bytes as rows%s are not counted\n",
-               g->terms->axis_y != 0 && !g->terms->folds_experts ? " and their sum over Y" : "");
+               g->terms->axis_y != 0 && !g->terms->ep_over_tp ? " and their sum over Y" : "");
 }
 
 const struct block block_moe = {

@@ -80,21 +80,21 @@ static enum status take_role(struct placing *placing, enum mesh_role role, struc
     return take_side(placing, role, ranks, reterr);
 }
 
-static void fold_add(struct placing *placing, enum mesh_role role)
+static void over_add(struct placing *placing, enum mesh_role role)
 {
     SIM_ASSERT(placing->part_count[MESH_EP] < PLACING_PARTS_MAX);
     (void)snprintf(placing->part[MESH_EP][placing->part_count[MESH_EP]++], PLACING_PART_BYTES, "%s",
                    mesh_role_name(role));
 }
 
-uint64_t placing_fold(uint64_t tp, uint64_t cp, uint64_t ep, uint32_t *ret_folded)
+uint64_t placing_own_ep(uint64_t tp, uint64_t cp, uint64_t ep, uint32_t *ret_over)
 {
     bool const over_cp = cp > 1 && ep > tp;
     uint64_t const whole = over_cp ? tp * cp : tp;
-    *ret_folded = 0;
+    *ret_over = 0;
     if (ep % whole != 0) return 0;
-    if (tp > 1) *ret_folded |= 1u << MESH_TP;
-    if (over_cp) *ret_folded |= 1u << MESH_CP;
+    if (tp > 1) *ret_over |= 1u << MESH_TP;
+    if (over_cp) *ret_over |= 1u << MESH_CP;
     return ep / whole;
 }
 
@@ -103,7 +103,7 @@ enum status placing_find(struct placing *placing, struct error *reterr)
     for (uint32_t i = 0; i < MESH_ROLE_COUNT; i++)
         STATUS_TRY(take_role(placing, mesh_order_standard[i], reterr));
     for (uint32_t role = 0; role < MESH_ROLE_COUNT; role++)
-        if ((placing->folded >> role & 1) != 0) fold_add(placing, (enum mesh_role)role);
+        if ((placing->ep_over >> role & 1) != 0) over_add(placing, (enum mesh_role)role);
     if (placing->slice.left > 1) return refuse(placing, "its slices are no replicas", reterr);
     for (uint32_t s = 0; s < placing->side_count; s++)
         if (placing->side[s].left > 1)

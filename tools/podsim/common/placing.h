@@ -22,7 +22,7 @@ struct placing {
     const char *where;                /* What errors are about. */
     uint32_t rank[MESH_ROLE_COUNT];   /* Ranks of each axis of the mesh that no other has; 1: it
                                          has none. */
-    uint32_t folded;                  /* Axes that ep lies over as well, a bit each. */
+    uint32_t ep_over;                 /* Axes that ep lies over as well, a bit each. */
     uint32_t across[MESH_ROLE_COUNT]; /* Slices that the ranks of an axis lie across; 0: nothing
                                          says it. */
     struct placing_side side[PLACING_SIDES_MAX]; /* The nearest chips first. */
@@ -38,7 +38,7 @@ void placing_side_add(struct placing *placing, const char *name, uint32_t chips)
 /* Lays ranks of experts over whole axes before replicas, as Megatron-Core and torchtitan do: over
  * tp, unless its ranks split each expert and `tp` is 1, and over cp. Returns the ranks that are
  * ep's own; 0: ep would lie over a part of an axis. */
-uint64_t placing_fold(uint64_t tp, uint64_t cp, uint64_t ep, uint32_t *ret_folded);
+uint64_t placing_own_ep(uint64_t tp, uint64_t cp, uint64_t ep, uint32_t *ret_over);
 
 /* Fills in the parts. Where nothing says it, replicas (dp) take the slices, if there are several.
  * Errors: STATUS_UNSUPPORTED if ranks and chips differ in number, or do not lie evenly. */

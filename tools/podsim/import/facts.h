@@ -13,7 +13,7 @@ struct import_ranks {
     uint64_t tp, pp, cp, ep;
     uint64_t dp, fsdp;          /* Replicas, and ranks that shard all of a model. */
     uint64_t expert_tp;         /* Ranks that split an expert's matrices. */
-    uint64_t folded;            /* Axes that ep lies over as well, a bit each. */
+    uint64_t ep_over;           /* Axes that ep lies over as well, a bit each. */
     uint64_t nodes, node_ranks; /* Nodes, and ranks of a node, that the launcher starts. */
     uint64_t stage_layers;      /* Layers of one chunk of a rank of the pipeline. */
     uint64_t chunks;            /* Chunks of a rank of the pipeline. */

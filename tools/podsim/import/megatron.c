@@ -202,14 +202,14 @@ static enum status own_find(struct import *import, uint64_t replicas, uint64_t *
 {
     struct import_ranks *ranks = &import->facts.ranks;
     uint64_t const split = ranks->expert_tp == 0 ? ranks->tp : ranks->expert_tp;
-    uint32_t folded = 0;
+    uint32_t over = 0;
     if (split != ranks->tp && split != 1)
         return import_refuse(import, &ranks->expert_tp, reterr,
                              "podsim splits an expert over all %" PRIu64 " ranks of tp, or over 1",
                              ranks->tp);
     *ret_own = 1;
     if (ranks->ep == 1 && import->facts.experts.count == 0) return STATUS_OK;
-    *ret_own = placing_fold(split == 1 ? ranks->tp : 1, ranks->cp, ranks->ep, &folded);
+    *ret_own = placing_own_ep(split == 1 ? ranks->tp : 1, ranks->cp, ranks->ep, &over);
     if (*ret_own == 0 && split == 1 && ranks->tp > 1)
         return import_refuse(import, &ranks->ep, reterr,
                              "%" PRIu64 " ranks of experts lie over a part of the %" PRIu64
@@ -221,7 +221,7 @@ static enum status own_find(struct import *import, uint64_t replicas, uint64_t *
             import, &ranks->ep,
             "the axis is laid out over replicas; Megatron-LM's goes over ranks of cp first");
     }
-    ranks->folded = folded;
+    ranks->ep_over = over;
     if (replicas % *ret_own == 0) return STATUS_OK;
     return import_refuse(import, &ranks->ep, reterr,
                          "%" PRIu64 " replicas are not divided by %" PRIu64 " ranks of experts",

@@ -33,7 +33,7 @@ static enum status placing_begin(struct import *import, const uint64_t ranks[MES
     *ret_placing =
         (struct placing){.where = import->file->path, .is_grid = machine->grid_axis_count > 0};
     bool const is_split = ret_placing->is_grid || across != NULL;
-    ret_placing->folded = (uint32_t)import->facts.ranks.folded;
+    ret_placing->ep_over = (uint32_t)import->facts.ranks.ep_over;
     for (uint32_t role = 0; role < MESH_ROLE_COUNT; role++) {
         if (ranks[role] > UINT32_MAX)
             return settings_fail(import->file, 0, STATUS_LIMIT, reterr, "%" PRIu64 " ranks of %s",

@@ -172,21 +172,21 @@ static enum status own_find(struct import *import, uint64_t *ret_own, struct err
                                   "and adds up its results; podsim's ranks keep their tokens";
     struct import_ranks *ranks = &import->facts.ranks;
     bool const whole = ranks->expert_tp == 1 && ranks->tp > 1;
-    uint32_t folded = 0;
+    uint32_t over = 0;
     *ret_own = 1;
     if (ranks->expert_tp > 1 && ranks->expert_tp != ranks->tp)
         return import_refuse(import, &ranks->expert_tp, reterr,
                              "podsim splits an expert over all %" PRIu64 " ranks of tp, or over 1",
                              ranks->tp);
     if (ranks->ep == 1) return STATUS_OK;
-    *ret_own = placing_fold(whole ? ranks->tp : 1, ranks->cp, ranks->ep, &folded);
+    *ret_own = placing_own_ep(whole ? ranks->tp : 1, ranks->cp, ranks->ep, &over);
     if (*ret_own == 0 || ranks->fsdp % *ret_own != 0)
         return import_refuse(import, &ranks->ep, reterr,
                              "%" PRIu64 " ranks of experts are not whole axes%s and a divisor of "
                              "the %" PRIu64 " ranks that shard weights",
                              ranks->ep, whole ? " of tp and cp" : " of cp", ranks->fsdp);
     if (whole) import_lacks(import, &ranks->expert_tp, gathers);
-    ranks->folded = folded;
+    ranks->ep_over = over;
     return STATUS_OK;
 }
 

@@ -8,7 +8,7 @@ struct layout {
     const struct machine *machine;
     /* Parts' axes and sizes; nothing else is filled. Of ep its own. */
     struct mesh_axis axis[MESH_ROLE_COUNT];
-    uint32_t folded; /* Axes that ep lies over as well. */
+    uint32_t ep_over; /* Axes that ep lies over as well. */
     bool has_order;
     enum mesh_role order[MESH_ROLE_COUNT];
     uint32_t order_count;
@@ -90,7 +90,7 @@ static void layout_fill(const struct session *session, uint32_t tp_ranks, bool s
     enum mesh_role data = data_role(mesh);
     uint32_t const along = tp_axis(session);
     *layout = (struct layout){.machine = &session->machine,
-                              .folded = mesh->folded,
+                              .ep_over = mesh->ep_over,
                               .has_order = session->scenario.mesh.order_count > 0,
                               .order_count = mesh->order_count};
     for (uint32_t i = 0; i < mesh->order_count; i++)
@@ -111,16 +111,16 @@ static void layout_fill(const struct session *session, uint32_t tp_ranks, bool s
 }
 
 /* Whether ep lies over an axis that the layout still has. */
-static bool folds(const struct layout *layout, enum mesh_role role)
+static bool is_over(const struct layout *layout, enum mesh_role role)
 {
-    return (layout->folded >> role & 1) != 0 && layout->axis[role].part_count > 0;
+    return (layout->ep_over >> role & 1) != 0 && layout->axis[role].part_count > 0;
 }
 
 static bool is_there(const struct layout *layout, enum mesh_role role)
 {
     bool is = layout->axis[role].part_count > 0;
     for (uint32_t other = 0; role == MESH_EP && other < MESH_ROLE_COUNT; other++)
-        is = is || folds(layout, (enum mesh_role)other);
+        is = is || is_over(layout, (enum mesh_role)other);
     return is;
 }
 
@@ -138,7 +138,7 @@ static void role_add(const struct layout *layout, enum mesh_role role, struct st
         strbuf_add(text, part->size == machine->shape[part->axis] ? "\"" : ":%u\"", part->size);
     }
     for (uint32_t other = 0; role == MESH_EP && other < MESH_ROLE_COUNT; other++) {
-        if (!folds(layout, (enum mesh_role)other)) continue;
+        if (!is_over(layout, (enum mesh_role)other)) continue;
         strbuf_add(text, "%s\"%s\"", between, mesh_role_name((enum mesh_role)other));
         between = ",";
     }
@@ -197,7 +197,7 @@ const char *advise_mesh_moved(const struct session *session, enum mesh_role from
     const struct mesh *mesh = &session->mesh;
     const struct mesh_axis *given = mesh_own_axis(mesh, from);
     struct layout layout = {.machine = &session->machine,
-                            .folded = mesh->folded,
+                            .ep_over = mesh->ep_over,
                             .has_order = session->scenario.mesh.order_count > 0,
                             .order_count = mesh->order_count};
     uint32_t left = ranks;

@@ -198,12 +198,12 @@ static void add_group(struct strbuf *text, const struct machine *machine, const 
 }
 
 /* "  the 8 ranks of ep are 2 of tp x 4 of its own" */
-static void add_folds(struct strbuf *text, const struct mesh *mesh)
+static void add_ep_over(struct strbuf *text, const struct mesh *mesh)
 {
     const char *between = "";
     strbuf_add(text, "\n  the %u ranks of ep are ", mesh->axis[MESH_EP].size);
     for (uint32_t role = 0; role < MESH_ROLE_COUNT; role++) {
-        if (!mesh_folds(mesh, (enum mesh_role)role)) continue;
+        if (!mesh_ep_over(mesh, (enum mesh_role)role)) continue;
         strbuf_add(text, "%s%u of %s", between, mesh->axis[role].size,
                    mesh_role_name((enum mesh_role)role));
         between = " x ";
@@ -224,5 +224,5 @@ void show_mesh(const struct machine *machine, const struct mesh *mesh, struct st
         table_label(text, name);
         add_group(text, machine, &axis->group);
     }
-    if (mesh->folded != 0) add_folds(text, mesh);
+    if (mesh->ep_over != 0) add_ep_over(text, mesh);
 }

@@ -148,15 +148,15 @@ static enum status ranks_read(const struct facts *facts, uint32_t *ret_ranks, st
 }
 
 /* Of more ranks than chips those of experts lie over others: over tp and cp, then over replicas. */
-static void ranks_fold(struct published_row *row)
+static void ranks_settle(struct published_row *row)
 {
-    uint32_t *ranks = row->ranks, folded = 0;
+    uint32_t *ranks = row->ranks, over = 0;
     uint64_t all = 1;
     for (uint32_t role = 0; role < MESH_ROLE_COUNT; role++) all *= ranks[role];
     if (all <= row->machine.chips || ranks[MESH_EP] == 1) return;
-    uint64_t const own = placing_fold(ranks[MESH_TP], ranks[MESH_CP], ranks[MESH_EP], &folded);
+    uint64_t const own = placing_own_ep(ranks[MESH_TP], ranks[MESH_CP], ranks[MESH_EP], &over);
     if (own == 0 || ranks[MESH_DP] % own != 0) return;
-    row->folded = folded;
+    row->ep_over = over;
     ranks[MESH_DP] /= (uint32_t)own;
     ranks[MESH_EP] = (uint32_t)own;
 }
@@ -262,7 +262,7 @@ static enum status row_read(struct arena *arena, const struct facts *facts, stru
     STATUS_TRY(machine_read(facts, &row->machine, reterr));
     STATUS_TRY(policy_read(facts, &row->policy, reterr));
     STATUS_TRY(ranks_read(facts, row->ranks, reterr));
-    ranks_fold(row);
+    ranks_settle(row);
     STATUS_TRY(kind_read(facts, &row->kind, reterr));
     STATUS_TRY(batch_read(facts, row, reterr));
     STATUS_TRY(collective_read(facts, row, reterr));

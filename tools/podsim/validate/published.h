@@ -70,7 +70,7 @@ struct published_row {
     const char *model_name;
     struct json *model;              /* A name, or a config.json. */
     uint32_t ranks[MESH_ROLE_COUNT]; /* Ranks that no other axis has; 1: none. */
-    uint32_t folded;                 /* Axes that ep lies over as well, a bit each. */
+    uint32_t ep_over;                /* Axes that ep lies over as well, a bit each. */
     uint64_t sequences, microbatch;  /* Sequences of a step; of a rank's pass. */
     uint64_t length_tokens; /* Tokens of a sequence; of a decode in the cache; of a prompt. */
     uint64_t output_tokens; /* Tokens behind the first, of PUBLISHED_GENERATE. */

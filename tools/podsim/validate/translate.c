@@ -49,7 +49,7 @@ static enum status place(const struct published_row *row, struct placing *ret_pl
     *ret_placing = (struct placing){.where = row->id};
     for (uint32_t role = 0; role < MESH_ROLE_COUNT; role++)
         ret_placing->rank[role] = row->ranks[role];
-    ret_placing->folded = row->folded;
+    ret_placing->ep_over = row->ep_over;
     if (row->machine.shape == NULL)
         gpus_add(ret_placing, &row->machine);
     else

@@ -94,19 +94,19 @@ static void tokens_go_by_one_exchange_over_all_ranks(void **state)
                                             "AllToAll dOutputs", "AllToAll dRows"};
     static const char *const none[] = {"AllGather rows", "ReduceScatter outputs",
                                        "AllGather dOutputs", "ReduceScatter dRows"};
-    struct workload_case folded, split;
+    struct workload_case whole, split;
     uint64_t const own = TOKENS / REPLICAS / OWN / TP;
     (void)state;
-    built(&folded, "gpu:2 tp");
+    built(&whole, "gpu:2 tp");
     built(&split, "gpu:2");
     for (uint32_t i = 0; i < 4; i++) {
-        moved_is(&folded, exchanges[i], LAYERS, RANKS * own * TOP_K * WIDTH * BF16, RANKS);
-        moved_is(&folded, none[i], 0, 0, 0);
+        moved_is(&whole, exchanges[i], LAYERS, RANKS * own * TOP_K * WIDTH * BF16, RANKS);
+        moved_is(&whole, none[i], 0, 0, 0);
         /* A rank of tp that splits experts sends a quarter of each row. */
         moved_is(&split, exchanges[i], LAYERS, OWN * own * TP * TOP_K * (WIDTH / TP) * BF16, OWN);
     }
-    assert_true(moved_of(&split, "AllGather").count > moved_of(&folded, "AllGather").count);
-    case_free(&folded);
+    assert_true(moved_of(&split, "AllGather").count > moved_of(&whole, "AllGather").count);
+    case_free(&whole);
     case_free(&split);
 }
 

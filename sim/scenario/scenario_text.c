@@ -41,6 +41,7 @@ const char *scenario_text_of_program(struct arena *arena, const struct scenario 
     struct scenario whole = *scenario;
     whole.machine.chip_path = NULL;
     whole.workload.kind = WORKLOAD_TRAIN_STEP; /* Works say what keys of inference have made, */
-    whole.workload.batch_tokens = 0;           /* and how gradients of a batch are reduced. */
+    whole.workload.batch_tokens = 0;           /* how gradients of a batch are reduced, */
+    whole.workload.model.experts.shared = 0;   /* and when shared experts are computed. */
     return scenario_write(arena, &whole, program_keys);
 }

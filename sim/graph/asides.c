@@ -81,7 +81,10 @@ struct work graph_sums_work(const struct graph *graph, const struct graph_op *op
     if (sums.kernels == 0 || !op->kind->weights_apart) return work;
     weights_add(graph, op, sums, &work);
     work.vector_flop = work.hbm_write_bytes == 0 ? 0 : work.hbm_write_bytes / sums.write_bytes;
-    work.kernel_count = (uint64_t)sums.kernels * (op->joined ? 1 : op->weight_count);
+    uint64_t matrix_count = op->weight_count;
+    for (uint8_t i = 0; i < op->product_count; i++)
+        if (op->as.matmul.product[i].joined) matrix_count--;
+    work.kernel_count = sums.kernels * matrix_count;
     return work;
 }
 

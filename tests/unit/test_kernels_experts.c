@@ -14,7 +14,7 @@ enum { TEXT_BYTES = WALK_TEXT_BYTES, CORES = 132 };
 static struct kernel_stack shipped(const char *chip, const char *name)
 {
     struct kernel_stack stack;
-    case_ok(kernel_stack_find(case_arena, name, chip, "", &stack, &case_error));
+    case_ok(kernel_stack_find(name, chip, "", &stack, &case_error));
     return stack;
 }
 

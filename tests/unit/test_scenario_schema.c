@@ -141,9 +141,8 @@ static const char *const objects[] = {
 
 /* Of a scenario that every key applies to but these: no host launches its ops, no decode attends;
  * a TPU's only slice has neither nodes nor NICs nor a limit of power; the model has no MTP and no
- * shared experts, only
- * ZeRO-1 and 2 gather updated weights, which overlap, the machine names no stack, and no preset is
- * named. */
+ * shared experts, only ZeRO-1 and 2 gather updated weights, which overlap, the machine names no
+ * stack, and no preset is named. */
 static void every_default_is_shown(void **state)
 {
     (void)state;

@@ -86,7 +86,7 @@ static enum status protocol_find_least(struct choices *choices, const struct pla
         struct collective_estimate estimate;
         if (protocol_refusal(&use, p) != NULL || !protocol_is_taken(&use, p)) continue;
         STATUS_TRY(protocol_make(&use, p, where, &plan.protocol, reterr));
-        collective_estimate(choices->machine, &plan, NULL, &estimate);
+        collective_estimate(choices->machine, &plan, &choices->known, &estimate);
         if (estimate.time_s >= least_s) continue;
         least_s = estimate.time_s;
         *ret_protocol = plan.protocol;

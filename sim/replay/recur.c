@@ -8,6 +8,7 @@
 #include "sim/replay/recur_search.h"
 #include "sim/replay/routed.h"
 #include "sim/replay/state.h"
+#include "sim/replay/tree.h"
 
 /* CHIP_CLASSES_MAX: of chips with more speeds the state was never seen to come again. */
 enum { BARREN_MAX = 8, CHIP_CLASSES_MAX = 16 };
@@ -22,11 +23,8 @@ static bool all_is_named(const struct replay *replay)
     for (uint32_t r = 0; r < replay->program->role_count; r++)
         if (replay->roles[r].block_launches != NULL) return false;
     for (uint32_t i = 0; i < replay->lanes.plan_count; i++)
-        for (uint32_t l = 0; l < replay->lanes.plans[i].lane_count; l++) {
-            const struct lane_table *lane = &replay->lanes.plans[i].lane[l];
-            if (lane->route.passed != NULL) return false;
-            if (lane->routed != NULL && lane->routed->tree != NULL) return false;
-        }
+        for (uint32_t l = 0; l < replay->lanes.plans[i].lane_count; l++)
+            if (replay->lanes.plans[i].lane[l].route.passed != NULL) return false;
     return true;
 }
 
@@ -61,9 +59,13 @@ void recur_build(struct arena *arena, struct replay *replay)
     if (all_is_named(replay)) (void)search_build(arena, replay, &error);
 }
 
-/* Whether nothing has come to a lane before its collective began, or out of order. */
+/* Whether nothing has come to a lane before its collective began, or out of order, and switches add
+ * nothing. */
 static bool inbox_is_empty(const struct replay *replay, const struct lane_table *lane)
 {
+    if (lane->routed->tree != NULL &&
+        !tree_is_idle(lane->routed->tree, engine_now_ps(replay->engine)))
+        return false;
     for (uint32_t k = 0; k < EPOCHS_AHEAD * replay->chip_count; k++)
         if (lane->routed->ahead[k] != 0) return false;
     for (uint32_t chip = 0; lane->routed->slots != NULL && chip < replay->chip_count; chip++)

@@ -11,8 +11,8 @@
  * templates.
  *
  * Where the state is looked at. Some state is in no comparison: messages that came before their
- * collective began, and chips that are in different steps. Where there is any, the run goes on to
- * the next op.
+ * collective began, sums that switches have begun, and chips that are in different steps. Where
+ * there is any, the run goes on to the next op.
  *
  * Why that is exact. No handler asks for the clock as such, but how much later one instant is than
  * another; instants of the past that do not move are found to be past, now and later. Ops ask for
@@ -33,8 +33,8 @@
  *
  * Everything is simulated where chips have more speeds than a search is worth, where the queue is
  * `reference`, where a timeline, curves or waits are asked for, and where there are weights that
- * come early, copies to hosts, switches that add, launches by a host or fixed ways over several
- * links, whose state is not named in recur_state.h.
+ * come early, copies to hosts, launches by a host or fixed ways over several links, whose state is
+ * not named in recur_state.h.
  */
 #ifndef SIM_REPLAY_RECUR_H
 #define SIM_REPLAY_RECUR_H

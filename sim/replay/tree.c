@@ -255,6 +255,7 @@ static int64_t contribution_add(struct replay *replay, const struct lane_table *
         return TIME_PS_NEVER;
     }
     sum->epoch = message->epoch;
+    if (sum->joined == 0) tree->open_count++;
     uint32_t const additions = ++sum->joined == 1 ? alike - 1 : alike;
     if (additions > 0) {
         /* Elements, not what the protocol puts on the wire for them. */
@@ -265,9 +266,11 @@ static int64_t contribution_add(struct replay *replay, const struct lane_table *
             additions;
         int64_t *adders_ps = &tier->adders_ps[join];
         *adders_ps = (*adders_ps > now_ps ? *adders_ps : now_ps) + work_ps;
+        if (*adders_ps > tree->adders_latest_ps) tree->adders_latest_ps = *adders_ps;
     }
     if (sum->joined < expected) return TIME_PS_NEVER;
     sum->joined = 0;
+    tree->open_count--;
     int64_t const own_ps = pace_ps(tree, message, false); /* From its head to its tail. */
     int64_t const behind_ps = tier->adders_ps[join] - own_ps;
     return behind_ps > now_ps ? behind_ps : now_ps;
@@ -390,6 +393,11 @@ void tree_message(struct replay *replay, struct lane_table *lane, uint64_t key, 
         .number = message.piece,
         .slot = message.piece * each + (each > 1 ? message.displacement - 1 : 0),
     };
+}
+
+bool tree_is_idle(const struct tree *tree, int64_t now_ps)
+{
+    return tree->open_count == 0 && tree->adders_latest_ps <= now_ps;
 }
 
 int64_t tree_pace_ps(const struct lane_table *lane, const struct routed_cost *cost)

@@ -67,6 +67,8 @@ struct tree {
     uint32_t slots;                       /* Slots of a join: pieces times epochs. */
     uint32_t receivers;                   /* Receivers of a join. */
     uint32_t sum_first[MACHINE_AXES_MAX]; /* Radix of a receiver's place. */
+    uint32_t open_count;                  /* Sums of which some contributions have come. */
+    int64_t adders_latest_ps;             /* When the last of all adders is free. */
     struct tree_tier tier[LEVEL_TIERS_MAX];
 };
 
@@ -80,6 +82,8 @@ void tree_hop(struct replay *replay, struct lane_table *lane, uint64_t key, cons
 /* The message that has arrived at a chip, without its route. */
 void tree_message(struct replay *replay, struct lane_table *lane, uint64_t key, uint32_t chip,
                   struct routed_message *ret_message);
+/* Whether no sum has begun, and all adders are free. */
+bool tree_is_idle(const struct tree *tree, int64_t now_ps);
 /* The time of a message on the slowest cable of its whole route. */
 int64_t tree_pace_ps(const struct lane_table *lane, const struct routed_cost *cost);
 /* Events of a message that can be under way at once. */

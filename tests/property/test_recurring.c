@@ -11,7 +11,7 @@
 #include "tests/support/sampling.h"
 #include "tests/support/walk.h"
 
-enum { TEXT_BYTES = WALK_TEXT_BYTES, DRAWN = 240, TRAINING_DRAWN = 240 };
+enum { TEXT_BYTES = WALK_TEXT_BYTES, DRAWN = 240, TRAINING_DRAWN = 240, SWITCHES_DRAWN = 160 };
 
 static const struct {
     const char *machine, *mesh;
@@ -128,6 +128,46 @@ static void slice_draw(uint64_t *state, char text[TEXT_BYTES])
         context ? ", \"context\": \"all_gather\"" : "", arbitration, chunks, (unsigned)prefetch);
 }
 
+/* Machines whose switches add and copy. */
+static const struct {
+    const char *machine, *mesh;
+} fabrics[] = {
+    {"\"chip\": \"h100-sxm\", \"gpus\": 8", "{\"tp\": [\"gpu\"]}"},
+    {"\"chip\": \"h100-sxm\", \"gpus\": 8, \"chips\": [{\"at\": [3], \"hbm\": 0.8}]",
+     "{\"tp\": [\"gpu\"]}"},
+    {"\"chip\": \"h100-sxm\", \"nodes\": 2", "{\"dp\": [\"node\"], \"tp\": [\"gpu\"]}"},
+    {"\"chip\": \"h100-sxm\", \"nodes\": 2", "{\"tp\": [\"node:2\"], \"dp\": [\"gpu\"]}"},
+    {"\"chip\": \"h100-sxm\", \"nodes\": 4", "{\"fsdp\": [\"node\", \"gpu\"]}"},
+    {"\"chip\": \"h100-sxm\", \"nodes\": 4, \"chips\": [{\"at\": [2, 5], \"math\": 0.9}]",
+     "{\"fsdp\": [\"node\", \"gpu\"]}"},
+    {"\"chip\": \"gb200-nvl72\", \"gpus\": 8, \"nodes\": 2",
+     "{\"fsdp\": [\"node\"], \"tp\": [\"gpu\"]}"},
+};
+
+static void fabric_draw(uint64_t *state, char text[TEXT_BYTES])
+{
+    char keys[TEXT_BYTES / 2];
+    uint32_t const place = case_draw(state, sizeof fabrics / sizeof *fabrics);
+    bool const trains = strstr(fabrics[place].mesh, "dp") != NULL || case_draw(state, 2) == 0;
+    if (trains)
+        training_draw(state, keys, sizeof keys);
+    else
+        inference_draw(state, keys, sizeof keys);
+    const char *network = CASE_PICK(state, "auto", "on");
+    const char *algorithm = CASE_PICK(state, "sharp", "sharp", "auto");
+    const char *arbitration = CASE_PICK(state, "fair", "priority", "fifo");
+    const char *profile = CASE_PICK(state, "ideal", "measured", "measured\", \"stack\": \"te");
+    if (strcmp(network, "auto") == 0 && strstr(fabrics[place].mesh, "node") != NULL)
+        algorithm = "auto";
+    case_text(text, TEXT_BYTES,
+              "{\"podsim\": 1, \"machine\": {%s, \"profile\": \"%s\", \"network\": {\"sharp\": "
+              "\"%s\"}}, \"mesh\": %s, \"workload\": {%s, \"allow_oversubscription\": true}, "
+              "\"run\": {\"arbitration\": \"%s\", \"algorithm\": \"%s\", \"collective_matmul\": "
+              "false}}",
+              fabrics[place].machine, profile, network, fabrics[place].mesh, keys, arbitration,
+              algorithm);
+}
+
 static void each_is_that_of_every_layer(uint32_t count,
                                         void (*draw_one)(uint64_t *state, char text[TEXT_BYTES]),
                                         uint32_t one_in)
@@ -157,11 +197,18 @@ static void each_training_step_is_that_of_every_layer(void **state)
     each_is_that_of_every_layer(TRAINING_DRAWN, slice_draw, 3);
 }
 
+static void each_step_by_switches_is_that_of_every_layer(void **state)
+{
+    (void)state;
+    each_is_that_of_every_layer(SWITCHES_DRAWN, fabric_draw, 2);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_result_is_that_of_every_layer),
         cmocka_unit_test(each_training_step_is_that_of_every_layer),
+        cmocka_unit_test(each_step_by_switches_is_that_of_every_layer),
     };
     walk_seed(argc, argv);
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);

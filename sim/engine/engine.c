@@ -7,7 +7,7 @@
 #include "sim/base/name.h"
 #include "sim/base/units.h"
 #include "sim/engine/heap.h"
-#include "sim/engine/ladder.h"
+#include "sim/engine/wheel.h"
 
 enum {
     BLOCK_CHIPS = ENGINE_BATCH_MAX,
@@ -24,26 +24,28 @@ struct engine_block {
     uint32_t chips[BLOCK_CHIPS];
 };
 
-/* The entry that was opened last in a channel, to which equal posts are added. */
+/* The entry that was opened last in a channel, to which equal posts are added as long as it is
+ * pending. */
 struct engine_channel {
-    uint64_t at_ps; /* UINT64_MAX: none is open. */
-    uint64_t key;
     uint32_t entry;
     uint32_t block; /* The last of the entry; 0 as long as it has only one chip. */
     uint32_t first; /* Chip of the entry, and the chip that was added last. */
     uint32_t last;
 };
 
+/* Instant of an entry that is free. */
+static const uint64_t free_ps = UINT64_MAX;
+
 struct engine {
     struct engine_channel *channels;
-    struct ladder_entry *entries; /* From 1. */
+    struct wheel_entry *entries; /* From 1. */
     struct engine_block *blocks;
     uint32_t entry_free;  /* Used last, so that it is still in the cache. 0: none. */
     uint32_t entry_count; /* Ever used. */
     uint32_t block_free;
     uint32_t block_count;
     uint64_t pending_count; /* Events. */
-    struct ladder ladder;
+    struct wheel wheel;
 
     struct heap heap;
     bool is_reference;
@@ -53,17 +55,11 @@ struct engine {
 
     int64_t now_ps;
     uint64_t event_count;
-    uint64_t popped_count; /* Entries. */
-    uint64_t check_events; /* When to look at the limit and to call the watcher. */
-    uint64_t check_entries;
+    uint64_t popped_count;  /* Entries. */
+    uint64_t check_events;  /* When to look at the limit and to call the watcher. */
+    uint64_t check_entries; /* 0: at once. */
     struct engine_options options;
 };
-
-static void look_ahead(void *owner, const struct ladder_entry *entry)
-{
-    const struct engine *engine = owner;
-    if (entry->block == 0) engine->options.ahead(engine->options.owner, entry->key, entry->chip);
-}
 
 static enum status create_fast(struct arena *arena, struct engine *engine, struct error *reterr)
 {
@@ -75,19 +71,17 @@ static enum status create_fast(struct arena *arena, struct engine *engine, struc
     STATUS_TRY(arena_try(arena, (uint64_t)options->channel_count, sizeof *engine->channels, &memory,
                          reterr));
     engine->channels = memory;
-    for (uint32_t i = 0; i < options->channel_count; i++) engine->channels[i].at_ps = UINT64_MAX;
     STATUS_TRY(
         arena_try_unset(arena, options->pending_max + 1, sizeof *engine->entries, &memory, reterr));
     engine->entries = memory;
+    engine->entries[0].at_ps = free_ps;
     STATUS_TRY(arena_try_unset(arena, block_max, sizeof *engine->blocks, &memory, reterr));
     engine->blocks = memory;
     engine->blocks[0].count = BLOCK_CHIPS;
-    STATUS_TRY(ladder_create(arena, engine->entries, (uint32_t)options->pending_max,
-                             &engine->ladder, reterr));
-    if (options->ahead != NULL) {
-        engine->ladder.ahead = look_ahead;
-        engine->ladder.ahead_owner = engine;
-    }
+    STATUS_TRY(wheel_create(arena, engine->entries, (uint32_t)options->pending_max, &engine->wheel,
+                            reterr));
+    engine->wheel.ahead = options->ahead;
+    engine->wheel.ahead_owner = options->owner;
     return STATUS_OK;
 }
 
@@ -133,7 +127,7 @@ static uint32_t block_take(struct engine *engine)
 /* The last block of the channel's entry is full, or the entry has only its first chip. */
 static void channel_extend(struct engine *engine, struct engine_channel *channel, uint32_t chip)
 {
-    struct ladder_entry *entry = &engine->entries[channel->entry];
+    struct wheel_entry *entry = &engine->entries[channel->entry];
     uint32_t const index = block_take(engine);
     struct engine_block *block = &engine->blocks[index];
     if (channel->block == 0) {
@@ -146,22 +140,19 @@ static void channel_extend(struct engine *engine, struct engine_channel *channel
     channel->block = index;
 }
 
-static void channel_open(struct engine *engine, struct engine_channel *channel, uint64_t at_ps,
-                         uint64_t key, uint32_t chip)
+/* Not inlined, so that a post to an entry that is open has few registers to save. */
+static __attribute__((noinline)) void channel_open(struct engine *engine,
+                                                   struct engine_channel *channel, uint64_t at_ps,
+                                                   uint64_t key, uint32_t chip)
 {
     uint32_t index = engine->entry_free;
     if (index != 0)
-        engine->entry_free = engine->entries[index].next;
+        engine->entry_free = engine->wheel.next[index];
     else
         index = ++engine->entry_count;
-    engine->entries[index] = (struct ladder_entry){
-        .at_ps = at_ps,
-        .key = key,
-        .channel = (uint32_t)(channel - engine->channels),
-        .chip = chip,
-    };
-    *channel = (struct engine_channel){at_ps, key, index, 0, chip, chip};
-    ladder_push(&engine->ladder, index);
+    engine->entries[index] = (struct wheel_entry){.at_ps = at_ps, .key = key, .chip = chip};
+    *channel = (struct engine_channel){index, 0, chip, chip};
+    wheel_push(&engine->wheel, index);
 }
 
 /* Whether a channel's first or last chip is that chip. The same event twice is no batch: what the
@@ -184,6 +175,7 @@ void engine_post(struct engine *engine, int64_t at_ps, uint64_t key, uint32_t ch
     if (engine->pending_count >= engine->options.pending_max) {
         SIM_ASSERT(engine->options.pending_is_limit);
         engine->has_overflowed = true;
+        engine->check_entries = 0;
         return;
     }
     engine->pending_count++;
@@ -192,7 +184,8 @@ void engine_post(struct engine *engine, int64_t at_ps, uint64_t key, uint32_t ch
         return;
     }
     struct engine_channel *last = &engine->channels[channel];
-    if (last->at_ps != (uint64_t)at_ps || last->key != key || channel_has_twin(last, chip)) {
+    const struct wheel_entry *entry = &engine->entries[last->entry];
+    if (entry->at_ps != (uint64_t)at_ps || entry->key != key || channel_has_twin(last, chip)) {
         channel_open(engine, last, (uint64_t)at_ps, key, chip);
         return;
     }
@@ -242,23 +235,19 @@ static void serve_reference(struct engine *engine)
     engine_call(engine, event.key, &event.chip, 1);
 }
 
-static void serve_fast(struct engine *engine)
+static inline void serve_fast(struct engine *engine)
 {
-    uint32_t const index = ladder_pop(&engine->ladder);
-    struct ladder_entry *entry = &engine->entries[index];
-    struct engine_channel *channel = &engine->channels[entry->channel];
-    if (channel->entry == index) *channel = (struct engine_channel){.at_ps = UINT64_MAX};
+    uint32_t const index = wheel_pop(&engine->wheel);
+    struct wheel_entry *entry = &engine->entries[index];
     uint64_t const key = entry->key;
     uint32_t const chip = entry->chip;
     uint32_t block = entry->block;
     engine->now_ps = (int64_t)entry->at_ps;
     engine->popped_count++;
-    entry->next = engine->entry_free;
+    entry->at_ps = free_ps;
+    engine->wheel.next[index] = engine->entry_free;
     engine->entry_free = index;
-    if (block == 0) {
-        engine_call(engine, key, &chip, 1);
-        return;
-    }
+    if (block == 0) engine_call(engine, key, &chip, 1);
     while (block != 0) {
         struct engine_block *piece = &engine->blocks[block];
         uint32_t const next = piece->next;
@@ -294,7 +283,7 @@ static enum status engine_check(struct engine *engine, struct error *reterr)
     return STATUS_OK;
 }
 
-static void serve(struct engine *engine)
+static inline void serve(struct engine *engine)
 {
     if (engine->is_reference)
         serve_reference(engine);
@@ -305,10 +294,12 @@ static void serve(struct engine *engine)
 enum status engine_run(struct engine *engine, struct error *reterr)
 {
     engine->is_paused = false;
-    while (engine->pending_count > 0 && !engine->is_paused) {
+    while (engine->pending_count > 0) {
         if (engine->popped_count >= engine->check_entries ||
-            engine->event_count >= engine->check_events || engine->has_overflowed)
+            engine->event_count >= engine->check_events) {
+            if (engine->is_paused) break;
             STATUS_TRY(engine_check(engine, reterr));
+        }
         serve(engine);
     }
     if (engine->has_passed_end)
@@ -321,6 +312,7 @@ enum status engine_run(struct engine *engine, struct error *reterr)
 void engine_pause(struct engine *engine)
 {
     engine->is_paused = true;
+    engine->check_entries = 0;
 }
 
 void engine_drain(struct engine *engine, engine_handler_fn *handler, void *owner)
@@ -331,13 +323,13 @@ void engine_drain(struct engine *engine, engine_handler_fn *handler, void *owner
     engine->options.handler = handler;
     engine->options.owner = owner;
     engine->options.ahead = NULL;
-    engine->ladder.ahead = NULL;
+    engine->wheel.ahead = NULL;
     while (engine->pending_count > 0) serve(engine);
     engine->event_count = event_count;
     engine->popped_count = popped_count;
     engine->now_ps = now_ps;
     engine->options = options;
-    if (options.ahead != NULL) engine->ladder.ahead = look_ahead;
+    engine->wheel.ahead = options.ahead;
 }
 
 void engine_continue(struct engine *engine, const struct engine *other, uint64_t factor)
@@ -358,21 +350,13 @@ void engine_forget(struct engine *engine)
     engine_drain(engine, forget, NULL);
 }
 
-/* Entries that are free have no instant. */
-static void free_entries_mark(struct engine *engine)
-{
-    for (uint32_t i = engine->entry_free; i != 0; i = engine->entries[i].next)
-        engine->entries[i].at_ps = UINT64_MAX;
-}
-
 void engine_pending_each(struct engine *engine, engine_pending_fn *each, void *owner)
 {
     SIM_ASSERT(!engine->is_reference);
-    free_entries_mark(engine);
     for (uint32_t i = 1; i <= engine->entry_count; i++) {
-        const struct ladder_entry *entry = &engine->entries[i];
+        const struct wheel_entry *entry = &engine->entries[i];
         int64_t const at_ps = (int64_t)entry->at_ps;
-        if (entry->at_ps == UINT64_MAX) continue;
+        if (entry->at_ps == free_ps) continue;
         if (entry->block == 0) each(owner, at_ps, entry->key, &entry->chip, 1);
         for (uint32_t b = entry->block; b != 0; b = engine->blocks[b].next)
             each(owner, at_ps, entry->key, engine->blocks[b].chips, engine->blocks[b].count);
@@ -382,12 +366,9 @@ void engine_pending_each(struct engine *engine, engine_pending_fn *each, void *o
 void engine_jump(struct engine *engine, int64_t by_ps, uint64_t event_count)
 {
     SIM_ASSERT(!engine->is_reference && by_ps >= 0);
-    free_entries_mark(engine);
     for (uint32_t i = 1; i <= engine->entry_count; i++)
-        if (engine->entries[i].at_ps != UINT64_MAX) engine->entries[i].at_ps += (uint64_t)by_ps;
-    for (uint32_t i = 0; i < engine->options.channel_count; i++)
-        if (engine->channels[i].at_ps != UINT64_MAX) engine->channels[i].at_ps += (uint64_t)by_ps;
-    ladder_later(&engine->ladder, (uint64_t)by_ps);
+        if (engine->entries[i].at_ps != free_ps) engine->entries[i].at_ps += (uint64_t)by_ps;
+    wheel_later(&engine->wheel, (uint64_t)by_ps);
     engine->now_ps += by_ps;
     engine->event_count += event_count;
 }

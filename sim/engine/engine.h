@@ -11,8 +11,8 @@
  *   2. it posts to another chip at least 1 ps later (to its own chip: at once is allowed; at a
  *      switch too, if the key is greater than that of the event being handled).
  *
- * The queue behind it can be chosen: `fast` is a ladder of buckets that sorts one bucket at a
- * time; `reference` is a plain binary heap of single events. Both give the same digest.
+ * The queue behind it can be chosen: `fast` is a timing wheel of several levels; `reference` is a
+ * plain binary heap of single events. Both give the same digest.
  *
  * Threads. An engine belongs to one thread. Many engines may run at once; they share nothing.
  */

@@ -27,7 +27,7 @@ static const char layers[] = "# comment: sim/engine\n"
 static const char doubles[] = "sim/report/summary.c: prints\nsim/roofline/: bounds\n";
 
 static const char names[] = "sim/report/words.c: by makers\nsim/graph/: by dimensions\n"
-                            "sim/engine/ladder.c: tells: two names that were made\n";
+                            "sim/engine/wheel.c: tells: two names that were made\n";
 
 /* All rules on one file; returns the complaints, which the caller frees with tidy_free(). */
 static inline struct tidy complaints(const char *path, const char *text)

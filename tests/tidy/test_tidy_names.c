@@ -28,14 +28,14 @@ static void names_are_looked_up_and_not_compared(void **state)
         "sim/engine/engine.c", "int b = strncasecmp(name, \"fast\", 4);\n",
         "sim/engine/engine.c:1: strncasecmp() is not used here: a name is looked up where it is "
         "read (sim/base/name.h), or tests/tidy/names.txt says why not\n");
-    refuses("sim/engine/ladder.c", "bool b = name_same(name_of(a), \"fast\");\n",
-            "sim/engine/ladder.c:1: name_same() has a name among its arguments: name_find() says "
+    refuses("sim/engine/wheel.c", "bool b = name_same(name_of(a), \"fast\");\n",
+            "sim/engine/wheel.c:1: name_same() has a name among its arguments: name_find() says "
             "which it is\n");
-    accepts("sim/engine/ladder.c", "bool b = name_same(a, name_of(c)) || is(\"fast\");\n");
-    refuses("sim/engine/ladder.c", "bool b = name_same(a.schedule, SCHEDULE_1);\n",
-            "sim/engine/ladder.c:1: name_same() has a name among its arguments: name_find() says "
+    accepts("sim/engine/wheel.c", "bool b = name_same(a, name_of(c)) || is(\"fast\");\n");
+    refuses("sim/engine/wheel.c", "bool b = name_same(a.schedule, SCHEDULE_1);\n",
+            "sim/engine/wheel.c:1: name_same() has a name among its arguments: name_find() says "
             "which it is\n");
-    accepts("sim/engine/ladder.c", "bool b = name_same(a, b.Id[I]) || X(SCHEDULE_1);\n");
+    accepts("sim/engine/wheel.c", "bool b = name_same(a, b.Id[I]) || X(SCHEDULE_1);\n");
     refuses("sim/engine/engine.c",
             "static const char *const fast[] = {\"fast\", NULL};\n"
             "bool b = name_find(name_of(a), fast) == 0;\n",
@@ -44,23 +44,23 @@ static void names_are_looked_up_and_not_compared(void **state)
     accepts("sim/engine/engine.c",
             "static const char *const speed[] = {\"fast\", \"slow\", NULL};\n"
             "bool b = name_find(a, speed) == 0 || name_find(a, eed);\n");
-    refuses("sim/engine/ladder.c", "bool b = name_same(name_of(a), mlp_names[0]);\n",
-            "sim/engine/ladder.c:1: name_same() has a name among its arguments: name_find() says "
+    refuses("sim/engine/wheel.c", "bool b = name_same(name_of(a), mlp_names[0]);\n",
+            "sim/engine/wheel.c:1: name_same() has a name among its arguments: name_find() says "
             "which it is\n");
-    refuses("sim/engine/ladder.c", "bool b = name_same(mlp_names[KIND_MLP], name);\n",
-            "sim/engine/ladder.c:1: name_same() has a name among its arguments: name_find() says "
+    refuses("sim/engine/wheel.c", "bool b = name_same(mlp_names[KIND_MLP], name);\n",
+            "sim/engine/wheel.c:1: name_same() has a name among its arguments: name_find() says "
             "which it is\n");
-    refuses("sim/engine/ladder.c", "bool b = name_same(name, *mlp_names);\n",
-            "sim/engine/ladder.c:1: name_same() has a name among its arguments: name_find() says "
+    refuses("sim/engine/wheel.c", "bool b = name_same(name, *mlp_names);\n",
+            "sim/engine/wheel.c:1: name_same() has a name among its arguments: name_find() says "
             "which it is\n");
-    refuses("sim/engine/ladder.c",
+    refuses("sim/engine/wheel.c",
             "static const char fast[] = \"fast\";\nbool b = name_same(name, fast);\n",
-            "sim/engine/ladder.c:2: name_same() has a name among its arguments: name_find() says "
+            "sim/engine/wheel.c:2: name_same() has a name among its arguments: name_find() says "
             "which it is\n");
     accepts(
-        "sim/engine/ladder.c",
+        "sim/engine/wheel.c",
         "static const char fast[] = \"fast\";\nbool b = name_same(name, faster) || is(fast);\n");
-    accepts("sim/engine/ladder.c", "bool b = name_same(names[i], *at) || is(names[0], *names);\n");
+    accepts("sim/engine/wheel.c", "bool b = name_same(names[i], *at) || is(names[0], *names);\n");
     accepts("sim/engine/engine.c", "/* strcmp(a, b) */\nint my_strcmp(int a);\n");
     refuses("sim/engine/engine.c", "bool b = name_same(a, name_of(c));\n",
             "sim/engine/engine.c:1: name_same() may tell what a name means, which is read once: "
@@ -69,12 +69,11 @@ static void names_are_looked_up_and_not_compared(void **state)
             "sim/engine/engine.c:1: strchr() may tell what a name means, which is read once: "
             "tests/tidy/names.txt says why it does not\n");
     accepts("sim/engine/engine.c", "bool b = strchr(\"+-\", *at) != NULL;\n");
-    refuses(
-        "sim/engine/ladder.c", "bool b = name_same(a, c) || strcmp(a, c) == 0;\n",
-        "sim/engine/ladder.c:1: strcmp() is not used here: a name is looked up where it is read "
-        "(sim/base/name.h), or tests/tidy/names.txt says why not\n");
-    refuses("sim/engine/ladder.c", "int a;\n",
-            "sim/engine/ladder.c:1: compares no text, but tests/tidy/names.txt excuses it\n");
+    refuses("sim/engine/wheel.c", "bool b = name_same(a, c) || strcmp(a, c) == 0;\n",
+            "sim/engine/wheel.c:1: strcmp() is not used here: a name is looked up where it is read "
+            "(sim/base/name.h), or tests/tidy/names.txt says why not\n");
+    refuses("sim/engine/wheel.c", "int a;\n",
+            "sim/engine/wheel.c:1: compares no text, but tests/tidy/names.txt excuses it\n");
     accepts("sim/base/name.c", compares);
     accepts("sim/graph/op.c", compares);
     accepts("sim/report/words.c", compares);
@@ -89,12 +88,12 @@ static void bytes_and_letters_of_names_are_not_compared(void **state)
     static const char why[] = " may tell what a name means, which is read once: "
                               "tests/tidy/names.txt says why it does not\n";
     char complaint[256];
-    refuses("sim/engine/ladder.c", "bool b = memcmp(name, \"ring\", 4) == 0;\n",
-            "sim/engine/ladder.c:1: memcmp() has a name among its arguments: name_find() says "
+    refuses("sim/engine/wheel.c", "bool b = memcmp(name, \"ring\", 4) == 0;\n",
+            "sim/engine/wheel.c:1: memcmp() has a name among its arguments: name_find() says "
             "which it is\n");
     (void)snprintf(complaint, sizeof complaint, "sim/engine/engine.c:1: memcmp()%s", why);
     refuses("sim/engine/engine.c", "bool b = memcmp(name, other, length) == 0;\n", complaint);
-    accepts("sim/engine/ladder.c", "bool b = memcmp(name, other, length) == 0;\n");
+    accepts("sim/engine/wheel.c", "bool b = memcmp(name, other, length) == 0;\n");
     accepts("sim/engine/engine.c",
             "bool b = memcmp(&a, &b, sizeof a) + memcmp(a, b, 2 * bytes);\n");
 
@@ -103,7 +102,7 @@ static void bytes_and_letters_of_names_are_not_compared(void **state)
     (void)snprintf(complaint, sizeof complaint, "sim/engine/engine.c:1: 'm'%s", why);
     for (unsigned i = 0; i < sizeof letters / sizeof *letters; i++) {
         refuses("sim/engine/engine.c", letters[i], complaint);
-        accepts("sim/engine/ladder.c", letters[i]);
+        accepts("sim/engine/wheel.c", letters[i]);
         accepts("sim/base/strbuf.c", letters[i]);
     }
     accepts("sim/engine/engine.c",

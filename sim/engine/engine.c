@@ -283,9 +283,9 @@ static enum status engine_check(struct engine *engine, struct error *reterr)
     return STATUS_OK;
 }
 
-static inline void serve(struct engine *engine)
+static inline void serve(struct engine *engine, bool is_reference)
 {
-    if (engine->is_reference)
+    if (is_reference)
         serve_reference(engine);
     else
         serve_fast(engine);
@@ -293,6 +293,7 @@ static inline void serve(struct engine *engine)
 
 enum status engine_run(struct engine *engine, struct error *reterr)
 {
+    bool const is_reference = engine->is_reference;
     engine->is_paused = false;
     while (engine->pending_count > 0) {
         if (engine->popped_count >= engine->check_entries ||
@@ -300,7 +301,7 @@ enum status engine_run(struct engine *engine, struct error *reterr)
             if (engine->is_paused) break;
             STATUS_TRY(engine_check(engine, reterr));
         }
-        serve(engine);
+        serve(engine, is_reference);
     }
     if (engine->has_passed_end)
         return error_set(reterr, STATUS_LIMIT, "/run",
@@ -324,7 +325,7 @@ void engine_drain(struct engine *engine, engine_handler_fn *handler, void *owner
     engine->options.owner = owner;
     engine->options.ahead = NULL;
     engine->wheel.ahead = NULL;
-    while (engine->pending_count > 0) serve(engine);
+    while (engine->pending_count > 0) serve(engine, engine->is_reference);
     engine->event_count = event_count;
     engine->popped_count = popped_count;
     engine->now_ps = now_ps;

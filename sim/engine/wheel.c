@@ -130,8 +130,9 @@ static inline void level_serve(struct wheel *wheel, uint32_t number)
 {
     uint32_t const list = slot_take(wheel, &wheel->levels[number]);
     uint32_t *const front = wheel->front;
-    uint32_t count = 0;
-    for (uint32_t i = list; i != 0; i = wheel->next[i]) front[count++] = i;
+    uint32_t count = 1;
+    front[0] = list;
+    for (uint32_t i = wheel->next[list]; i != 0; i = wheel->next[i]) front[count++] = i;
     if (count > 1 && (number > 1 || (number == 1 && count > WHEEL_SORT_MAX))) {
         struct wheel_level *below = &wheel->levels[number - 1];
         while (count > 0) wheel_hang(wheel, below, (number - 1) * WHEEL_DIGIT_BITS, front[--count]);

@@ -145,6 +145,14 @@ static void chips_enter(const struct machine *machine, const struct machine_chip
     }
 }
 
+static bool same_chips(const struct machine *machine, const struct machine_chip_override *chip,
+                       const struct machine_chip_override *other)
+{
+    for (uint32_t axis = 0; axis < machine->axis_count; axis++)
+        if (chip->at[axis] != other->at[axis]) return false;
+    return true;
+}
+
 enum status overrides_check_chips(struct arena *arena, const struct machine_chip_override *chips,
                                   uint32_t count, struct machine *machine, struct error *reterr)
 {
@@ -160,10 +168,7 @@ enum status overrides_check_chips(struct arena *arena, const struct machine_chip
         STATUS_TRY(check_ppm(chip->math_ppm, "math", i, reterr));
         STATUS_TRY(check_ppm(chip->hbm_ppm, "hbm", i, reterr));
         for (uint32_t k = 0; k < i; k++) {
-            bool same = true;
-            for (uint32_t axis = 0; axis < machine->axis_count; axis++)
-                same = same && chips[k].at[axis] == chip->at[axis];
-            if (!same) continue;
+            if (!same_chips(machine, chip, &chips[k])) continue;
             return error_set(reterr, STATUS_INVALID, where,
                              "these chips stand already at /machine/chips/%u", k);
         }

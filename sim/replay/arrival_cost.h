@@ -129,34 +129,36 @@ static inline void pass_plain(struct server_state *state, int64_t work_ps, int64
     if (now_ps - link_ps < state->edge_ps) server_passed(state, work_ps, now_ps - link_ps, now_ps);
 }
 
-/* What a message costs at the chip's own rates. `room`: for what this chip alone has. */
-static inline const struct message_cost *cost_own(const struct servers *servers,
-                                                  const struct message_cost *cost, uint32_t chip,
-                                                  struct message_cost *room)
+/* Whether a message may cost another time on some chip where it lands. */
+static inline bool arrival_cost_differs(const struct servers *servers,
+                                        const struct message_cost *cost)
 {
-    const struct fold_chip_class *kind = chip_class_of(servers, chip);
-    if (kind->hbm_ppm == PPM_ONE && (kind->math_ppm == PPM_ONE || cost->vector_ps == 0))
-        return cost;
-    *room = *cost;
-    room->read_ps = scaled_ps(cost->read_ps, kind->hbm_ppm);
-    room->write_ps = scaled_ps(cost->write_ps, kind->hbm_ppm);
-    room->vector_ps = scaled_ps(cost->vector_ps, kind->math_ppm);
-    return room;
+    return (servers->differs[SERVER_HBM] && cost->write_ps > 0) ||
+           (servers->differs[SERVER_VPU] && cost->vector_ps > 0);
 }
 
-static inline bool costs_differ(const struct servers *servers)
+/* HBM time of reading a message where it departs. */
+static inline int64_t read_cost_ps(const struct servers *servers, const struct message_cost *cost,
+                                   uint32_t chip)
 {
-    return servers->differs[SERVER_HBM] || servers->differs[SERVER_VPU];
+    if (!servers->differs[SERVER_HBM]) return cost->read_ps;
+    return scaled_ps(cost->read_ps, chip_class_of(servers, chip)->hbm_ppm);
 }
 
-/* Charges what a message of a lane that is `single` costs where it lands, `cost` at the chip's own
- * rates; it delays nothing. */
-static inline void arrival_cost_plain(const struct servers *servers,
-                                      const struct message_cost *cost, uint32_t chip,
-                                      int64_t now_ps)
+/* Charges what a message of a lane that is `single` costs where it lands; it delays nothing.
+ * `differs`: arrival_cost_differs(). */
+static inline void arrival_cost_single(const struct servers *servers,
+                                       const struct message_cost *cost, uint32_t chip, bool differs,
+                                       int64_t now_ps)
 {
-    pass_plain(&servers->vpu[chip], cost->vector_ps, cost->link_ps, now_ps);
-    pass_plain(&servers->hbm[chip], cost->write_ps, cost->link_ps, now_ps);
+    int64_t write_ps = cost->write_ps, vector_ps = cost->vector_ps;
+    if (differs) {
+        const struct fold_chip_class *kind = chip_class_of(servers, chip);
+        write_ps = scaled_ps(write_ps, kind->hbm_ppm);
+        vector_ps = scaled_ps(vector_ps, kind->math_ppm);
+    }
+    pass_plain(&servers->vpu[chip], vector_ps, cost->link_ps, now_ps);
+    pass_plain(&servers->hbm[chip], write_ps, cost->link_ps, now_ps);
 }
 
 /* Charges what a message costs where it lands; `link_ps` is its own time. Where HBM or the VPU is

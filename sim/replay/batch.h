@@ -47,8 +47,8 @@ static inline bool takes_batches(const struct replay *replay, uint32_t count)
 static inline bool lane_takes_batches(const struct replay *replay, const struct lane_table *lane,
                                       uint32_t count)
 {
-    return lane->route.single && lane->ring && !lane->posts && replay->grid.waits == NULL &&
-           takes_batches(replay, count);
+    return takes_batches(replay, count) && lane->route.single && lane->ring && !lane->posts &&
+           replay->grid.waits == NULL;
 }
 
 /* batch_lanes.c: messages arrive on chips; `key`: without a message's number. False: nothing was

@@ -71,9 +71,10 @@ static struct lane_next next_find(struct lane_table *lane, const struct lane_sta
 {
     struct lane_next next = {.waits = true, .is_checked = state->sent == state->sends};
     if (next.is_checked || state->waiting) return next;
+    uint32_t const position = position_of(lane, chip);
     const struct primitive_step *step =
-        next_step(lane, chip, state->sent, &next.piece, &next.number);
-    if (state->counted < step_arrivals(lane, chip, step, next.piece)) return next;
+        next_step(lane, position, state->sent, &next.piece, &next.number);
+    if (state->counted < step_arrivals(lane, position, step, next.piece)) return next;
     next.waits = false;
     next.has_before = step_has_before(lane, state, next.number);
     next.chunks = step->chunks;
@@ -82,8 +83,8 @@ static struct lane_next next_find(struct lane_table *lane, const struct lane_sta
     if (next.has_before) before_find(lane, chip, &next);
     if (next.is_last) return next;
     uint32_t piece = 0, number = 0;
-    step = next_step(lane, chip, state->sent + 1, &piece, &number);
-    next.goes_on = state->counted >= step_arrivals(lane, chip, step, piece);
+    step = next_step(lane, position, state->sent + 1, &piece, &number);
+    next.goes_on = state->counted >= step_arrivals(lane, position, step, piece);
     return next;
 }
 
@@ -95,7 +96,6 @@ static void next_send(struct replay *replay, struct lane_table *lane,
 {
     const struct message_cost *cost = cost_at(lane, next->class, next->units);
     int64_t const depart_ps = now_ps + cost->link_ps;
-    bool const differ = replay->servers.differs[SERVER_HBM];
     const uint8_t *classes = lane->route.classes;
     bool const asks_operand = lane->reduces && lane->chain.first;
     struct batch receivers;
@@ -123,11 +123,8 @@ static void next_send(struct replay *replay, struct lane_table *lane,
         if (link->free_ps > now_ps || (classes != NULL && first_class(lane, chip) != next->class)) {
             state->free_ps = message_send(replay, lane, chip, next->units, now_ps);
         } else {
-            struct message_cost own;
             link_serve(link, lane, cost, depart_ps);
-            message_is_read(replay, lane, chip,
-                            differ ? cost_own(&replay->servers, cost, chip, &own) : cost, now_ps,
-                            depart_ps);
+            message_is_read(replay, lane, chip, cost, now_ps, depart_ps);
             state->free_ps = depart_ps;
             batch_add(&receivers, lane->route.neighbours[chip]);
         }
@@ -209,7 +206,7 @@ bool lanes_arrive(struct replay *replay, struct lane_table *lane, uint64_t key,
         cost_at(lane, event_key_field(key, KEY_CLASS_SHIFT, KEY_CLASS_BITS), units);
     const uint16_t *running = running_at(replay, lane->stream, 0);
     uint16_t const plan = (uint16_t)lane->plan->index;
-    bool const differ = costs_differ(&replay->servers);
+    bool const differs = arrival_cost_differs(&replay->servers, cost);
     struct lane_state const first = lane->states[chips[0]];
     struct batch batch, woken;
     batch.count = woken.count = 0;
@@ -219,10 +216,7 @@ bool lanes_arrive(struct replay *replay, struct lane_table *lane, uint64_t key,
         uint32_t const chip = chips[i];
         if (may_be_void && promise_void_take(replay, key, chip, now_ps)) continue;
         digest_add(replay, now_ps, key, chip);
-        struct message_cost own;
-        arrival_cost_plain(&replay->servers,
-                           differ ? cost_own(&replay->servers, cost, chip, &own) : cost, chip,
-                           now_ps);
+        arrival_cost_single(&replay->servers, cost, chip, differs, now_ps);
         if (running[chip] != plan || !is_alike(&lane->states[chip], &first)) {
             transport_message_land(replay, lane, chip, units, now_ps);
             continue;

@@ -31,7 +31,7 @@ static APART void chips_finish(struct replay *replay, const uint32_t *chips, uin
 static inline void event_handle(struct replay *replay, int64_t now_ps, uint64_t key,
                                 const uint32_t *chips, uint32_t count)
 {
-    uint32_t const stream = event_key_stream(key), port = event_key_port(key);
+    uint32_t const port = event_key_port(key);
     bool const routed = port == KEY_ROUTED;
     if (port == KEY_HOST) {
         host_event(replay, key, chips, count, now_ps);
@@ -52,15 +52,16 @@ static inline void event_handle(struct replay *replay, int64_t now_ps, uint64_t 
         break;
     case EVENT_LANE_READY:
         if (count == 1)
-            transport_lane_ready(replay, stream, event_key_lane(key), chips[0], now_ps);
+            transport_lane_ready(replay, event_key_stream(key), event_key_lane(key), chips[0],
+                                 now_ps);
         else
-            lanes_ready(replay, stream, event_key_lane(key), chips, count, now_ps);
+            lanes_ready(replay, event_key_stream(key), event_key_lane(key), chips, count, now_ps);
         break;
     case EVENT_COLLECTIVE_END:
         if (count == 1)
-            streams_collective_end(replay, stream, chips[0], now_ps);
+            streams_collective_end(replay, event_key_stream(key), chips[0], now_ps);
         else
-            streams_collective_end_many(replay, stream, chips, count, now_ps);
+            streams_collective_end_many(replay, event_key_stream(key), chips, count, now_ps);
         break;
     case EVENT_COMPUTE_END:
         if (count == 1)
@@ -78,7 +79,7 @@ static inline void event_handle(struct replay *replay, int64_t now_ps, uint64_t 
         streams_begin(replay, key, chips, count, now_ps);
         break;
     case EVENT_FINISH_OR_PORT:
-        if (stream != PROGRAM_COMPUTE)
+        if (event_key_stream(key) != PROGRAM_COMPUTE)
             promise_port(replay, key, chips, count, now_ps);
         else
             chips_finish(replay, chips, count, now_ps);

@@ -51,7 +51,6 @@ struct lane_route {
     struct plan_leg leg[PLAN_ROUTE_MAX];
     uint16_t hop_count;
     bool single;              /* One link a message, and no server of a chip delays it. */
-    bool plain;               /* `single`, and links and servers of all chips are alike. */
     struct link_state *links; /* [chip]: the first link of the route. */
     const uint8_t *classes;   /* [chip · MACHINE_PORTS_MAX]: of the first link; NULL: all are 0. */
     const uint32_t *neighbours; /* [chip]: the chip at the end of that link. */
@@ -108,6 +107,7 @@ struct lane_table {
     bool reduces;         /* A ReduceScatter: its operand may still be computed. */
     bool posts;           /* Messages of the lane are SENDs: they are counted where they arrive. */
     bool abreast;         /* Messages go to their first links at once (routed_tables.c). */
+    bool light;           /* A ring's: one link a message, in neither a script nor a SEND. */
     bool takes_turns;     /* With other lanes also where its stream has the link alone (port.h). */
     uint32_t piece_count; /* Pieces, with each portion counted as a piece. */
     uint32_t portions;    /* Portions that make up one piece of the array. */

@@ -24,11 +24,11 @@ static inline bool operand_ready(struct replay *replay, const struct lane_table 
 }
 
 /* Which step the lane is at; pieces follow one another. */
-static inline const struct primitive_step *next_step(struct lane_table *lane, uint32_t chip,
+static inline const struct primitive_step *next_step(struct lane_table *lane, uint32_t position,
                                                      uint32_t sent, uint32_t *ret_piece,
                                                      uint32_t *ret_number)
 {
-    uint32_t const position = position_of(lane, chip), count = lane->steps.send_count[position];
+    uint32_t const count = lane->steps.send_count[position];
     *ret_piece = 0;
     *ret_number = sent;
     if (sent >= count) {
@@ -41,11 +41,11 @@ static inline const struct primitive_step *next_step(struct lane_table *lane, ui
 }
 
 /* Arrivals that a step on a fixed route waits for. */
-static inline uint32_t step_arrivals(const struct lane_table *lane, uint32_t chip,
+static inline uint32_t step_arrivals(const struct lane_table *lane, uint32_t position,
                                      const struct primitive_step *step, uint32_t piece)
 {
     if (piece == 0) return step->arrivals;
-    return step->arrivals + piece * lane->steps.arrival_count[position_of(lane, chip)];
+    return step->arrivals + piece * lane->steps.arrival_count[position];
 }
 
 /* Whether a step waits for arrivals in lanes of other items. */

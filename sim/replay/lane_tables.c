@@ -312,8 +312,7 @@ static void lane_attach(struct replay *replay, struct plan_table *plan, uint32_t
     lane->route.neighbours = &replay->grid.neighbour[(uint64_t)port * replay->chip_count];
     lane->route.classes = replay->fold->link_class == NULL ? NULL : &replay->fold->link_class[port];
     lane->route.single = lane->route.hop_count == 1 && !replay->servers.may_exceed;
-    lane->route.plain =
-        lane->route.single && lane->route.classes == NULL && !costs_differ(&replay->servers);
+    lane->light = lane->ring && lane->route.single && !lane->posts && plan->plan->script == NULL;
     lane->route.arrive_key = event_key_make(EVENT_ARRIVE, port, plan->stream, lane->number) |
                              (uint64_t)plan->index << KEY_PLAN_SHIFT;
 }

@@ -142,9 +142,6 @@ int64_t message_forward(struct replay *replay, struct lane_table *lane, uint32_t
 int64_t message_depart(struct replay *replay, struct lane_table *lane, uint32_t chip,
                        uint32_t units, int64_t now_ps)
 {
-    if (lane->route.single &&
-        !promise_meets(replay, &lane->route.links[chip], lane->stream, lane, now_ps))
-        return message_single(replay, lane, chip, units, false, now_ps);
     int64_t const work_ps = cost_at(lane, 0, units)->read_ps;
     int64_t const read_ps = dma_read_ps(&replay->servers, chip, work_ps, now_ps);
     int64_t const depart_ps = message_forward(replay, lane, chip, units, 0, 0, now_ps, read_ps);

@@ -60,13 +60,14 @@ static inline void link_serve(struct link_state *link, const struct lane_table *
     link->lane = lane->number;
 }
 
-/* A message of a plain lane is read until it has left. */
+/* A message of a lane that is `single` is read until it has left. */
 static inline void message_is_read(struct replay *replay, const struct lane_table *lane,
                                    uint32_t chip, const struct message_cost *cost, int64_t now_ps,
                                    int64_t depart_ps)
 {
-    replay->servers.hbm[chip].dma_ps += cost->read_ps;
-    reads_add(&lane->route.reads[chip], cost->read_ps, now_ps, depart_ps);
+    int64_t const read_ps = read_cost_ps(&replay->servers, cost, chip);
+    replay->servers.hbm[chip].dma_ps += read_ps;
+    reads_add(&lane->route.reads[chip], read_ps, now_ps, depart_ps);
 }
 
 /* The class of the link by which the lane's messages leave a chip. */
@@ -135,33 +136,25 @@ int64_t message_share(struct replay *replay, struct lane_table *lane, uint32_t c
 int64_t message_depart(struct replay *replay, struct lane_table *lane, uint32_t chip,
                        uint32_t units, int64_t now_ps);
 
-/* A message leaves by its only link, with which no other stream's messages take turns. `plain`:
- * that of its lane, a constant of the caller. */
-static inline int64_t message_single(struct replay *replay, struct lane_table *lane, uint32_t chip,
-                                     uint32_t units, bool plain, int64_t now_ps)
+/* A message leaves its sender: nearly always over one link, in few steps. */
+static inline __attribute__((always_inline)) int64_t message_send(struct replay *replay,
+                                                                  struct lane_table *lane,
+                                                                  uint32_t chip, uint32_t units,
+                                                                  int64_t now_ps)
 {
-    uint32_t const class = plain ? 0 : first_class(lane, chip);
+    if (!lane->route.single ||
+        promise_meets(replay, &lane->route.links[chip], lane->stream, lane, now_ps))
+        return message_depart(replay, lane, chip, units, now_ps);
+    uint32_t const class = first_class(lane, chip);
     const struct message_cost *cost = cost_at(lane, class, units);
-    struct message_cost own;
     int64_t depart_ps = 0;
     (void)link_take(replay, &lane->route.links[chip], lane, 0, lane->route.leg[0].port, chip, cost,
                     now_ps, 0, &depart_ps);
-    message_is_read(replay, lane, chip, plain ? cost : cost_own(&replay->servers, cost, chip, &own),
-                    now_ps, depart_ps);
+    message_is_read(replay, lane, chip, cost, now_ps, depart_ps);
     engine_post(replay->engine, depart_ps + arrival_latency_ps(replay, lane, class),
                 arrival_key(lane, class, units), channel_of(replay, EVENT_ARRIVE, lane->number),
                 lane->route.neighbours[chip]);
     return depart_ps;
-}
-
-/* A message leaves its sender: nearly always over one link like all others, in few steps. */
-static inline int64_t message_send(struct replay *replay, struct lane_table *lane, uint32_t chip,
-                                   uint32_t units, int64_t now_ps)
-{
-    if (!lane->route.plain ||
-        promise_meets(replay, &lane->route.links[chip], lane->stream, lane, now_ps))
-        return message_depart(replay, lane, chip, units, now_ps);
-    return message_single(replay, lane, chip, units, true, now_ps);
 }
 
 #endif

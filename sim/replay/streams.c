@@ -84,7 +84,8 @@ uint16_t streams_op_index(struct replay *replay, uint32_t stream, uint32_t chip)
     return ops_at(replay, role_at(replay, chip), stream, state->slot)->op[state->position];
 }
 
-static void compute_begin_part(struct replay *replay, uint32_t chip, int64_t now_ps);
+static void compute_begin_part(struct replay *replay, const struct need_cache *needs, uint32_t chip,
+                               int64_t now_ps);
 
 void streams_wake(struct replay *replay, uint32_t chip, uint32_t waiters, int64_t now_ps)
 {
@@ -119,7 +120,7 @@ static void op_begin(struct replay *replay, uint32_t stream, uint32_t chip,
     const struct program_op *op = needs->op;
     op_open(replay, needs, stream, chip, now_ps);
     if (stream == PROGRAM_COMPUTE) {
-        compute_begin_part(replay, chip, now_ps);
+        compute_begin_part(replay, needs, chip, now_ps);
         return;
     }
     if (op->kind == PROGRAM_OP_COPY || op->kind == PROGRAM_OP_RECEIVE) {
@@ -142,13 +143,16 @@ static void op_begin(struct replay *replay, uint32_t stream, uint32_t chip,
         transport_begin(replay, stream, chip, now_ps);
 }
 
-void streams_advance(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
+/* Inline, since the end of each part needs it for the compute stream. */
+static inline __attribute__((always_inline)) void advance(struct replay *replay, uint32_t stream,
+                                                          uint32_t chip, int64_t now_ps)
 {
     struct stream_state *state = stream_at(replay, stream, chip);
     if (state->phase == STREAM_RUNS) {
-        if (stream == PROGRAM_COMPUTE && !state->part_runs &&
-            needs_met(replay, streams_needs(replay, stream, chip), stream, chip, state->part))
-            compute_begin_part(replay, chip, now_ps);
+        if (stream != PROGRAM_COMPUTE || state->part_runs) return;
+        const struct need_cache *own = streams_needs(replay, stream, chip);
+        if (needs_met(replay, own, stream, chip, state->part))
+            compute_begin_part(replay, own, chip, now_ps);
         return;
     }
     if (state->phase != STREAM_WAITS || !stream_has_op(replay, stream, chip, state)) return;
@@ -161,6 +165,11 @@ void streams_advance(struct replay *replay, uint32_t stream, uint32_t chip, int6
         engine_post(replay->engine, launched_ps < TIME_PS_END ? launched_ps : TIME_PS_END,
                     event_key_make(EVENT_START, KEY_LAUNCHED, stream, 0),
                     channel_of(replay, EVENT_START, stream), chip);
+}
+
+void streams_advance(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
+{
+    advance(replay, stream, chip, now_ps);
 }
 
 static const struct op_table *compute_rest_table(const struct replay *replay, uint32_t chip,
@@ -193,10 +202,11 @@ static void weights_take(struct replay *replay, const struct program_op *op, uin
     prefetch_take(&replay->prefetch, &replay->servers, chip, bytes, rate, now_ps);
 }
 
-static void compute_begin_part(struct replay *replay, uint32_t chip, int64_t now_ps)
+static void compute_begin_part(struct replay *replay, const struct need_cache *needs, uint32_t chip,
+                               int64_t now_ps)
 {
     struct stream_state *state = stream_at(replay, PROGRAM_COMPUTE, chip);
-    const struct program_op *op = streams_needs(replay, PROGRAM_COMPUTE, chip)->op;
+    const struct program_op *op = needs->op;
     struct op_table own;
     part_open(replay, state, chip, now_ps);
     if (replay->prefetch.is_on) weights_take(replay, op, state->part, chip, now_ps);
@@ -240,7 +250,7 @@ void streams_compute_end(struct replay *replay, uint32_t chip, int64_t now_ps)
     if (replay->chips[chip].shown) part_record(replay, chip, now_ps);
     part_close(replay, needs, chip, now_ps);
     wake(replay, PROGRAM_COMPUTE, chip, now_ps);
-    streams_advance(replay, PROGRAM_COMPUTE, chip, now_ps);
+    advance(replay, PROGRAM_COMPUTE, chip, now_ps);
     part_left(replay, chip, now_ps);
 }
 

@@ -97,17 +97,18 @@ static void msccl_others_try(struct replay *replay, const struct lane_table *lan
     }
 }
 
-/* Sends what may be sent now. */
-void transport_lane_try(struct replay *replay, struct lane_table *lane, uint32_t chip,
-                        int64_t now_ps)
+/* Sends what may be sent now. `light`: the lane is, a constant of the caller. */
+static inline __attribute__((always_inline)) void
+lane_try(struct replay *replay, struct lane_table *lane, uint32_t chip, bool light, int64_t now_ps)
 {
     struct lane_state *state = &lane->states[chip];
-    bool const is_script = lane->plan->plan->script != NULL;
+    bool const is_script = !light && lane->plan->plan->script != NULL;
+    uint32_t const position = light ? 0 : position_of(lane, chip);
     while (state->sent < state->sends && !state->waiting) {
         uint32_t piece = 0, number = 0;
-        const struct primitive_step *step = next_step(lane, chip, state->sent, &piece, &number);
-        if (lane->routed == NULL) {
-            if (state->counted < step_arrivals(lane, chip, step, piece)) return;
+        const struct primitive_step *step = next_step(lane, position, state->sent, &piece, &number);
+        if (light || lane->routed == NULL) {
+            if (state->counted < step_arrivals(lane, position, step, piece)) return;
         } else if (is_script ? msccl_message_waits(replay, lane, chip, now_ps)
                              : routed_waits(lane, chip, step, piece)) {
             return;
@@ -118,12 +119,12 @@ void transport_lane_try(struct replay *replay, struct lane_table *lane, uint32_t
         if (lane->reduces && lane->chain.first &&
             !operand_ready(replay, lane, chip, piece, step->chunks))
             return;
-        if (state->free_ps > now_ps && !(lane->abreast && state->sent > 0)) {
+        if (state->free_ps > now_ps && (light || !(lane->abreast && state->sent > 0))) {
             if (state->free_ps != lane_held_ps)
                 transport_ready_post(replay, lane, chip, state->free_ps);
             return;
         }
-        if (lane->routed != NULL) {
+        if (!light && lane->routed != NULL) {
             int64_t const left_ps = routed_send(replay, lane, chip, piece, number, now_ps);
             if (!lane->abreast || state->free_ps < left_ps) state->free_ps = left_ps;
         } else {
@@ -133,6 +134,15 @@ void transport_lane_try(struct replay *replay, struct lane_table *lane, uint32_t
         if (is_script) msccl_others_try(replay, lane, chip, now_ps);
     }
     transport_lane_check(replay, lane, chip);
+}
+
+void transport_lane_try(struct replay *replay, struct lane_table *lane, uint32_t chip,
+                        int64_t now_ps)
+{
+    if (lane->light)
+        lane_try(replay, lane, chip, /* light= */ true, now_ps);
+    else
+        lane_try(replay, lane, chip, /* light= */ false, now_ps);
 }
 
 void transport_lane_ready(struct replay *replay, uint32_t stream, uint32_t number, uint32_t chip,
@@ -207,13 +217,16 @@ void transport_followers_try(struct replay *replay, const struct lane_table *lan
     }
 }
 
-void transport_message_land(struct replay *replay, struct lane_table *lane, uint32_t chip,
-                            uint32_t units, int64_t now_ps)
+/* `light`: the lane is, a constant of the caller. */
+static inline __attribute__((always_inline)) void message_land(struct replay *replay,
+                                                               struct lane_table *lane,
+                                                               uint32_t chip, uint32_t units,
+                                                               bool light, int64_t now_ps)
 {
     struct lane_state *state = &lane->states[chip];
     if (*running_at(replay, lane->stream, chip) != lane->plan->index ||
         state->counted == state->arrivals) {
-        if (lane->posts)
+        if (!light && lane->posts)
             p2p_arrive(replay, lane->stream, chip, now_ps);
         else
             state->ahead++; /* It belongs to an op still to come. */
@@ -221,10 +234,19 @@ void transport_message_land(struct replay *replay, struct lane_table *lane, uint
     }
     uint32_t const parts = lane_absorb(replay, lane, chip, units);
     if (parts > 0) streams_progress(replay, lane->stream, chip, parts, now_ps);
-    transport_lane_try(replay, lane, chip, now_ps);
+    if (light)
+        lane_try(replay, lane, chip, light, now_ps);
+    else
+        transport_lane_try(replay, lane, chip, now_ps);
     if (arrival_is_followed(lane, state, chip, state->counted))
         transport_followers_try(replay, lane, chip, now_ps);
     if (state->finished) transport_check_end(replay, lane->stream, chip, now_ps);
+}
+
+void transport_message_land(struct replay *replay, struct lane_table *lane, uint32_t chip,
+                            uint32_t units, int64_t now_ps)
+{
+    message_land(replay, lane, chip, units, /* light= */ false, now_ps);
 }
 
 void transport_land(struct replay *replay, uint64_t key, const uint32_t *chips, uint32_t count,
@@ -255,18 +277,18 @@ void transport_arrive(struct replay *replay, uint64_t key, const uint32_t *chips
     if (lane_takes_batches(replay, lane, count) &&
         lanes_arrive(replay, lane, unnumbered, chips, count, now_ps))
         return;
+    bool const differs = arrival_cost_differs(&replay->servers, cost);
     for (uint32_t i = 0; i < count; i++) {
         if (arrival_is_void(replay, lane, key, chips[i], now_ps)) continue;
         digest_add(replay, now_ps, unnumbered, chips[i]);
-        struct message_cost own;
-        if (lane->route.plain)
-            arrival_cost_plain(&replay->servers, cost, chips[i], now_ps);
-        else if (lane->route.single)
-            arrival_cost_plain(&replay->servers, cost_own(&replay->servers, cost, chips[i], &own),
-                               chips[i], now_ps);
+        if (lane->route.single)
+            arrival_cost_single(&replay->servers, cost, chips[i], differs, now_ps);
         else if (landing_delayed(replay, cost, chips[i], key, now_ps))
             continue;
-        transport_message_land(replay, lane, chips[i], units, now_ps);
+        if (lane->light)
+            message_land(replay, lane, chips[i], units, /* light= */ true, now_ps);
+        else
+            transport_message_land(replay, lane, chips[i], units, now_ps);
     }
 }
 

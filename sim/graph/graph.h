@@ -188,7 +188,7 @@ struct graph_op {
                        tp have. A row is all dimensions but the tokens. */
     enum graph_serves serves;
     enum work_kernel kernel; /* Which measured kernels it is made of; NONE: as its kind. */
-    uint8_t product_count; /* Products of as.matmul; 0: the op is of another kind. */
+    uint8_t product_count;   /* Products of as.matmul; 0: the op is of another kind. */
     union {
         struct graph_matmul matmul;
         struct graph_map map;

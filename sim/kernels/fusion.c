@@ -112,7 +112,8 @@ const struct fusion fusion_list[] = {
                 "says so",
         .source =
             "Hugging Face transformers modeling_llama.py (LlamaRMSNorm, apply_rotary_pos_emb, "
-            "LlamaMLP; products: q_proj, k_proj, v_proj; gate_proj, up_proj); PyTorch aten/src/ATen/native/cuda/layer_norm_kernel.cu, "
+            "LlamaMLP; products: q_proj, k_proj, v_proj; gate_proj, up_proj); PyTorch "
+            "aten/src/ATen/native/cuda/layer_norm_kernel.cu, "
             "torch/nn/utils/clip_grad.py, torch/optim/adamw.py (fused), "
             "torch/distributed/fsdp/_runtime_utils.py (_post_backward_hook) at 2.1. Host: 18 steps "
             "of Megatron-LM on eight A100 (vTrain), whose median error vanishes",

@@ -190,11 +190,8 @@ static const struct family families[KERNEL_FAMILIES] = {
                                    attention_steps},
     [KERNEL_DECODE] = {"decode", ATTENTION_SIDES, decode_amounts, decode_steps},
     [KERNEL_LATENT_DECODE] = {"latent_decode", ATTENTION_SIDES, latent_amounts, decode_steps},
-    [KERNEL_EXPERTS] = {"experts",
-                        4,
-                        {"tokens", "experts", "columns", "model"},
-                        experts_amounts,
-                        experts_steps},
+    [KERNEL_EXPERTS] =
+        {"experts", 4, {"tokens", "experts", "columns", "model"}, experts_amounts, experts_steps},
 };
 
 const char *kernel_family_name(enum kernel_family family)
@@ -235,8 +232,7 @@ uint64_t kernel_tile_steps(enum kernel_family family, const uint64_t side[KERNEL
 void kernel_table_name_add(const struct kernel_table *table, struct strbuf *text)
 {
     strbuf_add(text, "%s %s", kernel_family_name(table->family), format_name(table->format));
-    if (table->family == KERNEL_EXPERTS && table->quantises)
-        strbuf_add(text, ", casts included");
+    if (table->family == KERNEL_EXPERTS && table->quantises) strbuf_add(text, ", casts included");
     if (table->family == KERNEL_MATMUL)
         strbuf_add(text, " %s%s%s%s%s", kernel_layout_name(table->layout),
                    table->result == FORMAT_FP32 ? " into fp32" : "",

@@ -116,10 +116,10 @@ static const struct kernel_table *table_of(const struct kernel_stack *stack, enu
     if (call->family == KERNEL_MATMUL)
         return kernel_table_of(stack, format, call->layout, call->result, call->cast);
     return kernel_other_of(stack, call->family, format,
-                               call->family == KERNEL_ATTENTION ||
-                                       call->family == KERNEL_ATTENTION_BACKWARD
-                                   ? format
-                                   : call->stored);
+                           call->family == KERNEL_ATTENTION ||
+                                   call->family == KERNEL_ATTENTION_BACKWARD
+                               ? format
+                               : call->stored);
 }
 
 static bool has_a_side_of_nothing(const struct work_call *call)
@@ -217,5 +217,6 @@ bool kernel_is_within(const struct kernel_stack *stack, const struct work *work)
 
 bool kernel_is_measured(const struct kernel_stack *stack, const struct work *work)
 {
-    return kernel_is_within(stack, work) || kernel_is_between(stack, work) || kernel_of_work(stack, 1, work).table != NULL;
+    return kernel_is_within(stack, work) || kernel_is_between(stack, work) ||
+           kernel_of_work(stack, 1, work).table != NULL;
 }

@@ -35,13 +35,13 @@ struct work_call {
 
 /* The calls of an op: of products one each, of attention one for its decodes and one for the rest.
  * dX[m, k] = dY[m, n] · W[n, k] and dW[n, k] = dY[m, n] · X[m, k] of Y[m, n] = X[m, k] · W[k, n]:
- * rows are m there. Products without a kernel are as forward ones. Of a product in chunks each chunk
- * is a kernel. */
+ * rows are m there. Products without a kernel are as forward ones. Of a product in chunks each
+ * chunk is a kernel. */
 uint32_t work_calls(const struct work *work, struct work_call ret_calls[WORK_MATMULS_MAX]);
 
 /* All kernels of an op, each by its own share: together they have the share of the op's roofline,
- * of all math or all bytes, in the sum of their times. Of no stack (NULL) none has a table; `core_count` as
- * kernel_table_share() has it. */
+ * of all math or all bytes, in the sum of their times. Of no stack (NULL) none has a table;
+ * `core_count` as kernel_table_share() has it. */
 struct work_kernels kernel_of_work(const struct kernel_stack *stack, uint32_t core_count,
                                    const struct work *work);
 

@@ -38,8 +38,8 @@ const struct kernel_table *kernel_table_of(const struct kernel_stack *stack, enu
 }
 
 const struct kernel_table *kernel_other_of(const struct kernel_stack *stack,
-                                               enum kernel_family family, enum format format,
-                                               enum format stored)
+                                           enum kernel_family family, enum format format,
+                                           enum format stored)
 {
     for (uint32_t i = 0; i < stack->table_count; i++) {
         const struct kernel_table *table = &stack->table[i];

@@ -159,8 +159,8 @@ const struct kernel_table *kernel_table_of(const struct kernel_stack *stack, enu
 /* The table of a family other than that of products, or NULL. `stored`: the format of keys and
  * values; of families without a cache `format`. */
 const struct kernel_table *kernel_other_of(const struct kernel_stack *stack,
-                                               enum kernel_family family, enum format format,
-                                               enum format stored);
+                                           enum kernel_family family, enum format format,
+                                           enum format stored);
 
 /* The times of a kernel's math and of its bytes at the rates of a table; its time on the roofline:
  * the longer of both. */

@@ -186,8 +186,7 @@ void compute_losses_ppm(const struct chip *chip, const struct work *work, uint32
 struct compute_time compute_time_of_rest(const struct chip *chip, const struct work *work,
                                          uint64_t there_bytes, uint32_t math_ppm, uint32_t hbm_ppm)
 {
-    if (kernel_is_within(chip->kernels.stack, work))
-        return (struct compute_time){.tile_count = 1};
+    if (kernel_is_within(chip->kernels.stack, work)) return (struct compute_time){.tile_count = 1};
     if (kernel_is_between(chip->kernels.stack, work))
         return between_time(chip, work, there_bytes, math_ppm, hbm_ppm);
     struct work_kernels const kernels =

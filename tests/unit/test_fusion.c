@@ -222,8 +222,8 @@ static struct work biases_of(const struct layer *layer, const char *prefix, cons
     return graph_biases_work(&layer->sharded, op_named(layer, prefix, name));
 }
 
-/* Which products of a layer are one: by the stack, or as a scenario says. Without a stack Q, K and V
- * are. */
+/* Which products of a layer are one: by the stack, or as a scenario says. Without a stack Q, K and
+ * V are. */
 static void products_of_one_input_may_be_one(void **state)
 {
     static const struct {

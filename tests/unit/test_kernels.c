@@ -193,8 +193,8 @@ static void gradients_have_their_own_sides(void **state)
                      &stack.table[1]);
 }
 
-/* A product of 4,096 rows in 4 chunks is 4 kernels of the chunk's sides: forward and in a gradient of
- * inputs chunks of rows are of m, in a gradient of weights of k. */
+/* A product of 4,096 rows in 4 chunks is 4 kernels of the chunk's sides: forward and in a gradient
+ * of inputs chunks of rows are of m, in a gradient of weights of k. */
 static void chunks_are_kernels_of_their_own(void **state)
 {
     (void)state;

@@ -210,7 +210,7 @@ static void backward_attention_beyond_the_grid_has_its_own_ratio(void **state)
         for (uint32_t backward = 0; backward < 2; backward++) {
             const struct kernel_table *table =
                 kernel_other_of(&te, backward ? KERNEL_ATTENTION_BACKWARD : KERNEL_ATTENTION,
-                                    FORMAT_BF16, FORMAT_BF16);
+                                FORMAT_BF16, FORMAT_BF16);
             struct kernel_share const share = kernel_table_share(table, side, 148);
             assert_true(share.is_outside);
             time[backward] = (double)kernel_roofline_ps(table, side) / share.ppm;

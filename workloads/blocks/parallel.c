@@ -2,10 +2,10 @@
  * Attention and MLP side by side: both read the stream as it comes into the layer, and the sum of
  * what they give is added to it. They share one norm, or have one each, or none.
  *
- * With one input their in-projections are one op, without a stack one product: In is gathered over tp once, and so is the
- * sum of both gradients of it reduced once. Their out-projections are one product in any case: what
- * a rank of tp has of both is a part of one sum, which one reduction ends. No gradient reads either
- * result.
+ * With one input their in-projections are one op, without a stack one product: In is gathered over
+ * tp once, and so is the sum of both gradients of it reduced once. Their out-projections are one
+ * product in any case: what a rank of tp has of both is a part of one sum, which one reduction
+ * ends. No gradient reads either result.
  */
 #include "sim/graph/block.h"
 #include "sim/graph/op.h"

@@ -84,7 +84,7 @@ static const char *bound_text(const struct compute_time *time)
     X(MODEL, "model", WHERE(is_experts, WHOLE(call.side[KERNEL_MODEL])), HIDDEN)                   \
     X(PRODUCTS, "products", WHERE(is_product, WHOLE(products)),                                    \
       SHOWN(NULL, "count", 6, column_count))                                                       \
-    X(SIDES, NULL, WHERE(call_count > 0, WORDS(sides)),                                     \
+    X(SIDES, NULL, WHERE(call_count > 0, WORDS(sides)),                                            \
       SHOWN(NULL, "m x n x k", 22, column_words))                                                  \
     X(TIME, "time_s", SECONDS(time.duration_ps), SHOWN(NULL, "each", 10, column_seconds))          \
     X(BOUND, "bound", WHERE(!is_within, WORDS(bound_text(&time))),                                 \

@@ -192,6 +192,7 @@ struct graph_policy {
     bool names_kernels;      /* Works say which measured kernels they are made of. */
     const struct fusion *fusion; /* Kernels between matmuls; NULL: the fewest. */
     struct graph_joins joins;
+    bool experts_in_one;         /* One measured kernel has all experts of a layer. */
     enum loss_fusion loss;       /* Whose kernels of the loss stand in for the fusion's. */
     struct graph_casting casts;  /* Casts for linear layers in fp8. */
     struct function_pass copies; /* Of a gradient of weights before its reduction, by element. */

@@ -28,8 +28,8 @@ struct work_call {
     enum work_cast cast;       /* The cast of a product's operands. */
     uint64_t side[KERNEL_SIDES_MAX];
     uint64_t whole[KERNEL_SIDES_MAX]; /* Sides of what `chunk_count` kernels compute together. */
-    uint64_t count;                   /* Of such wholes. */
-    uint64_t chunk_count;             /* Kernels of each, 1 or more. */
+    uint64_t count;                   /* Such wholes. */
+    uint64_t chunk_count;             /* Kernels of each whole, 1 or more. */
     bool is_of_other_mask;
 };
 

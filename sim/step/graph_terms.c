@@ -1,4 +1,5 @@
 #include "sim/step/graph_terms.h"
+#include "sim/kernels/kernels.h"
 
 #include "sim/base/units.h"
 #include "sim/graph/splits.h"
@@ -189,6 +190,16 @@ static struct function_pass sums_of(const struct ranks *ranks)
                        (uint8_t)format_bytes(formats->main_gradients, 1));
 }
 
+/* Whether the stack has a table of all experts of a layer, which are of steps of inference. */
+static bool has_experts_in_one(const struct ranks *ranks)
+{
+    const struct kernel_stack *stack = ranks->machine->chip.kernels.stack;
+    const struct fusion *fusion = ranks_fusion(ranks);
+    enum format const format = ranks->plan->formats.matmuls;
+    return ranks_serves(ranks) && fusion != NULL && fusion->functions_apart &&
+           kernel_other_of(stack, KERNEL_EXPERTS, format, format) != NULL;
+}
+
 static struct graph_policy policy_of(const struct ranks *ranks)
 {
     const struct workload_plan *plan = ranks->plan;
@@ -198,6 +209,7 @@ static struct graph_policy policy_of(const struct ranks *ranks)
         .names_kernels = ranks->machine->chip.kernels.stack != NULL,
         .fusion = ranks_fusion(ranks),
         .joins = joins_of(ranks),
+        .experts_in_one = has_experts_in_one(ranks),
         .loss = plan->software.loss,
         .casts = workload_casts(plan, &ranks->machine->chip),
         .copies = copies_of(ranks),

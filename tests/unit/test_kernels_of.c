@@ -7,7 +7,7 @@
 #include "sim/kernels/kernels.h"
 #include "tests/support/case.h"
 
-enum { CORES = 132, FP8_PPM = 780000 };
+enum { CORES = 132, FP8_PPM = 830000 };
 
 static enum status stack_read(const char *rest, struct kernel_stack *ret_stack)
 {

@@ -21,7 +21,6 @@
 #include "sim/graph/block.h"
 #include "sim/graph/op.h"
 #include "sim/graph/write.h"
-#include "sim/kernels/kernels.h"
 #include "sim/model/model.h"
 #include "workloads/blocks/mlp.h"
 
@@ -125,15 +124,6 @@ static tensor dispatch_write(struct graph *g, tensor sent, tensor gates)
     graph_set_formats(g, rows, formats->matmuls, formats->activations);
     graph_set_kept(g, rows, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
     return rows;
-}
-
-/* Whether the stack has measured all experts of a layer in one. */
-static bool is_in_one(const struct graph *g, struct mlp_shape shape)
-{
-    enum format const format = g->terms->formats.matmuls;
-    const struct kernel_stack *stack = g->terms->cache.units.stack;
-    return g->terms->cache.is_there && shape.gated && stack != NULL && graph_functions_apart(g) &&
-           kernel_other_of(stack, KERNEL_EXPERTS, format, format) != NULL;
 }
 
 /* Ops of a range that belong to the experts: not the router's product, nor exchanges. Of the
@@ -257,7 +247,7 @@ static void write(struct graph *g, const struct model *model)
     tensor const rows = dispatch_write(g, sent, gates.experts);
     tensor const outputs = experts_write(g, shape, rows);
     tensor const came = combine_write(g, outputs);
-    if (is_in_one(g, shape)) {
+    if (g->terms->policy.experts_in_one && shape.gated) {
         in_one_set(g, begin, first);
         in_one_set(g, end, g->op_count);
     }

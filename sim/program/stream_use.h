@@ -40,7 +40,6 @@ enum stream_verb {
     X(SEQUENCE, "sequence")                                                                        \
     X(EXPERTS, "experts")                                                                          \
     X(KV, "kv")                                                                                    \
-    X(NORM, "norm") /* The norm of all gradients. */                                               \
     X(NEXT, "next")                                                                                \
     X(PREVIOUS, "previous")                                                                        \
     X(COPY, "copy")                                                                                \

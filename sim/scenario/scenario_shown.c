@@ -87,7 +87,7 @@ static enum status software_fill(struct arena *arena, struct scenario *scenario,
     plan->software.collective_cores = workload_collective_cores(plan, &chip);
     plan->software.fp8_recipe = workload_recipe(plan, &chip);
     plan->software.joins = workload_joins(plan, &chip);
-    if (chip.kernels.stack != NULL) plan->software.clips = workload_clips(plan, &chip);
+    plan->software.clips = workload_clips(plan, &chip);
     return STATUS_OK;
 }
 

@@ -300,8 +300,9 @@ const struct key workload_train_step_keys[] = {
                 "FlashAttention's, also with Composer's metrics. `none`: the stack's own"),
     ROW("clip_gradients", key_flag, software.clips, .preset = -1, .quiet = true,
         .preset_text = "`true` with a `stack`, unless the optimizer is offloaded",
-        .help = "the update scales gradients by [the norm of all of them](kernels.md#the-update), "
-                "so it waits for all reductions and an AllReduce. `true` needs a `stack`"),
+        .help =
+            "the update scales gradients by [their norm](kernels.md#the-update), so it waits for "
+            "all reductions and for AllReduces of a number. `true` needs a `stack`"),
     ROW("gradient_sums", key_choice, software.sums, .choices = gradient_sums_names,
         .shown = shows_sums, .when = "with a `stack`",
         .help =

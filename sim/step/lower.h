@@ -32,7 +32,7 @@ enum lower_stream {
     LOWER_GATHER_DP,
     LOWER_SUM_KV,     /* Sums of weights' gradients of heads that ranks of tp have parts of. */
     LOWER_SUM_LOGITS, /* Sums of results that ranks of tp have parts of. */
-    LOWER_SUM_NORM,   /* Sums of norms of gradients. */
+    LOWER_SUM_PP,     /* Sums over ranks of a pipeline. */
     LOWER_SUM_ROWS, /* Sums of weights' gradients that ranks of tp have from parts of the tokens. */
     LOWER_DISPATCH, /* Tokens to the ranks that have their experts. */
     LOWER_COMBINE,  /* Tokens back from their experts. */
@@ -313,6 +313,8 @@ struct delayed_update {
 };
 
 void lower_update(struct lower *lower, const struct delayed_update *update);
+/* Whether ranks of ep alone hold different gradients: no optimizer's state is sharded over them. */
+bool lower_norm_has_experts(const struct ranks *ranks);
 /* The norm of all gradients of a rank, `elements` of which are its own to update. */
 void lower_norm(struct lower *lower, uint64_t elements);
 /* Elements of the buckets whose optimizer state lies on one chip. */

@@ -68,6 +68,7 @@ void lower_streams_add(struct lower *lower)
     bool const zero = ranks->plan->zero != 0;
     bool const activations = ranks_offloads_activations(ranks);
     bool const optimizer = ranks_offloads_optimizer(ranks);
+    bool const clips = ranks_clips(ranks);
     emit_streams(lower, moved);
     struct {
         bool used;
@@ -78,21 +79,23 @@ void lower_streams_add(struct lower *lower)
         [LOWER_GATHER_WEIGHTS] = {ranks->shards > 1, ahead, {STREAM_GATHER, shards}},
         [LOWER_REDUCE_WEIGHTS] = {updates && ranks->shards > 1, late, {STREAM_REDUCE, shards}},
         [LOWER_GATHER_TP] = {false, soon, {STREAM_GATHER, STREAM_OF_TP}},
-        [LOWER_REDUCE_TP] = {false, soon, {STREAM_REDUCE, STREAM_OF_TP}},
+        [LOWER_REDUCE_TP] = {clips && ranks->tp > 1, soon, {STREAM_REDUCE, STREAM_OF_TP}},
         [LOWER_GATHER_TP_D] = {false, soon, {STREAM_GATHER, STREAM_OF_TP_D}},
-        [LOWER_REDUCE_TP_D] = {false, soon, {STREAM_REDUCE, STREAM_OF_TP_D}},
+        [LOWER_REDUCE_TP_D] = {clips && ranks_tp_d(ranks) > 1,
+                               soon,
+                               {STREAM_REDUCE, STREAM_OF_TP_D}},
         [LOWER_SUM_TP_D] = {false, soon, {STREAM_SUM, STREAM_OF_TP_D}},
         [LOWER_REDUCE_DP] = {dp, late, {STREAM_REDUCE, replicas}},
         /* Updated weights, as those of experts. */
         [LOWER_GATHER_DP] = {dp && zero, ahead, {STREAM_GATHER, replicas}},
         [LOWER_SUM_KV] = {false, late, {STREAM_NO_VERB, STREAM_OF_KV}},
         [LOWER_SUM_LOGITS] = {false, soon, {STREAM_SUM, STREAM_OF_TP}},
-        [LOWER_SUM_NORM] = {ranks->norm.group.dimension_count != 0,
-                            late,
-                            {STREAM_SUM, STREAM_OF_NORM}},
+        [LOWER_SUM_PP] = {clips && ranks->pp > 1, late, {STREAM_SUM, 1u << MESH_PP}},
         [LOWER_SUM_ROWS] = {false, late, {STREAM_SUM, STREAM_OF_TP}},
         [LOWER_DISPATCH] = {false, soon, {STREAM_DISPATCH, STREAM_OF_EP}},
-        [LOWER_COMBINE] = {false, soon, {STREAM_COMBINE, STREAM_OF_EP}},
+        [LOWER_COMBINE] = {clips && lower_norm_has_experts(ranks),
+                           soon,
+                           {STREAM_COMBINE, STREAM_OF_EP}},
         [LOWER_REDUCE_EXPERTS] = {experts, late, {STREAM_REDUCE, STREAM_OF_EXPERTS}},
         [LOWER_GATHER_EXPERTS] = {experts && zero, ahead, {STREAM_GATHER, STREAM_OF_EXPERTS}},
         [LOWER_GATHER_SEQUENCE] = {false, soon, gathers_of(ranks, true)},

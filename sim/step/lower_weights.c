@@ -278,19 +278,66 @@ static void reductions_need(struct lower *lower, uint32_t op)
 
 static const char norm_name[] = "gradient norm";
 
+bool lower_norm_has_experts(const struct ranks *ranks)
+{
+    return ranks->plan->zero == 0 && model_has_experts(&ranks->plan->model) &&
+           ranks->mesh->axis[MESH_EP].size > 1;
+}
+
+/* Sums over ranks that hold different gradients, one after the other. */
+struct norm_sum {
+    bool used;
+    enum lower_stream stream;
+    const struct group *group;
+    const char *name;
+};
+enum { NORM_SUMS = 6 };
+
+static void norm_sums(const struct ranks *ranks, struct norm_sum ret_sums[NORM_SUMS])
+{
+    const struct mesh_axis *axis = ranks->mesh->axis;
+    const struct replicas *replicas = &ranks->replicas;
+    struct norm_sum const sums[NORM_SUMS] = {
+        {ranks->tp > 1, LOWER_REDUCE_TP, &axis[MESH_TP].group, "tp"},
+        {ranks_tp_d(ranks) > 1, LOWER_REDUCE_TP_D, &axis[MESH_TP_D].group, "tp_d"},
+        {lower_norm_has_experts(ranks), LOWER_COMBINE, &axis[MESH_EP].group, "ep"},
+        {ranks->shards > 1, LOWER_REDUCE_WEIGHTS, &axis[ranks->shard_role].group,
+         mesh_role_name(ranks->shard_role)},
+        {ranks->plan->zero != 0 && replicas->count > 1, LOWER_REDUCE_DP, &replicas->group,
+         replicas->name},
+        {ranks->pp > 1, LOWER_SUM_PP, &axis[MESH_PP].group, "pp"},
+    };
+    for (uint32_t i = 0; i < NORM_SUMS; i++) ret_sums[i] = sums[i];
+}
+
 void lower_norm(struct lower *lower, uint64_t elements)
 {
-    const struct ranks *ranks = lower->ranks;
-    struct work const work = update_norm_work(ranks, elements);
-    struct plan_request const request = {.kind = COLLECTIVE_ALL_REDUCE, .group = ranks->norm.group};
-    char axes[STREAM_USE_BYTES];
-    uint32_t const op = lower_compute(lower, norm_name, &work, 1);
-    reductions_need(lower, op);
-    uint32_t const plan = lower_plan_request(lower, &request, 1, FORMAT_FP32);
-    const char *group =
-        builder_format(&lower->build, "%s", stream_of_text(ranks->norm.roles, axes));
-    uint32_t const sum = lower_collective(lower, LOWER_SUM_NORM, norm_name, group, plan);
-    lower_need_done(lower, sum, op, norm_name);
+    struct work const work = update_norm_work(lower->ranks, elements);
+    struct norm_sum sums[NORM_SUMS];
+    uint32_t before = lower_compute(lower, norm_name, &work, 1);
+    reductions_need(lower, before);
+    norm_sums(lower->ranks, sums);
+    for (uint32_t i = 0; i < NORM_SUMS; i++) {
+        if (!sums[i].used) continue;
+        struct plan_request const request = {.kind = COLLECTIVE_ALL_REDUCE,
+                                             .group = *sums[i].group};
+        uint32_t const plan = lower_plan_request(lower, &request, 1, FORMAT_FP32);
+        uint32_t const sum = lower_collective(lower, sums[i].stream, norm_name, sums[i].name, plan);
+        lower_need_done(lower, sum, before, norm_name);
+        before = sum;
+    }
+}
+
+/* The last of the sums, which needs all others. */
+static void norm_need(struct lower *lower, uint32_t op)
+{
+    struct norm_sum sums[NORM_SUMS];
+    norm_sums(lower->ranks, sums);
+    for (uint32_t i = NORM_SUMS; i-- > 0;) {
+        if (!sums[i].used) continue;
+        lower_need_before(lower, op, sums[i].stream, norm_name);
+        return;
+    }
 }
 
 /* A whole update needs the norm of all gradients; or the reductions of its slot in the backward
@@ -299,7 +346,7 @@ static void update_need(struct lower *lower, uint32_t op, uint16_t backward, uin
 {
     if (lower->build.status != STATUS_OK) return;
     if (ranks_clips(lower->ranks)) {
-        lower_need_before(lower, op, LOWER_SUM_NORM, norm_name);
+        norm_need(lower, op);
         return;
     }
     if (slots == 0) {

@@ -65,27 +65,6 @@ enum status ranks_replicas_find(const struct ranks *ranks, bool experts,
     return mesh_union(ranks->mesh, ranks->machine, roles, what, &ret_replicas->group, reterr);
 }
 
-/* Where another axis lies between them, ranks along it add up the same, and go along. */
-static enum status norm_build(struct ranks *ranks, struct error *reterr)
-{
-    static const char what[] = "norms of gradients are added up";
-    const struct mesh *mesh = ranks->mesh;
-    struct ranks_norm *norm = &ranks->norm;
-    uint32_t roles = 1u << MESH_FSDP | 1u << MESH_TP | 1u << MESH_TP_D | 1u << MESH_PP, all = 0;
-    struct error apart = {0};
-    *norm = (struct ranks_norm){.roles = 0};
-    if (!ranks_clips(ranks)) return STATUS_OK;
-    if (ranks->plan->zero != 0) roles |= mesh_replica_roles(mesh, /* experts= */ false);
-    if (model_has_experts(&ranks->plan->model)) roles |= 1u << MESH_EP;
-    for (uint32_t r = 0; r < MESH_ROLE_COUNT; r++)
-        if (mesh->axis[r].size > 1) all |= 1u << r;
-    norm->roles = roles & all;
-    if (mesh_union(mesh, ranks->machine, norm->roles, what, &norm->group, &apart) == STATUS_OK)
-        return STATUS_OK;
-    norm->roles = all;
-    return mesh_union(mesh, ranks->machine, all, what, &norm->group, reterr);
-}
-
 static bool reduces_once(const struct ranks *ranks)
 {
     const struct schedule *given = ranks->plan->stages.given;
@@ -128,7 +107,7 @@ static enum status ranks_build(struct ranks *ranks, struct error *reterr)
     ranks->axes.x = letter_add(ranks, 'X', beside ? fsdp : ranks->data);
     ranks->axes.w = letter_add(ranks, 'W', ranks_tp_d(ranks));
     ranks->axes.y = letter_add(ranks, 'Y', ranks->tp);
-    return norm_build(ranks, reterr);
+    return STATUS_OK;
 }
 
 struct ranks_heads ranks_heads_of(const struct model *model, uint32_t tp)

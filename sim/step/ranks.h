@@ -76,12 +76,6 @@ struct ranks_gradients {
     bool resident; /* Gradients are accumulated, so they are there all the time. */
 };
 
-/* Ranks that hold different gradients, whose norms are added up. */
-struct ranks_norm {
-    struct group group; /* Of no dimensions where one rank holds all, or nothing is clipped. */
-    uint32_t roles;     /* The mesh axes that it is over, a bit each. */
-};
-
 /* Attention heads of one rank of tp, with padding: each KV head has its queries' with it. */
 struct ranks_heads {
     uint64_t queries;     /* N / tp */
@@ -145,7 +139,6 @@ struct ranks {
     enum mesh_role shard_role; /* The role of ranks with shards: fsdp, or dp with zero 3. */
     struct replicas replicas;  /* Ranks of dp, ep and cp; of experts' weights see `experts`. */
     struct ranks_gradients gradients;
-    struct ranks_norm norm;
     struct ranks_axes axes;
 
     uint64_t rows; /* Tokens of a microbatch on one data rank. */

@@ -491,20 +491,6 @@ static enum status loss_check(const struct ranks *ranks, struct error *reterr)
     return STATUS_OK;
 }
 
-/* Norms are kernels of a stack, and updates behind each layer come before the norm of all. */
-static enum status clips_check(const struct ranks *ranks, struct error *reterr)
-{
-    bool const clips = ranks_clips(ranks);
-    REFUSE(clips && ranks->machine->chip.kernels.stack == NULL, UNSUPPORTED,
-           "/workload/clip_gradients",
-           "the norm of gradients is a kernel of software, and the machine names no \"stack\"; it "
-           "has to be false");
-    REFUSE(clips && ranks_offloads_optimizer(ranks), UNSUPPORTED, "/workload/clip_gradients",
-           "an offloaded optimizer updates behind each layer, before the norm of all gradients is "
-           "known; it has to be false");
-    return STATUS_OK;
-}
-
 enum status refusals_check(const struct ranks *ranks, struct error *reterr)
 {
     STATUS_TRY(inference_check(ranks, reterr));
@@ -514,6 +500,6 @@ enum status refusals_check(const struct ranks *ranks, struct error *reterr)
     STATUS_TRY(attention_check(ranks, reterr));
     STATUS_TRY(refusals_casts(ranks, reterr));
     STATUS_TRY(loss_check(ranks, reterr));
-    STATUS_TRY(clips_check(ranks, reterr));
+    STATUS_TRY(refusals_clips(ranks, reterr));
     return stages_check(ranks, reterr);
 }

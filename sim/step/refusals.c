@@ -14,12 +14,6 @@
 
 enum { MTP_MODULES_MAX = 16, GENERATION_PAGES_MAX = 1 << 14 };
 
-#define REFUSE(holds, status, where, ...)                                                          \
-    if (holds) return error_set(reterr, STATUS_##status, where, __VA_ARGS__)
-
-/* A name may be a path of any length; its beginning tells which it is. */
-#define NAME "%.200s"
-
 /* Ranks of cp, in inference. */
 static enum status context_check(const struct ranks *ranks, struct error *reterr)
 {
@@ -301,28 +295,6 @@ static enum status axes_check(const struct ranks *ranks, struct error *reterr)
     return STATUS_OK;
 }
 
-/* Engines serve, on GPUs, and leave larger arrays to NCCL. */
-static enum status all_reduce_check(const struct ranks *ranks, struct error *reterr)
-{
-    static const char place[] = "/run/all_reduce";
-    const struct workload_plan *plan = ranks->plan;
-    const struct chip *chip = &ranks->machine->chip;
-    if (plan->software.all_reduce == ALL_REDUCE_KERNELS_NCCL) return STATUS_OK;
-    REFUSE(chip->kind != CHIP_GPU || chip->is_ideal, UNSUPPORTED, place,
-           "kernels of engines have the latencies of real GPUs; %s in the profile " NAME
-           " has \"nccl\"",
-           chip->title, chip->profile);
-    REFUSE(!ranks_serves(ranks), INVALID, place,
-           "kernels of engines are for steps of inference; training has \"nccl\"");
-    REFUSE(workload_protocols(plan, chip) != WORKLOAD_PROTOCOLS_NCCL, INVALID, place,
-           "larger arrays go by NCCL, with \"protocols\": \"nccl\" or a \"stack\"; without "
-           "them there is \"nccl\"");
-    REFUSE(!algorithm_is_chosen(&plan->algorithm), INVALID, place,
-           "an engine's kernels come with \"algorithm\": \"auto\"; with another there is "
-           "\"nccl\"");
-    return STATUS_OK;
-}
-
 /* Shards, and what frameworks hold. */
 static enum status shards_check(const struct ranks *ranks, struct error *reterr)
 {
@@ -362,7 +334,6 @@ static enum status shards_check(const struct ranks *ranks, struct error *reterr)
            UNSUPPORTED, "/run/protocols",
            "\"nccl\" has the latencies of real GPUs; %s in the profile " NAME " has \"none\"",
            ranks->machine->chip.title, ranks->machine->chip.profile);
-    STATUS_TRY(all_reduce_check(ranks, reterr));
     REFUSE(plan->software.collective_cores == WORKLOAD_COLLECTIVE_CORES_NCCL &&
                workload_protocols(plan, &ranks->machine->chip) != WORKLOAD_PROTOCOLS_NCCL,
            UNSUPPORTED, "/run/collective_cores",
@@ -478,19 +449,6 @@ static enum status stages_check(const struct ranks *ranks, struct error *reterr)
     return STATUS_OK;
 }
 
-/* What replaces kernels that a stack does not have. */
-static enum status loss_check(const struct ranks *ranks, struct error *reterr)
-{
-    const struct fusion *fusion = ranks_fusion(ranks);
-    if (ranks->plan->software.loss == LOSS_FUSION_NONE) return STATUS_OK;
-    REFUSE(!ranks_is_decoder(ranks), INVALID, "/workload/loss_fusion",
-           "the bare MLP has no loss; it has to be \"none\"");
-    REFUSE(fusion != NULL && !fusion_splits_loss(fusion), INVALID, "/workload/loss_fusion",
-           "the loss is one kernel with the stack \"%s\"; it has to be \"none\"",
-           ranks->machine->chip.kernels.stack->name);
-    return STATUS_OK;
-}
-
 enum status refusals_check(const struct ranks *ranks, struct error *reterr)
 {
     STATUS_TRY(inference_check(ranks, reterr));
@@ -499,7 +457,7 @@ enum status refusals_check(const struct ranks *ranks, struct error *reterr)
     STATUS_TRY(shards_check(ranks, reterr));
     STATUS_TRY(attention_check(ranks, reterr));
     STATUS_TRY(refusals_casts(ranks, reterr));
-    STATUS_TRY(loss_check(ranks, reterr));
+    STATUS_TRY(refusals_software(ranks, reterr));
     STATUS_TRY(refusals_clips(ranks, reterr));
     return stages_check(ranks, reterr);
 }

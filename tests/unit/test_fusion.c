@@ -319,7 +319,7 @@ static void gradients_of_microbatches_are_summed(void **state)
     assert_false(op_has_work(&norm));
     layer.terms.policy.sums = fusion_sums(GRADIENT_SUMS_CAST, 2, 4);
     moves(graph_sums_work(&layer.graph, op_named(&layer, "mlp.", "Out")), 2, 10 * out, 8 * out);
-    moves(graph_sums_work(&layer.graph, op_named(&layer, "attention.", "QKV")), 2, 10 * in, 8 * in);
+    moves(graph_sums_work(&layer.graph, op_named(&layer, "attention.", "QKV")), 6, 10 * in, 8 * in);
     case_free(&layer.made);
 }
 

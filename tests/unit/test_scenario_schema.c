@@ -151,6 +151,7 @@ static void every_default_is_shown(void **state)
                                            "dp_overlap",
                                            "loss_fusion",
                                            "gradient_sums",
+                                           "joined_products",
                                            "nodes",
                                            "gpus",
                                            "power",

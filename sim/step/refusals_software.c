@@ -1,0 +1,48 @@
+/*
+ * What a step refuses of software: kernels of an engine, or of a framework, that nothing runs here.
+ */
+#include "sim/collective/algorithm.h"
+#include "sim/kernels/fusion.h"
+#include "sim/step/overheads.h"
+#include "sim/step/refusals.h"
+
+/* Engines serve, on GPUs, and leave larger arrays to NCCL. */
+static enum status all_reduce_check(const struct ranks *ranks, struct error *reterr)
+{
+    static const char place[] = "/run/all_reduce";
+    const struct workload_plan *plan = ranks->plan;
+    const struct chip *chip = &ranks->machine->chip;
+    if (plan->software.all_reduce == ALL_REDUCE_KERNELS_NCCL) return STATUS_OK;
+    REFUSE(chip->kind != CHIP_GPU || chip->is_ideal, UNSUPPORTED, place,
+           "kernels of engines have the latencies of real GPUs; %s in the profile " NAME
+           " has \"nccl\"",
+           chip->title, chip->profile);
+    REFUSE(!ranks_serves(ranks), INVALID, place,
+           "kernels of engines are for steps of inference; training has \"nccl\"");
+    REFUSE(workload_protocols(plan, chip) != WORKLOAD_PROTOCOLS_NCCL, INVALID, place,
+           "larger arrays go by NCCL, with \"protocols\": \"nccl\" or a \"stack\"; without "
+           "them there is \"nccl\"");
+    REFUSE(!algorithm_is_chosen(&plan->algorithm), INVALID, place,
+           "an engine's kernels come with \"algorithm\": \"auto\"; with another there is "
+           "\"nccl\"");
+    return STATUS_OK;
+}
+
+/* What replaces kernels that a stack does not have. */
+static enum status loss_check(const struct ranks *ranks, struct error *reterr)
+{
+    const struct fusion *fusion = ranks_fusion(ranks);
+    if (ranks->plan->software.loss == LOSS_FUSION_NONE) return STATUS_OK;
+    REFUSE(!ranks_is_decoder(ranks), INVALID, "/workload/loss_fusion",
+           "the bare MLP has no loss; it has to be \"none\"");
+    REFUSE(fusion != NULL && !fusion_splits_loss(fusion), INVALID, "/workload/loss_fusion",
+           "the loss is one kernel with the stack \"%s\"; it has to be \"none\"",
+           ranks->machine->chip.kernels.stack->name);
+    return STATUS_OK;
+}
+
+enum status refusals_software(const struct ranks *ranks, struct error *reterr)
+{
+    STATUS_TRY(all_reduce_check(ranks, reterr));
+    return loss_check(ranks, reterr);
+}

@@ -212,22 +212,29 @@ bool lanes_arrive(struct replay *replay, struct lane_table *lane, uint64_t key,
     batch.count = woken.count = 0;
     if (running[chips[0]] != plan || first.counted == first.arrivals) return false;
     bool const may_be_void = promise_may_be_void(replay, key, now_ps);
+    bool const counts = arrival_counts(lane, chips[0], first.counted + 1);
+    bool const keeps = replay->recurrence.keeps;
+    uint64_t digest = 0;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t const chip = chips[i];
         if (may_be_void && promise_void_take(replay, key, chip, now_ps)) continue;
-        digest_add(replay, now_ps, key, chip);
+        digest += digest_record(now_ps, key, chip);
+        if (keeps) recur_digest_add(replay, now_ps, key, chip);
         arrival_cost_single(&replay->servers, cost, chip, differs, now_ps);
         if (running[chip] != plan || !is_alike(&lane->states[chip], &first)) {
             transport_message_land(replay, lane, chip, units, now_ps);
             continue;
         }
         batch_add(&batch, chip);
-        uint32_t const parts = lane_absorb(replay, lane, chip, units);
+        lane->states[chip].counted++;
+        if (!counts) continue;
+        uint32_t const parts = arrival_parts(replay, lane, chip, units);
         if (parts == 0) continue;
         struct stream_state *stream = stream_at(replay, lane->stream, chip);
         stream->done += parts;
         if (stream_has_come(stream)) batch_add(&woken, chip);
     }
+    replay->tally.digest += digest;
     streams_wake_many(replay, lane->stream, &woken, now_ps);
     if (batch.count > 0) arrived(replay, lane, &first, &batch, woken.count == 0, now_ps);
     return true;

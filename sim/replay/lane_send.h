@@ -87,13 +87,25 @@ static inline bool arrival_is_followed(const struct lane_table *lane,
            counted % lane->steps.arrival_count[position_of(lane, chip)] == 0;
 }
 
+/* Whether others may count on more parts after an arrival that makes `counted` of them. */
+static inline bool arrival_counts(const struct lane_table *lane, uint32_t chip, uint32_t counted)
+{
+    return lane->plan->plan->counts_buckets || arrival_completes(lane, chip, counted);
+}
+
+/* The parts on which others may then count. */
+static inline uint32_t arrival_parts(struct replay *replay, const struct lane_table *lane,
+                                     uint32_t chip, uint32_t units)
+{
+    return lane->plan->plan->counts_buckets ? units : transport_parts_new(replay, lane, chip);
+}
+
 /* Absorbs an arrival into the running op. Returns parts that others may now count on. */
 static inline uint32_t lane_absorb(struct replay *replay, const struct lane_table *lane,
                                    uint32_t chip, uint32_t units)
 {
     uint32_t const counted = ++lane->states[chip].counted;
-    if (lane->plan->plan->counts_buckets) return units;
-    return arrival_completes(lane, chip, counted) ? transport_parts_new(replay, lane, chip) : 0;
+    return arrival_counts(lane, chip, counted) ? arrival_parts(replay, lane, chip, units) : 0;
 }
 
 /* A lane may have waited for arrivals in another. */

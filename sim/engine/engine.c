@@ -329,6 +329,7 @@ void engine_drain(struct engine *engine, engine_handler_fn *handler, void *owner
     engine->event_count = event_count;
     engine->popped_count = popped_count;
     engine->now_ps = now_ps;
+    engine->wheel.now_ps = (uint64_t)now_ps;
     engine->options = options;
     engine->wheel.ahead = options.ahead;
 }

@@ -31,11 +31,19 @@ static struct replicas_total replicas_total(const struct analysis *analysis,
     return total;
 }
 
-/* Weights that are sharded are gathered: before each use, behind the update, or a step later. */
-static const char *when_gathered(const struct workload_plan *plan)
+/* Whether reductions wait for the end of all passes. */
+static bool waits_apart(const struct report_input *input)
 {
+    return input->workload->software.overlap.dp_apart && input->workload->zero <= 1 &&
+           input->mesh->axis[MESH_FSDP].size == 1;
+}
+
+/* Weights that are sharded are gathered: before each use, behind the update, or a step later. */
+static const char *when_gathered(const struct report_input *input)
+{
+    const struct workload_plan *plan = input->workload;
     if (plan->zero == 3 || workload_serves(plan)) return "before each use";
-    if (plan->software.dp_apart) return "once all are updated";
+    if (waits_apart(input)) return "once all are updated";
     return plan->parameter_gather == WORKLOAD_PARAMETERS_NEXT_STEP
                ? "before their first use in the next step"
                : "once they are updated";
@@ -46,7 +54,7 @@ static const char *when_gathered(const struct workload_plan *plan)
 static const char *reductions_wait(const struct workload_plan *plan, double exposed_s,
                                    double time_s)
 {
-    if (exposed_s == 0 || plan->software.dp_apart) return "";
+    if (exposed_s == 0 || plan->software.overlap.dp_apart) return "";
     if (plan->zero == 2 && exposed_s > time_s / plan->accumulate)
         return ", as gradients of one slot may wait: a layer's backward pass begins when the "
                "reductions of all layers but the previous one are done";
@@ -71,7 +79,9 @@ static void note_reductions(struct arena *arena, const struct report_input *inpu
               "the %s reductions%s %s the backward pass; %s of their %s is exposed (%s of the "
               "step)%s",
               name, each ? " of each microbatch" : "",
-              plan->software.dp_apart ? "wait for the end of" : "run behind",
+              waits_apart(input)                ? "wait for the end of"
+              : plan->software.overlap.dp_apart ? "stop"
+                                                : "run behind",
               table_seconds(sums->exposed_s).text, table_seconds(sums->time_s).text,
               table_percent(sums->exposed_s, analysis->step_s).text,
               reductions_wait(plan, sums->exposed_s, sums->time_s));
@@ -84,7 +94,7 @@ static void note_gathers(struct arena *arena, const struct report_input *input,
     notes_add(arena, notes,
               "the %s gathers bring weights together %s; %s of their %s is exposed (%s of the "
               "step)",
-              name, when_gathered(input->workload), table_seconds(gathers->exposed_s).text,
+              name, when_gathered(input), table_seconds(gathers->exposed_s).text,
               table_seconds(gathers->time_s).text,
               table_percent(gathers->exposed_s, analysis->step_s).text);
 }

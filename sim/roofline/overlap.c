@@ -28,6 +28,47 @@ static void add_all(const struct workload_plan *plan, const struct machine *mach
     }
 }
 
+/* The part of a group's time that compute waits for, of weights that are gathered twice for each
+ * reduction of their gradients. */
+static double waited_share(enum workload_overlap overlap)
+{
+    static const double shares[] = {[WORKLOAD_OVERLAP_ALL] = 0,
+                                    [WORKLOAD_OVERLAP_NONE] = 1,
+                                    [WORKLOAD_OVERLAP_GATHERS] = 1.0 / 3,
+                                    [WORKLOAD_OVERLAP_REDUCTIONS] = 2.0 / 3};
+    return shares[overlap];
+}
+
+static bool crosses_slices(const struct machine *machine, const struct group *group)
+{
+    for (uint32_t d = 0; d < group->dimension_count; d++)
+        if (machine->chip.kind == CHIP_TPU && group->dimension[d].switched) return true;
+    return false;
+}
+
+/* Collectives that do not run beside compute. */
+static double waited_s(const struct workload_plan *plan, const struct machine *machine,
+                       const struct roofline *roofline)
+{
+    const struct workload_overlaps *overlap = &plan->software.overlap;
+    double sum_s = overlap->pp_apart ? roofline->stages.messages_s : 0;
+    for (uint32_t i = 0; i < roofline->group_count; i++) {
+        const struct roofline_group *group = &roofline->group[i];
+        bool const replicates = group->of == MESH_DP || group->of == ROOFLINE_EXPERTS;
+        bool const crosses = crosses_slices(machine, &group->group);
+        double share = group->of == MESH_FSDP ? waited_share(overlap->fsdp)
+                       : replicates           ? overlap->dp_apart
+                                              : 0;
+        if (crosses && (replicates || group->of == MESH_FSDP)) {
+            bool const sums = overlap->dcn == WORKLOAD_OVERLAP_GATHERS && plan->zero == 0;
+            double const over = replicates && sums ? 1 : waited_share(overlap->dcn);
+            if (over > share) share = over;
+        }
+        sum_s += share * group->time_s;
+    }
+    return sum_s;
+}
+
 void overlap_evaluate(const struct workload_plan *plan, const struct machine *machine,
                       const struct mesh *mesh, struct roofline *roofline)
 {
@@ -40,7 +81,7 @@ void overlap_evaluate(const struct workload_plan *plan, const struct machine *ma
         if (excess > 0) roofline->tp_excess_s += excess * (double)overlap->count / stages;
     }
     if (tp != NULL && !plan->collective_matmul) roofline->tp_excess_s = tp->time_s;
-    double critical = roofline->math_s + roofline->tp_excess_s;
+    double critical = roofline->math_s + roofline->tp_excess_s + waited_s(plan, machine, roofline);
     const struct roofline_group *sequence = roofline_group_find(roofline, ROOFLINE_SEQUENCE);
     if (sequence != NULL) {
         /* A ring hides behind attention to what came before. */

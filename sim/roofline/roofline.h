@@ -167,8 +167,9 @@ struct roofline {
                        all its ranks, and every message between stages. A sum of parts: where groups
                        share links a step may exceed it. */
     /* An estimate, not a bound: math_s, what the tp collectives need beyond the matmuls during them
-     * (without collective matmul, all they need), the gathers of split sequences, what goes to
-     * experts and back or to the cache, and latency_s; at least lower_s. */
+     * (without collective matmul, all they need), what does not overlap by policy, the gathers of
+     * split sequences, what goes to experts and back or to the cache, and latency_s; at least
+     * lower_s. */
     double critical_s;
     double tp_excess_s; /* The part of critical_s that the tp collectives need beyond the matmuls
                            during them. */

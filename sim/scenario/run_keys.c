@@ -91,41 +91,6 @@ static enum status parameters_settle(const struct key_reader *reader, struct jso
                      plan->zero);
 }
 
-/* Whether reductions of replicas may wait; or do, in a program, which has no batch. */
-static bool reduces_once(const struct key_source *source)
-{
-    const struct scenario *scenario = shown_of(source);
-    const struct mesh_plan *mesh = &scenario->mesh;
-    bool replicates = false, shards = scenario->workload.zero > 1;
-    for (uint32_t i = 0; i < mesh->axis_count; i++) {
-        enum mesh_role const role = mesh->axis[i].role;
-        replicates = replicates || role == MESH_DP || role == MESH_EP || role == MESH_CP;
-        shards = shards || role == MESH_FSDP;
-    }
-    return scenario->workload.software.dp_apart ||
-           (scenario->workload.kind == WORKLOAD_TRAIN_STEP &&
-            scenario->workload.batch_tokens != 0 && replicates && !shards);
-}
-
-static enum status overlap_settle(const struct key_reader *reader, struct json *member,
-                                  struct error *reterr)
-{
-    const struct workload_plan *plan = &scenario_of(reader)->workload;
-    if (!plan->software.dp_apart) return STATUS_OK;
-    if (workload_serves(plan))
-        return error_set(reterr, STATUS_INVALID, json_where(member),
-                         "a step of inference has no gradients; leave it out");
-    if (plan->parameter_gather == WORKLOAD_PARAMETERS_NEXT_STEP)
-        return error_set(reterr, STATUS_INVALID, json_where(member),
-                         "\"parameter_gather\": \"next_step\" gathers during the forward pass; "
-                         "\"end\" is for false");
-    if (plan->zero <= 1) return STATUS_OK;
-    return error_set(reterr, STATUS_INVALID, json_where(member),
-                     "with \"zero\": %u gradients are reduced in each microbatch; false is for 0 "
-                     "and 1, true for any",
-                     plan->zero);
-}
-
 static bool launches_eagerly(const struct key_source *source)
 {
     return shown_of(source)->machine.launches == CHIP_LAUNCHES_EAGER;
@@ -185,13 +150,12 @@ const struct key run_keys[] = {
             "when updated weights are gathered. `end`: after the update; `next_step`: each layer "
             "before its first use in the next step, `prefetch_layers` ahead (Megatron's "
             "`overlap_param_gather`)"),
-    ROW("dp_overlap", key_flag, workload.software.dp_apart, .negated = true, .preset = 1,
-        .shown = reduces_once, .settle = overlap_settle,
-        .when = "of training, `false` with `dp`, `ep` or `cp` and `zero` 0 or 1, without `fsdp`, "
-                "an offloaded optimizer, MTP or two copies of a model",
-        .help = "gradients of replicas are reduced while the backward pass runs. `false`: they are "
-                "reduced once all passes have ended, and updated weights gathered once all are "
-                "updated, as Megatron does without `--overlap-grad-reduce`"),
+    KEY("overlap", key_object, .members = overlap_keys, .has_table = true, .quiet = true,
+        .values.words = "an [object](#overlap)", .values.example = "{\"fsdp\": \"gathers\"}",
+        .preset_text = "its keys'",
+        .help =
+            "which collectives overlap with compute. Compute waits for the others where they are "
+            "issued"),
     ROW("collective_matmul", key_flag, workload.collective_matmul, .when = "with `tp`",
         .help = "hide TP collectives behind their matmuls, chunk by chunk"),
     ROW("shared_expert_overlap", key_flag, workload.software.shared_ahead, .negated = true,

@@ -68,6 +68,12 @@ extern const char *const scenario_copies_names[];
 enum status scenario_lengths_build(struct arena *arena, struct scenario *scenario,
                                    struct error *reterr);
 extern const struct key run_keys[];
+extern const struct key overlap_keys[];
+
+/* The key `dp_overlap`, which `overlap` replaced: refused, with the name of the new key; and, in
+ * the document of a program, which an earlier version may have written, moved there. */
+enum status scenario_overlap_refuse(struct json *document, struct error *reterr);
+enum status scenario_overlap_move(struct json *document, struct error *reterr);
 
 /* The whole mesh, whose axes are in the order of the file. */
 extern const struct key_kind mesh_kind;

@@ -85,6 +85,7 @@ static enum status document_read(struct arena *arena, struct json *document,
                                       .whole = &scenario,
                                       .base = &scenario,
                                       .document = scenario_keys};
+    STATUS_TRY(scenario_overlap_refuse(document, reterr));
     STATUS_TRY(preset_apply(arena, document, reterr));
     STATUS_TRY(scenario_keys_read(scenario_keys, &reader, &scenario, reterr));
     STATUS_TRY(scenario_lengths_build(arena, &scenario, reterr));
@@ -103,6 +104,7 @@ static enum status program_document_read(struct arena *arena, struct json *docum
                                       .base = &scenario,
                                       .document = program_keys};
     STATUS_TRY(json_as_object(document, reterr));
+    STATUS_TRY(scenario_overlap_move(document, reterr));
     struct json *run = json_take(document, "run");
     /* Only ZeRO-1 and 2 have it, so it says that the step was one of these. */
     if (run != NULL && json_kind(run) == JSON_OBJECT)

@@ -49,6 +49,9 @@ bool emit_is_chunked(const struct emit *emit, const struct graph_step *step)
     if (step->move.rounds) return true;
     if (step->move.kind == COLLECTIVE_ALL_REDUCE) return false; /* It is one. */
     if (step->move.apart) return false;
+    struct emit_route const route = emit_route(emit->lower->ranks, emit->graph, step);
+    struct plan_request const request = {.kind = step->move.kind, .group = *route.group};
+    if (lower_overlap_crosses(emit->lower, &request)) return false;
     return emit->lower->ranks->plan->collective_matmul && step->move.axis == OP_AXIS_TP &&
            !graph_step_sums_weights(emit->graph, step) &&
            emit->graph->block[op->block].block->couples;

@@ -204,10 +204,11 @@ struct lower {
     uint32_t output;   /* The op whose end makes the running activation (or its gradient)
                           available; LOWER_NONE: it comes from earlier slots. */
     uint32_t received; /* The RECEIVE that its input comes by, or LOWER_NONE. */
-    uint32_t weights[MATRICES_MAX];   /* The gather that a place's matrices wait for. */
-    uint32_t weights_needed;          /* Places whose gather some op already waits for. */
-    uint32_t gradients;               /* Places whose gradients are computed. */
-    uint32_t buckets_reduced;         /* Units whose reduction is emitted. */
+    uint32_t weights[MATRICES_MAX]; /* The gather that a place's matrices wait for. */
+    uint32_t weights_needed;        /* Places whose gather some op already waits for. */
+    uint32_t gradients;             /* Places whose gradients are computed. */
+    uint32_t buckets_reduced;       /* Units whose reduction is emitted. */
+    struct lower_line *line;        /* [template] (lower_overlap.c); NULL: nothing is waited for. */
     uint32_t parts_sum[MATRICES_MAX]; /* The sum over ranks of tp that have parts of a block's
                                          gradients, by the place of the block's last gradient. */
 };
@@ -271,6 +272,13 @@ void lower_give(struct lower *lower, uint32_t op, enum program_memory memory, ui
 uint64_t lower_activation_bytes(const struct lower *lower, uint64_t elements);
 uint64_t lower_weight_bytes(const struct lower *lower, uint64_t elements);
 uint64_t lower_gradient_bytes(const struct lower *lower, uint64_t elements);
+
+/* Collectives that compute waits for (lower_overlap.c): of the template under construction, once
+ * all its ops are there; and from slot to slot, once all templates are there. */
+void lower_overlap_template(struct lower *lower);
+void lower_overlap_slots(struct lower *lower);
+/* Whether a plan is waited for as it goes between slices. */
+bool lower_overlap_crosses(const struct lower *lower, const struct plan_request *request);
 
 /* Weights and gradients (lower_weights.c). */
 void lower_buckets_gather(struct lower *lower, const struct bucket *buckets, uint32_t bucket_count,

@@ -178,10 +178,12 @@ static inline bool ranks_gathers_next(const struct ranks *ranks)
            (ranks->plan->zero == 1 || ranks->plan->zero == 2);
 }
 
-/* Replicas reduce gradients behind all passes, and gather weights behind all updates. */
+/* Replicas reduce gradients behind all passes, and gather weights behind all updates. With shards
+ * of gradients a reduction belongs to each microbatch, and is waited for there. */
 static inline bool ranks_replicas_wait(const struct ranks *ranks)
 {
-    return ranks->plan->software.dp_apart && ranks->replicas.count > 1;
+    return ranks->plan->software.overlap.dp_apart && ranks->replicas.count > 1 &&
+           ranks->shards == 1 && ranks->plan->zero <= 1;
 }
 
 /* The group of ranks that hold the same weights, or the same experts, and its name. The group is

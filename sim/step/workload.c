@@ -143,16 +143,16 @@ static enum status wait_check(const struct pipeline *pipeline, struct error *ret
         const char *what;
     } rows[] = {
         {ranks->data == 1, "the mesh has no replicas"},
-        {ranks->shards > 1, "\"fsdp\" reduces each layer behind its backward pass"},
         {schedule->copy_count > 1, "the schedule has two copies of a model, which swap the sums"},
         {schedule->has_reductions, "the schedule says when gradients are reduced"},
         {ranks->mtp.modules != 0, "modules of MTP share gradients with the head"},
         {ranks_offloads_optimizer(ranks), "an offloaded optimizer updates behind each layer"},
     };
-    if (!ranks->plan->software.dp_apart) return STATUS_OK;
+    bool const shards = ranks->shards > 1 || ranks->plan->zero > 1;
+    if (!ranks->plan->software.overlap.dp_apart || (shards && ranks->data > 1)) return STATUS_OK;
     for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].refused)
-            return error_set(reterr, STATUS_UNSUPPORTED, "/run/dp_overlap",
+            return error_set(reterr, STATUS_UNSUPPORTED, "/run/overlap/dp",
                              "no reductions of gradients can wait for the end of the backward "
                              "pass: %s; it has to be true",
                              rows[i].what);
@@ -255,7 +255,9 @@ static enum status lower_all(struct arena *arena, const struct ranks *ranks,
     STATUS_TRY(arena_try(arena, 1, sizeof(struct pipeline), &memory, reterr));
     struct pipeline *pipeline = memory;
     pipeline->lower = lower;
-    enum status const status = roles_add(pipeline, reterr);
+    enum status status = roles_add(pipeline, reterr);
+    if (status == STATUS_OK) lower_overlap_slots(lower);
+    if (status == STATUS_OK) status = lower->build.status;
     *ret_refused = lower->refused;
     return status;
 }

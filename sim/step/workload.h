@@ -83,6 +83,22 @@ enum workload_collective_cores {
  * (sim/kernels/recipe.h). */
 enum { WORKLOAD_RECIPE_DEFAULT, WORKLOAD_RECIPE_NONE, WORKLOAD_RECIPE_FIRST };
 
+/* Which collectives run beside compute. The others are waited for where they are issued. */
+enum workload_overlap {
+    WORKLOAD_OVERLAP_ALL,
+    WORKLOAD_OVERLAP_NONE,
+    WORKLOAD_OVERLAP_GATHERS,    /* AllGathers alone. */
+    WORKLOAD_OVERLAP_REDUCTIONS, /* ReduceScatters and AllReduces alone. */
+};
+/* By the mesh axis of a collective, and by the links that it crosses. */
+struct workload_overlaps {
+    enum workload_overlap fsdp; /* Gathers of weights and reductions of their gradients. */
+    enum workload_overlap dcn;  /* Every collective between slices. */
+    bool dp_apart;              /* Reductions between replicas, and gathers of updated weights. */
+    bool tp_apart, ep_apart;
+    bool pp_apart; /* Messages between stages: a rank computes once its message has left. */
+};
+
 /* What real software adds to what the book counts. */
 struct workload_software {
     enum workload_memory memory;
@@ -96,7 +112,7 @@ struct workload_software {
     int8_t clips; /* Updates clip gradients by the norm of all of them: 1, 0, or by default -1; see
                      workload_clips(). */
     bool shared_ahead; /* Shared experts are computed before tokens travel to other experts. */
-    bool dp_apart;     /* No op of compute runs while gradients or updated weights are exchanged. */
+    struct workload_overlaps overlap;
 };
 /* What is kept in the host's memory. */
 enum workload_offload {

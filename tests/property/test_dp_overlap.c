@@ -38,7 +38,7 @@ static void play(struct play *play_, uint32_t site, bool overlaps,
               "{\"podsim\": 1, \"title\": \"reductions\", \"machine\": {%s, \"profile\": "
               "\"ideal\"}, \"mesh\": %s, \"workload\": {\"kind\": \"train_step\", \"model\": %s, "
               "\"batch_tokens\": 262144, \"sequence_length\": 2048, \"allow_oversubscription\": "
-              "true, %s}, \"run\": {\"steps\": 1, \"dp_overlap\": %s}}",
+              "true, %s}, \"run\": {\"steps\": 1, \"overlap\": {\"dp\": %s}}}",
               sites[site].machine, sites[site].mesh, sites[site].model, sites[site].more,
               overlaps ? "true" : "false");
     play_run(play_, text, options);

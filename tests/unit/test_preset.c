@@ -116,7 +116,8 @@ static void no_preset_stands_in_the_way(void **state)
                                       "\"offload\": \"optimizer\",",
                                       "\"offload\": \"both\",",
                                       "\"memory\": \"book\","};
-    static const char *const runs[] = {"", "\"dp_overlap\": false",
+    static const char *const runs[] = {"", "\"overlap\": {\"dp\": false}",
+                                       "\"overlap\": {\"tp\": false, \"pp\": false}",
                                        "\"parameter_gather\": \"next_step\""};
     static const char *const stacks[] = {"",
                                          ", \"profile\": \"measured\", \"stack\": \"te\"",
@@ -131,7 +132,7 @@ static void no_preset_stands_in_the_way(void **state)
     uint32_t walked = 0, lowered_count = 0;
     (void)state;
     /* Each fifth, which no number of choices divides. */
-    for (uint32_t k = 0; k < 6 * 7 * 3 * 6 * 2; k += 5)
+    for (uint32_t k = 0; k < 6 * 7 * 4 * 6 * 2; k += 5)
         for (uint32_t p = 0; preset_name_at(p) != NULL; p++) {
             struct preset preset;
             struct play play, plain;
@@ -144,8 +145,8 @@ static void no_preset_stands_in_the_way(void **state)
                              "\"workload\": {"
                              "\"kind\": \"train_step\", \"model\": %s, \"batch_tokens\": 65536, %s "
                              "\"allow_oversubscription\": true%s}, \"run\": {%s}}",
-                             stacks[k / 126 % 6], meshes[k % 6], models[k / 756], own[k / 6 % 7],
-                             k < 756 ? ", \"sequence_length\": 4096" : "", runs[k / 42 % 3]);
+                             stacks[k / 168 % 6], meshes[k % 6], models[k / 1008], own[k / 6 % 7],
+                             k < 1008 ? ", \"sequence_length\": 4096" : "", runs[k / 42 % 4]);
             enum status const status =
                 play_try(&play,
                          arena_format(case_arena, "{\"podsim\": 1, \"preset\": \"%s\", %s",

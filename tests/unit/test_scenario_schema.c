@@ -148,7 +148,6 @@ static void every_default_is_shown(void **state)
     (void)state;
     static const char *const left_out[] = {"mtp",
                                            "parameter_gather",
-                                           "dp_overlap",
                                            "loss_fusion",
                                            "gradient_sums",
                                            "joined_products",

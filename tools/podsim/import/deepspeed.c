@@ -23,7 +23,7 @@ static const struct import_row facts_of[] = {
     IMPORT_FACT("tensor_parallel.autotp_size", IMPORT_COUNT, ranks.tp, "/mesh/tp"),
     IMPORT_FACT("sequence_parallel_size", IMPORT_COUNT, ranks.cp, "/mesh/cp"),
     IMPORT_FACT(ZERO "stage", IMPORT_AMOUNT, policy.stage, "/workload/zero"),
-    IMPORT_FACT(ZERO "overlap_comm", IMPORT_ON, policy.reduces_ahead, "/run/dp_overlap"),
+    IMPORT_FACT(ZERO "overlap_comm", IMPORT_ON, policy.reduces_ahead, "/run/overlap"),
     IMPORT_FACT(ZERO "offload_optimizer.device", IMPORT_WORD, policy.offload, "/workload/offload"),
     IMPORT_FACT("bf16.enabled", IMPORT_ON, formats.bf16, "/workload/formats"),
     IMPORT_FACT("bfloat16.enabled", IMPORT_ON, formats.bf16, "/workload/formats"),
@@ -36,7 +36,6 @@ static const struct import_row facts_of[] = {
 
 #define LOGGED "logging"
 #define WAITS "gradients are reduced after the backward pass; podsim reduces them during it"
-#define STOPS "nothing is computed while gradients are reduced; podsim computes meanwhile"
 #define RATE "learning rate and other numbers of the optimizer"
 
 static const struct import_row plain[] = {
@@ -134,13 +133,14 @@ static enum status ranks_set(struct import *import, uint64_t *ret_copies, struct
     return import_mesh(import, mesh, reterr);
 }
 
-/* What podsim runs with reductions behind the backward pass, as DeepSpeed does below stage 2 unless
- * `overlap_comm` is set. */
+/* What podsim runs without overlap: below stage 2 reductions behind the backward pass, in stage 2
+ * a backward pass that stops for each, both unless `overlap_comm` is set. */
 static bool reductions_wait(const struct import *import)
 {
     const struct import_policy *policy = &import->facts.policy;
-    return policy->stage <= 1 && !policy->reduces_ahead && !import_has_mtp(import) &&
-           (policy->offload == NULL || name_same(policy->offload, "none"));
+    bool const at_once = policy->offload != NULL && !name_same(policy->offload, "none");
+    if (policy->stage > 2 || policy->reduces_ahead) return false;
+    return policy->stage == 2 || (!import_has_mtp(import) && !at_once);
 }
 
 static enum status zero_set(struct import *import, uint64_t copies, struct error *reterr)
@@ -152,16 +152,16 @@ static enum status zero_set(struct import *import, uint64_t copies, struct error
     if (policy->stage < 3 && is_shared)
         STATUS_TRY(import_set(import, reterr, "/workload/zero=%" PRIu64, policy->stage));
     if (is_shared && reductions_wait(import))
-        STATUS_TRY(import_set(import, reterr, "/run/dp_overlap=false"));
+        STATUS_TRY(import_set(import, reterr, "/run/overlap/dp=false"));
+    else if (policy->stage == 3 && copies > 1 && is_said && !policy->reduces_ahead)
+        STATUS_TRY(import_set(import, reterr, "/run/overlap/fsdp=false"));
     else if (is_said && !is_shared)
         import_plain(import, &policy->reduces_ahead, "there are no replicas");
     else if (is_said && !policy->reduces_ahead)
-        import_lacks(import, &policy->reduces_ahead, policy->stage <= 1 ? WAITS : STOPS);
-    else if (!is_said && policy->stage < 3 && is_shared)
-        STATUS_TRY(import_remark(import, ZERO "overlap_comm",
-                                 policy->stage <= 1 ? "the file leaves it out: " WAITS
-                                                    : "the file leaves it out: " STOPS,
-                                 reterr));
+        import_lacks(import, &policy->reduces_ahead, WAITS);
+    else if (!is_said && policy->stage < 3 && !policy->reduces_ahead && is_shared)
+        STATUS_TRY(
+            import_remark(import, ZERO "overlap_comm", "the file leaves it out: " WAITS, reterr));
     return import_offload(import, reterr);
 }
 

@@ -45,7 +45,9 @@ struct import_policy {
     uint64_t stage;       /* The stage of ZeRO. */
     uint64_t repeats;     /* Each layer is computed again. */
     uint64_t checkpoints; /* Each layer is computed again, where a framework has two keys for it. */
-    uint64_t gathers_ahead, reduces_ahead, overlaps_tp, overlaps_shared;
+    uint64_t gathers_ahead, reduces_ahead, overlaps_tp;
+    uint64_t waits_for_stages; /* Compute waits for messages between stages. */
+    uint64_t overlaps_shared;  /* A shared expert runs during the exchange of tokens. */
     uint64_t sequence_parallel;
     const char *context, *attention;
     uint64_t sums_apart; /* Kernels of their own add gradients up. */

@@ -282,6 +282,9 @@ static enum status schedule_set(struct import *import, struct error *reterr)
                                  facts->sizes.layers, facts->ranks.pp, facts->ranks.stage_layers);
         facts->ranks.chunks = facts->sizes.layers / layers;
     }
+    /* Only interleaved stages compute while messages are on their way. */
+    bool const waits = facts->ranks.chunks <= 1 || facts->policy.waits_for_stages;
+    if (waits) STATUS_TRY(import_set(import, reterr, "/run/overlap/pp=false"));
     if (facts->ranks.chunks <= 1) return import_set(import, reterr, "/workload/schedule=1f1b");
     return import_set(import, reterr, "/workload/schedule=interleaved:%" PRIu64,
                       facts->ranks.chunks);
@@ -337,6 +340,17 @@ static bool reductions_wait(const struct import *import, uint32_t stage)
            !policy->full_sharding && !policy->offloads_optimizer && !import_has_mtp(import);
 }
 
+/* Which collectives of shards run beside compute. */
+static enum status shards_overlap(struct import *import, struct error *reterr)
+{
+    const struct import_policy *policy = &import->facts.policy;
+    if (policy->gathers_ahead && policy->reduces_ahead) return STATUS_OK;
+    return import_set(import, reterr, "/run/overlap/fsdp=%s",
+                      policy->gathers_ahead   ? "gathers"
+                      : policy->reduces_ahead ? "reductions"
+                                              : "false");
+}
+
 static enum status zero_set(struct import *import, uint32_t stage, struct error *reterr)
 {
     const struct import_facts *facts = &import->facts;
@@ -344,8 +358,9 @@ static enum status zero_set(struct import *import, uint32_t stage, struct error 
     if (!has_copies(facts)) return STATUS_OK;
     if (stage < 3) STATUS_TRY(import_set(import, reterr, "/workload/zero=%u", stage));
     if (stage == 3) STATUS_TRY(import_set(import, reterr, "/workload/zero=0"));
-    if (reductions_wait(import, stage))
-        STATUS_TRY(import_set(import, reterr, "/run/dp_overlap=false"));
+    if (reductions_wait(import, stage) || (stage == 2 && !facts->policy.reduces_ahead))
+        STATUS_TRY(import_set(import, reterr, "/run/overlap/dp=false"));
+    if (stage == 3) STATUS_TRY(shards_overlap(import, reterr));
     return import_set(import, reterr, "/run/parameter_gather=%s", gather);
 }
 
@@ -426,7 +441,8 @@ static enum status defaults_say(struct import *import, uint32_t stage, struct er
         {ranks->tp > 1, "--sequence-parallel",
          "the file leaves it out: activations between blocks are whole on each rank of tp; podsim "
          "shards them, by as many bytes"},
-        {has_copies(&import->facts) && !reductions_wait(import, stage), "--overlap-grad-reduce",
+        {has_copies(&import->facts) && stage <= 1 && !reductions_wait(import, stage),
+         "--overlap-grad-reduce",
          "the file leaves it out: gradients are reduced after the backward pass; podsim reduces "
          "them during it"},
         {ranks->ep > 1, "--moe-token-dispatcher-type",
@@ -474,8 +490,9 @@ static enum status finish(struct import *import, struct error *reterr)
     STATUS_TRY(defaults_say(import, stage, reterr));
     if (facts->policy.offloads_optimizer)
         STATUS_TRY(import_set(import, reterr, "/workload/offload=optimizer"));
-    if (facts->policy.overlaps_shared)
-        STATUS_TRY(import_set(import, reterr, "/run/shared_expert_overlap=true"));
+    if (facts->ranks.ep > 1)
+        STATUS_TRY(import_set(import, reterr, "/run/overlap/ep=%s",
+                              facts->policy.overlaps_shared ? "true" : "false"));
     if (facts->ranks.tp == 1) return STATUS_OK;
     return import_set(import, reterr, "/run/collective_matmul=%s",
                       facts->policy.overlaps_tp ? "true" : "false");

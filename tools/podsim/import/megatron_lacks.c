@@ -67,8 +67,6 @@ const struct import_row megatron_lacks[] = {
     IMPORT_NOT_MODELLED("--no-bias-swiglu-fusion", NULL, SLOWER),
     IMPORT_NOT_MODELLED("--no-bias-dropout-fusion", NULL, SLOWER),
     IMPORT_NOT_MODELLED("--no-persist-layer-norm", NULL, SLOWER),
-    IMPORT_NOT_MODELLED("--no-overlap-p2p-communication", NULL,
-                        "messages between stages that compute waits for"),
     IMPORT_NOT_MODELLED("--overlap-p2p-communication-warmup-flush", NULL,
                         "messages during compute as the pipeline fills and drains"),
     IMPORT_NOT_MODELLED("--microbatch-group-size-per-virtual-pipeline-stage", NULL,

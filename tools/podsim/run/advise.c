@@ -59,8 +59,8 @@ static enum status shards_add(const struct advise_search *search, struct advise_
 {
     struct arena *arena = search->session->arena;
     if (zero != NULL) STATUS_TRY(advise_setting_add(arena, row, zero, reterr));
-    if (!search->session->scenario.workload.software.dp_apart) return STATUS_OK;
-    return advise_setting_add(arena, row, "/run/dp_overlap=true", reterr);
+    if (!search->session->scenario.workload.software.overlap.dp_apart) return STATUS_OK;
+    return advise_setting_add(arena, row, "/run/overlap/dp=true", reterr);
 }
 
 /* The scenario's own split, whatever it is, and then every other one of tp, with each remat. */
@@ -125,7 +125,7 @@ static enum status rest_play(struct advise_search *search, struct error *reterr)
         const char *unless;  /* Nor for a neighbour that has set this key already. */
     } tries[] = {
         {reduces_each ? "/workload/zero=1" : NULL, "/workload/zero"},
-        {plan->software.dp_apart ? "/run/dp_overlap=true" : NULL, "/run/dp_overlap"},
+        {plan->software.overlap.dp_apart ? "/run/overlap/dp=true" : NULL, "/run/overlap/dp"},
         {plan->collective_matmul ? "/run/collective_matmul=false" : "/run/collective_matmul=true",
          NULL},
         {plan->prefetch_layers == 1 ? "/run/prefetch_layers=2" : "/run/prefetch_layers=1", NULL},

@@ -203,7 +203,7 @@ static enum status overlap_set(const struct writing *writing, const struct publi
         row->ranks[MESH_DP] > 1 || row->ranks[MESH_EP] > 1 || row->ranks[MESH_CP] > 1;
     if (row->policy.overlap != 0) return STATUS_OK;
     STATUS_TRY(set(writing, reterr, "/run/parameter_gather=end"));
-    return has_replicas ? set(writing, reterr, "/run/dp_overlap=false") : STATUS_OK;
+    return has_replicas ? set(writing, reterr, "/run/overlap/dp=false") : STATUS_OK;
 }
 
 /* Passes of a rank in a step. */

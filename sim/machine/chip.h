@@ -94,6 +94,13 @@ struct chip_core {
     struct chip_power power;
 };
 
+/* What hosts add to a collective between slices. */
+struct chip_dcn {
+    int64_t begin_ps;   /* Once a collective. */
+    int64_t message_ps; /* For each message of a rank, one after the other. */
+    int64_t spread_ps;  /* Mean of the exponential part of a host's time for a collective. */
+};
+
 /* The grid that a TPU's slices are cut from. */
 struct chip_pod {
     uint32_t axis_count;           /* Dimensions of the torus; 0 on a GPU. */
@@ -107,6 +114,8 @@ struct chip_pod {
      * smaller than a cube, since every box of whole cubes is one too. */
     uint32_t slice[CHIP_SLICES_MAX][CHIP_AXES_MAX];
     uint32_t slice_count;
+
+    struct chip_dcn dcn;
 };
 
 /* Of one chip that is rented. */

@@ -247,6 +247,14 @@ static enum status apply_nics(const struct machine_plan *plan, struct chip *chip
     return STATUS_OK;
 }
 
+/* What hosts add to collectives between slices. */
+static void apply_hosts(const struct machine_network_plan *plan, struct chip_dcn *dcn)
+{
+    if (plan->dcn_begin_ps != 0) dcn->begin_ps = plan->dcn_begin_ps;
+    if (plan->dcn_message_ps != 0) dcn->message_ps = plan->dcn_message_ps;
+    if (plan->dcn_spread_ps != 0) dcn->spread_ps = plan->dcn_spread_ps;
+}
+
 enum status machine_chip(struct arena *arena, const struct machine_plan *plan,
                          struct chip *ret_chip, const char **ret_units, struct error *reterr)
 {
@@ -262,5 +270,6 @@ enum status machine_chip(struct arena *arena, const struct machine_plan *plan,
     apply_clock(plan, ret_chip);
     STATUS_TRY(apply_gib(plan, ret_chip, reterr));
     STATUS_TRY(apply_launches(plan, ret_chip, reterr));
+    apply_hosts(&plan->network, &ret_chip->pod.dcn);
     return apply_nics(plan, ret_chip, reterr);
 }

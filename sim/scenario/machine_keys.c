@@ -274,6 +274,15 @@ const struct key network_keys[] = {
             .help = "latency of a cable beyond a node or slice"),
     LATENCY("switch_latency", switch_latency_ps, .preset_text = "the chip's",
             .help = "latency of a switch beyond a node or slice"),
+    LATENCY("dcn_begin", dcn_begin_ps, .when = "`slices`", .preset_text = "the profile's",
+            .help = "time that hosts need for a collective [between "
+                    "slices](machine.md#hosts-between-slices)"),
+    LATENCY("dcn_message", dcn_message_ps, .when = "`slices`", .preset_text = "the profile's",
+            .help = "time that a host needs for each message of such a collective, one after the "
+                    "other"),
+    LATENCY("dcn_spread", dcn_spread_ps, .when = "`slices`", .preset_text = "the profile's",
+            .help = "mean of an exponential part of a host's time for such a collective; the "
+                    "slowest host counts"),
     COUNT("switch_ports", switch_ports, SWITCH_PORTS_MAX,
           .preset_text = "the chip's; between slices none: any value adds tiers",
           .help = "ports of a switch beyond a node or slice; a tree needs 4"),

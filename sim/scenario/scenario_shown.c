@@ -23,7 +23,12 @@ static void far_fill(const struct machine *machine, struct machine_network_plan 
     if (plan->cable_latency_ps == 0) plan->cable_latency_ps = network->cable_latency_ps;
     if (plan->switch_latency_ps == 0) plan->switch_latency_ps = network->switch_latency_ps;
     if (plan->nic_bytes_per_s == 0) plan->nic_bytes_per_s = network->nic_peak_bytes_per_s;
-    if (machine->chip.kind == CHIP_TPU) return;
+    if (machine->chip.kind == CHIP_TPU) {
+        plan->dcn_begin_ps = machine->chip.pod.dcn.begin_ps;
+        plan->dcn_message_ps = machine->chip.pod.dcn.message_ps;
+        plan->dcn_spread_ps = machine->chip.pod.dcn.spread_ps;
+        return;
+    }
     if (plan->switch_ports == 0) plan->switch_ports = network->switch_ports;
     if (plan->node_nics == 0) plan->node_nics = node_nics(network, machine->shape[0]);
 }

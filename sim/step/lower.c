@@ -154,6 +154,7 @@ uint32_t lower_plan_bytes(struct lower *lower, const struct plan_request *of, en
     request.cancel = lower->ranks->plan->cancel;
     choose(lower, &request, place);
     convey(lower, &request, place);
+    lower_dcn(lower, &request);
     if (lower->build.status != STATUS_OK) return LOWER_NONE;
     uint32_t const plan =
         builder_plan(&lower->build, &request, /* on_links= */ ranks_serves(lower->ranks), place);

@@ -280,6 +280,9 @@ void lower_overlap_slots(struct lower *lower);
 /* Whether a plan is waited for as it goes between slices. */
 bool lower_overlap_crosses(const struct lower *lower, const struct plan_request *request);
 
+/* What hosts add to a collective between slices (lower_dcn.c). */
+void lower_dcn(const struct lower *lower, struct plan_request *request);
+
 /* Weights and gradients (lower_weights.c). */
 void lower_buckets_gather(struct lower *lower, const struct bucket *buckets, uint32_t bucket_count,
                           bool backward);

@@ -140,9 +140,9 @@ static const char *const objects[] = {
     "run"};
 
 /* Of a scenario that every key applies to but these: no host launches its ops, no decode attends;
- * a TPU's only slice has neither nodes nor NICs nor a limit of power; the model has no MTP and no
- * shared experts, only ZeRO-1 and 2 gather updated weights, which overlap, the machine names no
- * stack, and no preset is named. */
+ * a TPU's only slice has neither nodes nor NICs nor a limit of power, nor other slices that hosts
+ * lead to; the model has no MTP and no shared experts, only ZeRO-1 and 2 gather updated weights,
+ * which overlap, the machine names no stack, and no preset is named. */
 static void every_default_is_shown(void **state)
 {
     (void)state;
@@ -159,6 +159,9 @@ static void every_default_is_shown(void **state)
                                            "node_nics",
                                            "switch_latency",
                                            "cable_latency",
+                                           "dcn_begin",
+                                           "dcn_message",
+                                           "dcn_spread",
                                            "latency",
                                            "launch_host",
                                            "split_attention",

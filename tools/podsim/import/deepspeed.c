@@ -23,7 +23,7 @@ static const struct import_row facts_of[] = {
     IMPORT_FACT("tensor_parallel.autotp_size", IMPORT_COUNT, ranks.tp, "/mesh/tp"),
     IMPORT_FACT("sequence_parallel_size", IMPORT_COUNT, ranks.cp, "/mesh/cp"),
     IMPORT_FACT(ZERO "stage", IMPORT_AMOUNT, policy.stage, "/workload/zero"),
-    IMPORT_FACT(ZERO "overlap_comm", IMPORT_ON, policy.reduces_ahead, "/run/overlap"),
+    IMPORT_FACT(ZERO "overlap_comm", IMPORT_ON, policy.overlap.reduces_ahead, "/run/overlap"),
     IMPORT_FACT(ZERO "offload_optimizer.device", IMPORT_WORD, policy.offload, "/workload/offload"),
     IMPORT_FACT("bf16.enabled", IMPORT_ON, formats.bf16, "/workload/formats"),
     IMPORT_FACT("bfloat16.enabled", IMPORT_ON, formats.bf16, "/workload/formats"),
@@ -139,7 +139,7 @@ static bool reductions_wait(const struct import *import)
 {
     const struct import_policy *policy = &import->facts.policy;
     bool const at_once = policy->offload != NULL && !name_same(policy->offload, "none");
-    if (policy->stage > 2 || policy->reduces_ahead) return false;
+    if (policy->stage > 2 || policy->overlap.reduces_ahead) return false;
     return policy->stage == 2 || (!import_has_mtp(import) && !at_once);
 }
 
@@ -147,19 +147,19 @@ static enum status zero_set(struct import *import, uint64_t copies, struct error
 {
     struct import_facts *facts = &import->facts;
     struct import_policy *policy = &facts->policy;
-    bool const is_said = import_said(import, &policy->reduces_ahead) != NULL;
+    bool const is_said = import_said(import, &policy->overlap.reduces_ahead) != NULL;
     bool const is_shared = copies > 1 || facts->ranks.cp > 1;
     if (policy->stage < 3 && is_shared)
         STATUS_TRY(import_set(import, reterr, "/workload/zero=%" PRIu64, policy->stage));
     if (is_shared && reductions_wait(import))
         STATUS_TRY(import_set(import, reterr, "/run/overlap/dp=false"));
-    else if (policy->stage == 3 && copies > 1 && is_said && !policy->reduces_ahead)
+    else if (policy->stage == 3 && copies > 1 && is_said && !policy->overlap.reduces_ahead)
         STATUS_TRY(import_set(import, reterr, "/run/overlap/fsdp=false"));
     else if (is_said && !is_shared)
-        import_plain(import, &policy->reduces_ahead, "there are no replicas");
-    else if (is_said && !policy->reduces_ahead)
-        import_lacks(import, &policy->reduces_ahead, WAITS);
-    else if (!is_said && policy->stage < 3 && !policy->reduces_ahead && is_shared)
+        import_plain(import, &policy->overlap.reduces_ahead, "there are no replicas");
+    else if (is_said && !policy->overlap.reduces_ahead)
+        import_lacks(import, &policy->overlap.reduces_ahead, WAITS);
+    else if (!is_said && policy->stage < 3 && !policy->overlap.reduces_ahead && is_shared)
         STATUS_TRY(
             import_remark(import, ZERO "overlap_comm", "the file leaves it out: " WAITS, reterr));
     return import_offload(import, reterr);

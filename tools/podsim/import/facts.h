@@ -34,6 +34,13 @@ struct import_step {
     uint64_t length;     /* Tokens of a sequence. */
 };
 
+/* What runs at the same time as compute. */
+struct import_overlap {
+    uint64_t gathers_ahead, reduces_ahead, overlaps_tp;
+    uint64_t waits_for_stages; /* Compute waits for messages between stages. */
+    uint64_t overlaps_shared;  /* A shared expert runs during the exchange of tokens. */
+};
+
 /* What is kept, repeated, sharded and overlapped. */
 struct import_policy {
     const char *recompute, *recompute_method, *recompute_modules;
@@ -45,9 +52,7 @@ struct import_policy {
     uint64_t stage;       /* The stage of ZeRO. */
     uint64_t repeats;     /* Each layer is computed again. */
     uint64_t checkpoints; /* Each layer is computed again, where a framework has two keys for it. */
-    uint64_t gathers_ahead, reduces_ahead, overlaps_tp;
-    uint64_t waits_for_stages; /* Compute waits for messages between stages. */
-    uint64_t overlaps_shared;  /* A shared expert runs during the exchange of tokens. */
+    struct import_overlap overlap;
     uint64_t sequence_parallel;
     const char *context, *attention;
     uint64_t sums_apart; /* Kernels of their own add gradients up. */

@@ -283,7 +283,7 @@ static enum status schedule_set(struct import *import, struct error *reterr)
         facts->ranks.chunks = facts->sizes.layers / layers;
     }
     /* Only interleaved stages compute while messages are on their way. */
-    bool const waits = facts->ranks.chunks <= 1 || facts->policy.waits_for_stages;
+    bool const waits = facts->ranks.chunks <= 1 || facts->policy.overlap.waits_for_stages;
     if (waits) STATUS_TRY(import_set(import, reterr, "/run/overlap/pp=false"));
     if (facts->ranks.chunks <= 1) return import_set(import, reterr, "/workload/schedule=1f1b");
     return import_set(import, reterr, "/workload/schedule=interleaved:%" PRIu64,
@@ -329,14 +329,14 @@ static bool has_copies(const struct import_facts *facts)
 
 static bool gathers_ahead(const struct import_facts *facts, uint32_t stage)
 {
-    return facts->policy.gathers_ahead && (stage == 1 || stage == 2);
+    return facts->policy.overlap.gathers_ahead && (stage == 1 || stage == 2);
 }
 
 /* What podsim runs with reductions behind the backward pass. */
 static bool reductions_wait(const struct import *import, uint32_t stage)
 {
     const struct import_policy *policy = &import->facts.policy;
-    return stage <= 1 && !gathers_ahead(&import->facts, stage) && !policy->reduces_ahead &&
+    return stage <= 1 && !gathers_ahead(&import->facts, stage) && !policy->overlap.reduces_ahead &&
            !policy->full_sharding && !policy->offloads_optimizer && !import_has_mtp(import);
 }
 
@@ -344,11 +344,11 @@ static bool reductions_wait(const struct import *import, uint32_t stage)
 static enum status shards_overlap(struct import *import, struct error *reterr)
 {
     const struct import_policy *policy = &import->facts.policy;
-    if (policy->gathers_ahead && policy->reduces_ahead) return STATUS_OK;
+    if (policy->overlap.gathers_ahead && policy->overlap.reduces_ahead) return STATUS_OK;
     return import_set(import, reterr, "/run/overlap/fsdp=%s",
-                      policy->gathers_ahead   ? "gathers"
-                      : policy->reduces_ahead ? "reductions"
-                                              : "false");
+                      policy->overlap.gathers_ahead   ? "gathers"
+                      : policy->overlap.reduces_ahead ? "reductions"
+                                                      : "false");
 }
 
 static enum status zero_set(struct import *import, uint32_t stage, struct error *reterr)
@@ -358,7 +358,7 @@ static enum status zero_set(struct import *import, uint32_t stage, struct error 
     if (!has_copies(facts)) return STATUS_OK;
     if (stage < 3) STATUS_TRY(import_set(import, reterr, "/workload/zero=%u", stage));
     if (stage == 3) STATUS_TRY(import_set(import, reterr, "/workload/zero=0"));
-    if (reductions_wait(import, stage) || (stage == 2 && !facts->policy.reduces_ahead))
+    if (reductions_wait(import, stage) || (stage == 2 && !facts->policy.overlap.reduces_ahead))
         STATUS_TRY(import_set(import, reterr, "/run/overlap/dp=false"));
     if (stage == 3) STATUS_TRY(shards_overlap(import, reterr));
     return import_set(import, reterr, "/run/parameter_gather=%s", gather);
@@ -492,10 +492,10 @@ static enum status finish(struct import *import, struct error *reterr)
         STATUS_TRY(import_set(import, reterr, "/workload/offload=optimizer"));
     if (facts->ranks.ep > 1)
         STATUS_TRY(import_set(import, reterr, "/run/overlap/ep=%s",
-                              facts->policy.overlaps_shared ? "true" : "false"));
+                              facts->policy.overlap.overlaps_shared ? "true" : "false"));
     if (facts->ranks.tp == 1) return STATUS_OK;
     return import_set(import, reterr, "/run/collective_matmul=%s",
-                      facts->policy.overlaps_tp ? "true" : "false");
+                      facts->policy.overlap.overlaps_tp ? "true" : "false");
 }
 
 static const struct import_row *const rows[] = {megatron_facts, megatron_plain, megatron_lacks,

@@ -43,7 +43,7 @@ static const struct import_row facts_of[] = {
                 "/workload/accumulate"),
     IMPORT_FACT(AXES "context_parallel_rotate_method", IMPORT_WORD, policy.context,
                 "/workload/context"),
-    IMPORT_FACT(AXES "enable_async_tensor_parallel", IMPORT_ON, policy.overlaps_tp,
+    IMPORT_FACT(AXES "enable_async_tensor_parallel", IMPORT_ON, policy.overlap.overlaps_tp,
                 "/run/collective_matmul"),
     IMPORT_FACT(AXES "fsdp_reshard_after_forward", IMPORT_WORD, policy.sharding,
                 "/workload/regather"),
@@ -316,7 +316,7 @@ static enum status finish(struct import *import, struct error *reterr)
                        name_same(facts->policy.context, "alltoall") ? "ring" : "all_gather"));
     if (facts->ranks.tp == 1) return STATUS_OK;
     return import_set(import, reterr, "/run/collective_matmul=%s",
-                      facts->policy.overlaps_tp ? "true" : "false");
+                      facts->policy.overlap.overlaps_tp ? "true" : "false");
 }
 
 static const struct import_row *const rows[] = {facts_of, plain, lacks, NULL};

@@ -21,7 +21,9 @@ enum { WORK_MATMULS_MAX = 5 }; /* The backward of flash attention has five. */
     X(ROPE, "turn")           /* Columns of Q and K that are rotated by position (rope). */        \
     X(LOSS, "loss")           /* Softmax and cross-entropy of logits, with their gradient. */      \
     X(UPDATE, "update")       /* The optimizer: norm of the gradients, clipping, Adam. */          \
-    X(CAST, "cast")           /* Numbers that products multiply, brought to a narrower format. */
+    X(CAST, "cast")           /* Numbers that products multiply, brought to a narrower format. */  \
+    X(ROUTE, "route")         /* A router's softmax, and the choice of experts. */                 \
+    X(PERMUTE, "permute")     /* Rows of tokens brought to the order of experts, and back. */
 
 enum work_function {
 #define X(name, text) WORK_FUNCTION_##name,

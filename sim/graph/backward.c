@@ -102,12 +102,14 @@ struct work graph_gradient_sum(const struct graph_sharded *sharded, tensor of)
                     graph, op->kind->passes_on ? &graph->tensor[op->out[0]].gradient_at : &sum->at,
                     0);
     }
-    return (struct work){
+    struct work work = {
         .math_format = graph->terms->formats.activations,
         .vector_flop = elements,
         .hbm_read_bytes = format_bytes(sum->gradient, elements),
         .hbm_write_bytes = format_bytes(sum->gradient, graph_elements(graph, &sum->at, 0)),
     };
+    op_function(graph, WORK_FUNCTION_REST, OP_INPUT_GRADIENT, 0, &work);
+    return work;
 }
 
 /* Where gradients of an op's results are whole, parts of those of its weights are of other rows. */

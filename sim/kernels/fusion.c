@@ -30,6 +30,17 @@
  * eager update: norm (4), clipping (4, 4), Adam with weights in fp32, and their copy in 16 bits, as
  * in Megatron-LM.
  *
+ * The router of Megatron-Core, unfused, of fp32 scores: the best of them (4; two kernels), softmax
+ * of these, zeros (4) that they are put in (4, 4 and a kernel), zeros (4) as integers (4, 4) that a
+ * one is put in (4, 4 and a kernel), as booleans (4, 1), and their sum (1). Transformer Engine's
+ * permutation: three kernels for the places of rows, and one for the rows; back one.
+ *
+ * The router of Hugging Face's Mixtral: softmax, the best (4), their sum, over it, to 16 bits;
+ * zeros of 64 bits (8) with ones, their sum (8), where it is not zero (three kernels). For each
+ * expert the places of ones (three kernels) and their rows; weights of rows, their product with the
+ * rows (2, 2), and its sum into the tokens (2 more, 2). Backward the gradients of whole inputs that
+ * each expert has, and their sum, are not counted.
+ *
  * eager copies of FSDP 1, whose weights are parts of one array: autograd joins their gradients
  * (2, 2); they are brought to the format of the reduction, if it is another (2, 4), and divided by
  * a part of the number of ranks, so that sums do not overflow (2, 2; in fp32 4, 4). The last two
@@ -50,11 +61,14 @@ const struct fusion fusion_list[] = {
         .name = "te",
         .help = "Megatron-LM with Transformer Engine: kernels for norms, residual sums with "
                 "dropout, gates, rotations; unfused cross-entropy and update",
-        .source = "Megatron-LM megatron/core/fusions (fused_bias_dropout, fused_bias_swiglu), "
-                  "tensor_parallel/cross_entropy.py, optimizer/optimizer.py, "
-                  "distributed/param_and_grad_buffer.py at 50b073cc; "
-                  "TransformerEngine transformer_engine/pytorch/module/layernorm.py; products: "
-                  "megatron/core/transformer/attention.py (linear_qkv), mlp.py (linear_fc1)",
+        .source =
+            "Megatron-LM megatron/core/fusions (fused_bias_dropout, fused_bias_swiglu), "
+            "tensor_parallel/cross_entropy.py, optimizer/optimizer.py, "
+            "distributed/param_and_grad_buffer.py at 50b073cc; "
+            "transformer/moe/moe_utils.py (topk_routing_with_score_function) at 00611e6e; "
+            "TransformerEngine transformer_engine/pytorch/module/layernorm.py, permutation.py "
+            "(moe_permute with a mask); products: megatron/core/transformer/attention.py "
+            "(linear_qkv), mlp.py (linear_fc1)",
         .joins = PRODUCT_JOINS_ALL,
         .sums_apart = true,
         .functions_apart = true,
@@ -64,10 +78,14 @@ const struct fusion fusion_list[] = {
         .buffers_gradients = true,
         .gradient_norm = {1, 4, 0},
         .clipping = {1, 4, 4},
+        .experts = {.permute = {{4, 0, 0}, {1, 0, 0}}, .unpermute = {{1, 0, 0}, {1, 0, 0}}},
         .forward = {[WORK_FUNCTION_SUM] = {1, 2, 0},
                     [WORK_FUNCTION_LOSS] = {9, 28, 20},
-                    [WORK_FUNCTION_UPDATE] = {2, 8, 2}},
-        .backward = {[WORK_FUNCTION_NORM] = {2, 0, 0}, [WORK_FUNCTION_SUM] = {1, 2, 2}},
+                    [WORK_FUNCTION_UPDATE] = {2, 8, 2},
+                    [WORK_FUNCTION_ROUTE] = {12, 17, 17}},
+        .backward = {[WORK_FUNCTION_NORM] = {2, 0, 0},
+                     [WORK_FUNCTION_SUM] = {1, 2, 2},
+                     [WORK_FUNCTION_ROUTE] = {4, 0, 0}},
     },
     {
         .name = "compiled",
@@ -84,8 +102,9 @@ const struct fusion fusion_list[] = {
         .norms_belong = true,
         .gradient_norm = {1, 4, 0},
         .clipping = {1, 4, 4},
-        .forward = {[WORK_FUNCTION_LOSS] = {3, 4, 0}},
-        .backward = {[WORK_FUNCTION_NORM] = {2, 0, 0}},
+        .experts = {.permute = {{4, 0, 0}, {2, 2, 2}}, .unpermute = {{2, 2, 2}, {1, 0, 0}}},
+        .forward = {[WORK_FUNCTION_LOSS] = {3, 4, 0}, [WORK_FUNCTION_ROUTE] = {4, 4, 4}},
+        .backward = {[WORK_FUNCTION_NORM] = {2, 0, 0}, [WORK_FUNCTION_ROUTE] = {3, 0, 0}},
     },
     {
         .name = "xla_gpu",
@@ -112,7 +131,8 @@ const struct fusion fusion_list[] = {
                 "says so",
         .source =
             "Hugging Face transformers modeling_llama.py (LlamaRMSNorm, apply_rotary_pos_emb, "
-            "LlamaMLP; products: q_proj, k_proj, v_proj; gate_proj, up_proj); PyTorch "
+            "LlamaMLP; products: q_proj, k_proj, v_proj; gate_proj, up_proj), modeling_mixtral.py "
+            "(MixtralSparseMoeBlock) at 00d4b3d2; PyTorch "
             "aten/src/ATen/native/cuda/layer_norm_kernel.cu, "
             "torch/nn/utils/clip_grad.py, torch/optim/adamw.py (fused), "
             "torch/distributed/fsdp/_runtime_utils.py (_post_backward_hook) at 2.1. Host: 18 steps "
@@ -130,11 +150,16 @@ const struct fusion fusion_list[] = {
                     [WORK_FUNCTION_ACTIVATION] = {1, 0, 0},
                     [WORK_FUNCTION_ROPE] = {5, 9, 7},
                     [WORK_FUNCTION_LOSS] = {6, 20, 12},
-                    [WORK_FUNCTION_UPDATE] = {2, 8, 2}},
+                    [WORK_FUNCTION_UPDATE] = {2, 8, 2},
+                    [WORK_FUNCTION_ROUTE] = {13, 12, 8}},
         .backward = {[WORK_FUNCTION_NORM] = {12, 40, 26},
+                     [WORK_FUNCTION_ROUTE] = {8, 4, 4},
                      [WORK_FUNCTION_SUM] = {1, 2, 2},
                      [WORK_FUNCTION_GATE] = {3, 6, 2},
                      [WORK_FUNCTION_ROPE] = {6, 11, 9}},
+        .experts = {.unpermute = {{1, 4, 4}, {0, 8, 4}},
+                    .permute_each = {4, 6},
+                    .unpermute_each = {3, 5}},
         .layernorm = {1, 0, 0},
         .layernorm_backward = {2, 4, 0},
         .biases_apart = true,
@@ -268,6 +293,20 @@ struct function_pass fusion_pass(const struct fusion *fusion, enum work_function
     if (fusion != NULL) pass = (backward ? fusion->backward : fusion->forward)[function];
     if (pass.kernels == 0) pass.kernels = 1;
     return pass;
+}
+
+struct function_pass fusion_permute(const struct fusion *fusion, bool sums, bool backward)
+{
+    const struct expert_kernels *experts = &fusion->experts;
+    struct function_pass made = (sums ? experts->unpermute : experts->permute)[backward];
+    if (made.kernels == 0 && fusion_permute_each(fusion, sums, backward) == 0) made.kernels = 1;
+    return made;
+}
+
+uint32_t fusion_permute_each(const struct fusion *fusion, bool sums, bool backward)
+{
+    const struct expert_kernels *experts = &fusion->experts;
+    return (sums ? experts->unpermute_each : experts->permute_each)[backward];
 }
 
 struct function_pass fusion_gradient_norm(const struct fusion *fusion)

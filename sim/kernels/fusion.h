@@ -31,6 +31,13 @@ enum product_joins {
 /* The words of the key `joined_products`, from PRODUCT_JOINS_NONE on, ended by NULL. */
 extern const char *const product_joins_names[];
 
+/* Rows of experts, forward and backward: in the order of experts, and added up by token. Bytes are
+ * those of an element of the rows. */
+struct expert_kernels {
+    struct function_pass permute[2], unpermute[2];
+    uint8_t permute_each[2], unpermute_each[2]; /* Kernels for each expert of a rank. */
+};
+
 struct fusion {
     const char *name;
     const char *help;
@@ -44,6 +51,7 @@ struct fusion {
     enum recipe_library linear; /* The library whose linear layers train in fp8. */
     bool norms_belong;          /* Norms are kernels of that library, or of its compiler. */
     bool buffers_gradients;     /* Kernels scale and clear all gradients of a rank, not its part. */
+    struct expert_kernels experts;
     struct function_pass gradient_norm; /* Of all gradients of a rank, for clipping. No kernels: one
                                            that reads them as they are. */
     struct function_pass clipping;      /* Of an update that clips. No kernels: Adam's clips. */
@@ -115,6 +123,11 @@ struct function_pass fusion_pass(const struct fusion *fusion, enum work_function
 
 /* How a fusion makes a norm: a layernorm if `centred`, else an RMSNorm. */
 struct function_pass fusion_norm(const struct fusion *fusion, bool centred, bool backward);
+
+/* How a fusion permutes rows of experts; `sums`: rows of a token are added up. */
+struct function_pass fusion_permute(const struct fusion *fusion, bool sums, bool backward);
+/* Kernels that it has for each expert of a rank, in addition. */
+uint32_t fusion_permute_each(const struct fusion *fusion, bool sums, bool backward);
 
 /* How a fusion makes the norm of a rank's gradients. */
 struct function_pass fusion_gradient_norm(const struct fusion *fusion);

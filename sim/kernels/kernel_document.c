@@ -48,8 +48,8 @@ static enum status tables_read(struct kernel_reading *reading, struct json *list
     return STATUS_OK;
 }
 
-/* A share of HBM's rate for each kind of kernel. Casts reach as much as the rest where a file says
- * nothing of them. */
+/* A share of HBM's rate for each kind of kernel. Casts, routers and permutations reach as much as
+ * the rest where a file says nothing of them. */
 static enum status shares_read(struct json *object, struct kernel_between *between,
                                struct error *reterr)
 {
@@ -60,7 +60,7 @@ static enum status shares_read(struct json *object, struct kernel_between *betwe
         int64_t ppm = 0;
         keys[i] = work_function_name((enum work_function)i);
         between->share_ppm[i] = between->share_ppm[WORK_FUNCTION_REST];
-        if (i == WORK_FUNCTION_CAST && (value = json_take(object, keys[i])) == NULL) continue;
+        if (i >= WORK_FUNCTION_CAST && (value = json_take(object, keys[i])) == NULL) continue;
         if (value == NULL) STATUS_TRY(json_need(object, keys[i], &value, reterr));
         STATUS_TRY(json_as_integer(value, 1, PPM_ONE, &ppm, reterr));
         between->share_ppm[i] = (uint32_t)ppm;

@@ -110,8 +110,8 @@ uint32_t work_calls(const struct work *work, struct work_call ret_calls[WORK_MAT
 
 /* Only decodes have tables by the format of the cache: whole sequences come with keys and values of
  * their own. */
-static const struct kernel_table *table_of(const struct kernel_stack *stack, enum format format,
-                                           const struct work_call *call)
+const struct kernel_table *kernel_table_of_call(const struct kernel_stack *stack,
+                                                enum format format, const struct work_call *call)
 {
     if (call->family == KERNEL_MATMUL)
         return kernel_table_of(stack, format, call->layout, call->result, call->cast);
@@ -153,7 +153,7 @@ bool kernel_waves_ppm(const struct kernel_stack *stack, uint32_t core_count,
     uint32_t const count = work_calls(work, calls);
     for (uint32_t i = 0; i < count; i++) {
         const struct work_call *call = &calls[i];
-        const struct kernel_table *table = table_of(stack, work->math_format, call);
+        const struct kernel_table *table = kernel_table_of_call(stack, work->math_format, call);
         if (table == NULL) return false;
         if (has_a_side_of_nothing(call)) continue;
         struct kernel_share const share = kernel_table_share(table, call->side, core_count);
@@ -184,7 +184,7 @@ struct work_kernels kernel_of_work(const struct kernel_stack *stack, uint32_t co
     uint32_t const count = work_calls(work, calls);
     for (uint32_t i = 0; i < count; i++) {
         const struct work_call *call = &calls[i];
-        const struct kernel_table *table = table_of(stack, work->math_format, call);
+        const struct kernel_table *table = kernel_table_of_call(stack, work->math_format, call);
         if (table == NULL) return (struct work_kernels){.share_ppm = PPM_ONE};
         if (has_a_side_of_nothing(call)) continue;
         struct kernel_share const share = kernel_table_share(table, call->side, core_count);

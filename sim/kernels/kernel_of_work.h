@@ -39,6 +39,10 @@ struct work_call {
  * chunk is a kernel. */
 uint32_t work_calls(const struct work *work, struct work_call ret_calls[WORK_MATMULS_MAX]);
 
+/* The table that has a call whose operands are of a format, or stands for it; NULL: none does. */
+const struct kernel_table *kernel_table_of_call(const struct kernel_stack *stack,
+                                                enum format format, const struct work_call *call);
+
 /* All kernels of an op, each by its own share: together they have the share of the op's roofline,
  * of all math or all bytes, in the sum of their times. Of no stack (NULL) none has a table;
  * `core_count` as kernel_table_share() has it. */

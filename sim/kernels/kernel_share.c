@@ -130,3 +130,14 @@ struct kernel_share kernel_table_share(const struct kernel_table *table,
     share.ppm = ppm > PPM_ONE ? PPM_ONE : ppm == 0 ? 1 : (uint32_t)ppm;
     return share;
 }
+
+void kernel_table_edges(const struct kernel_table *table, uint32_t which, uint64_t side,
+                        uint32_t *ret_low, uint32_t *ret_high)
+{
+    const uint32_t *edge = table->edge[which];
+    uint32_t const last = table->edge_count[which] - 1;
+    uint32_t low = 0;
+    while (low < last && edge[low + 1] <= side) low++;
+    *ret_low = edge[low];
+    *ret_high = low < last && edge[low] < side ? edge[low + 1] : edge[low];
+}

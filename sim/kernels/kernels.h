@@ -134,6 +134,9 @@ enum status kernel_stack_find_full(struct arena *arena, const char *name, const 
 const char *kernel_stack_name_at(uint32_t index);
 /* Whether the catalogue has kernels of a stack for a chip. NULL: no stack, which has none. */
 bool kernel_stack_is_shipped(const char *chip, const char *stack);
+/* The edges of a table around a side, equal where it is one; outside both are the nearest. */
+void kernel_table_edges(const struct kernel_table *table, uint32_t which, uint64_t side,
+                        uint32_t *ret_low, uint32_t *ret_high);
 const char *kernel_layout_name(enum kernel_layout layout);
 /* "matmul": as files name the lists of their tables. */
 const char *kernel_family_name(enum kernel_family family);

@@ -60,6 +60,8 @@ static struct gates router_write(struct graph *g, const struct model *model, ten
     struct graph_op *route = graph_op(g, &op_kind_map, "Route", 1, &logits);
     route->as.map = (struct graph_map){.flop = VECTOR_ROUTE + model->experts.top_k,
                                        .flop_backward = VECTOR_ROUTE_BACKWARD,
+                                       .function = g->terms->cache.is_there ? WORK_FUNCTION_REST
+                                                                            : WORK_FUNCTION_ROUTE,
                                        .reads_result = true};
     tensor const gates = graph_result(g, tokens ? "Gates[B_ZXY, E]" : "Gates[B_ZX, E]");
     graph_set_formats(g, gates, FORMAT_FP32, FORMAT_FP32);

@@ -4,6 +4,22 @@
  */
 #include "sim/graph/op.h"
 
+/* Kernels of a stack that trains, by the elements of the rows of experts. Software that serves has
+ * one kernel. */
+static void kernels_set(const struct graph *graph, const struct graph_op *op, bool backward,
+                        uint64_t rows, struct work *work)
+{
+    const struct fusion *fusion = graph->terms->policy.fusion;
+    bool const sums = op->as.sort.sums;
+    if (fusion == NULL || graph->terms->cache.is_there || !op_has_work(work)) return;
+    struct function_pass const made = fusion_permute(fusion, sums, backward);
+    work->hbm_read_bytes += made.read_bytes * rows;
+    work->hbm_write_bytes += made.write_bytes * rows;
+    work->kernel_count =
+        made.kernels + fusion_permute_each(fusion, sums, backward) * graph->terms->experts_held;
+    work->kernel = WORK_KERNEL_FUNCTIONS + WORK_FUNCTION_PERMUTE;
+}
+
 static void work(const struct graph_sharded *sharded, const struct graph_op *op, enum op_pass pass,
                  struct work *ret_work)
 {
@@ -12,6 +28,9 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
     uint64_t const summed =
         backward ? op_out_elements(sharded, op, 0) : op_in_elements(sharded, op, 0);
     *ret_work = op_streamed(sharded, op, pass, none, sums ? summed : 0);
+    uint64_t const rows =
+        op->as.sort.sums ? op_in_elements(sharded, op, 0) : op_out_elements(sharded, op, 0);
+    kernels_set(sharded->graph, op, backward, rows, ret_work);
 }
 
 const struct op_kind op_kind_sort = {

@@ -13,47 +13,14 @@
 #include "sim/report/column_table.h"
 #include "sim/resource/compute.h"
 #include "tools/podsim/common/op_slots.h"
+#include "tools/podsim/common/op_tables.h"
 
-enum { SIDES_BYTES = 64, BY_BYTES = 64, REMARK_BYTES = 48, NAME_COLUMNS = 22 };
+enum { REMARK_BYTES = 48, NAME_COLUMNS = 22 };
 
 struct op_row {
     const struct op_slot *of;
     const struct program_op *op;
 };
-
-/* Of tables of attention; the format before them is that of keys and values. */
-static const char *const family_words[KERNEL_FAMILIES] = {[KERNEL_ATTENTION] = "prefill",
-                                                          [KERNEL_ATTENTION_BACKWARD] = "backward",
-                                                          [KERNEL_DECODE] = "decode",
-                                                          [KERNEL_LATENT_DECODE] = "latent decode",
-                                                          [KERNEL_EXPERTS] = "experts"};
-
-/* What gives an op its time. */
-static const char *source_text(char text[BY_BYTES], const struct chip *chip,
-                               const struct work *work, const struct work_kernels *kernels)
-{
-    if (chip->kernels.stack == NULL) return "tiles";
-    if (kernel_is_between(chip->kernels.stack, work)) {
-        (void)snprintf(
-            text, BY_BYTES, "%s %s, %llu kernel%s", chip->kernels.stack->name,
-            work_function_name((enum work_function)(work->kernel - WORK_KERNEL_FUNCTIONS)),
-            (unsigned long long)work->kernel_count, work->kernel_count == 1 ? "" : "s");
-        return text;
-    }
-    if (kernel_is_within(chip->kernels.stack, work)) {
-        (void)snprintf(text, BY_BYTES, "%s, in experts", chip->kernels.stack->name);
-        return text;
-    }
-    if (kernels->table == NULL) return "profile";
-    const struct kernel_table *table = kernels->table;
-    if (table->family == KERNEL_MATMUL)
-        (void)snprintf(text, BY_BYTES, "%s %s %s", chip->kernels.stack->name,
-                       format_name(table->format), kernel_layout_name(table->layout));
-    else
-        (void)snprintf(text, BY_BYTES, "%s %s %s", chip->kernels.stack->name,
-                       format_name(table->stored), family_words[table->family]);
-    return text;
-}
 
 /* What bounds an op on the chip by itself. */
 static const char *bound_text(const struct compute_time *time)
@@ -82,20 +49,22 @@ static const char *bound_text(const struct compute_time *time)
     X(EXPERTS, "experts", WHERE(is_experts, WHOLE(call.side[KERNEL_EXPERT])), HIDDEN)              \
     X(COLUMNS, "columns", WHERE(is_experts, WHOLE(call.side[KERNEL_COLUMNS])), HIDDEN)             \
     X(MODEL, "model", WHERE(is_experts, WHOLE(call.side[KERNEL_MODEL])), HIDDEN)                   \
-    X(PRODUCTS, "products", WHERE(is_product, WHOLE(products)),                                    \
+    X(PRODUCTS, "products", WHERE(is_product, WHOLE(of.products)),                                 \
       SHOWN(NULL, "count", 6, column_count))                                                       \
-    X(SIDES, NULL, WHERE(call_count > 0, WORDS(sides)),                                            \
+    X(CALLS, "calls", WHERE(of.call_count > 0, WORDS(of.calls)), HIDDEN)                           \
+    X(SIDES, NULL, WHERE(of.call_count > 0, WORDS(of.sides)),                                      \
       SHOWN(NULL, "m x n x k", 22, column_words))                                                  \
     X(TIME, "time_s", SECONDS(time.duration_ps), SHOWN(NULL, "each", 10, column_seconds))          \
     X(BOUND, "bound", WHERE(!is_within, WORDS(bound_text(&time))),                                 \
       SHOWN(NULL, "bound", 7, column_words))                                                       \
-    X(SHARE, "share", WHERE(share_ppm != 0, REAL(share_ppm / (double)PPM_ONE)),                    \
+    X(SHARE, "share", WHERE(of.share_ppm != 0, REAL(of.share_ppm / (double)PPM_ONE)),              \
       SHOWN(NULL, "share", 7, column_share))                                                       \
-    X(SOURCE, "source", WORDS(source_text(by, chip, work, &kernels)),                              \
-      SHOWN(NULL, "time by", -16, column_words))                                                   \
-    X(OUTSIDE, "outside", WHERE(kernels.table != NULL, FLAG(kernels.is_outside)), HIDDEN)          \
-    X(TABLE_OF, "table_of",                                                                        \
-      WHERE(kernels.table != NULL && kernels.table->of != NULL, WORDS(kernels.table->of)), HIDDEN) \
+    X(SOURCE, "source", WORDS(of.by), SHOWN(NULL, "time by", -16, column_words))                   \
+    X(STACK, "stack", WORDS(of.is_of_stack ? chip->kernels.stack->name : NULL), HIDDEN)            \
+    X(TABLE, "table", WHERE(of.table[0] != '\0', WORDS(of.table)), HIDDEN)                         \
+    X(ROW, "row", WHERE(of.row[0] != '\0', WORDS(of.row)), HIDDEN)                                 \
+    X(OUTSIDE, "outside", WHERE(of.table[0] != '\0', FLAG(kernels.is_outside)), HIDDEN)            \
+    X(TABLE_OF, "table_of", WHERE(of.table_of[0] != '\0', WORDS(of.table_of)), HIDDEN)             \
     X(DERIVED, "derived",                                                                          \
       WHERE(kernels.table != NULL && kernels.table->derived != NULL,                               \
             WORDS(kernels.table->derived)),                                                        \
@@ -130,46 +99,23 @@ static void remark_text(char text[REMARK_BYTES], const struct work_kernels *kern
                    is_carried_over && how[0] != '\0' ? ", " : "", how);
 }
 
-/* "8192 x 1280 x 8192" of a product; "4096 of 8 x 4 x 128" are tokens of heads of keys by queries
- * for each by width; "16 of 128 x 768 x 2048" are tokens of experts by columns by the model's. */
-static void sides_text(char text[SIDES_BYTES], const struct work_call *call)
-{
-    unsigned long long const a = call->side[0], b = call->side[1], c = call->side[2];
-    if (call->family == KERNEL_MATMUL)
-        (void)snprintf(text, SIDES_BYTES, "%llu x %llu x %llu", a, b, c);
-    else
-        (void)snprintf(text, SIDES_BYTES, "%llu of %llu x %llu x %llu", a, b, c,
-                       (unsigned long long)call->side[KERNEL_WIDTH]);
-}
-
 static void op_find(const void *owner, uint32_t index, struct column_value *ret_values)
 {
     const struct op_rows *rows = owner;
     const struct op_row *row = &rows->row[index];
     const struct chip *chip = &rows->machine->chip;
     const struct work *work = &rows->program->works[row->op->index];
-    static char sides[SIDES_BYTES], by[BY_BYTES],
-        remark[REMARK_BYTES]; /* Until the row is written. */
-    struct work_call calls[WORK_MATMULS_MAX] = {{0}}, call;
-    uint32_t const call_count = work_calls(work, calls);
-    bool const is_product = call_count > 0 && calls[0].family == KERNEL_MATMUL;
-    bool const is_experts = call_count > 0 && calls[0].family == KERNEL_EXPERTS;
+    static struct op_tables of; /* Until the row is written. */
+    static char remark[REMARK_BYTES];
+    op_tables_find(chip, work, &of);
+    struct work_call const call = of.call;
+    struct work_kernels const kernels = of.kernels;
+    bool const is_product = of.call_count > 0 && call.family == KERNEL_MATMUL;
+    bool const is_experts = of.call_count > 0 && call.family == KERNEL_EXPERTS;
     bool const is_within = kernel_is_within(chip->kernels.stack, work);
-    bool const has_tokens = call_count > 0 && !is_product;
+    bool const has_tokens = of.call_count > 0 && !is_product;
     bool const attends = has_tokens && !is_experts;
-    uint64_t products = 0;
-    struct work_kernels const kernels =
-        kernel_of_work(chip->kernels.stack, chip_cores_apart(chip), work);
     struct compute_time const time = compute_time(chip, work, PPM_ONE, PPM_ONE);
-    uint32_t const share_ppm =
-        kernel_is_between(chip->kernels.stack, work)
-            ? chip->kernels.stack->between.share_ppm[work->kernel - WORK_KERNEL_FUNCTIONS]
-        : kernels.table != NULL ? kernels.share_ppm
-                                : 0;
-    for (uint32_t i = 0; is_product && i < call_count; i++)
-        products += calls[i].count * calls[i].chunk_count;
-    call = calls[0];
-    sides_text(sides, &call);
     remark_text(remark, &kernels);
     OPS(COLUMN_FIND)
 }

@@ -1,5 +1,6 @@
 #include "sim/graph/block.h"
 
+#include "sim/graph/named.h"
 #include "sim/graph/write.h"
 
 const struct block *const block_table[] = {
@@ -36,6 +37,7 @@ void block_write(const struct block *block, const struct model *model, struct gr
         norm_behind_write(graph);
     span->count = (uint8_t)(graph->op_count - span->first);
     graph->block_count++;
+    graph_saved_set(graph);
 }
 
 static bool applies(const struct block *block, const struct graph_terms *terms,

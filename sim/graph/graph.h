@@ -5,6 +5,7 @@
  *
  *   shard.h     collectives from shardings: the four cases of a product, and sums that stay due
  *   backward.h  gradients in their order, and weights whose gradients are partial sums
+ *   named.h     which arrays the policy, and lists of names, keep for the backward pass
  *   remat.h     what the backward pass reads; of it what is kept, and what is computed again
  *   steps.h     computes and collectives of a pass, in order
  *   live.h      from which step to which each value lies in memory
@@ -88,8 +89,13 @@ struct graph_tensor {
     enum graph_remat kept;          /* The strongest policy that keeps it for the backward pass. */
     enum graph_remat kept_gathered; /* The strongest one that keeps it as its readers gather it. */
     struct graph_framework_array framework;
-    bool grouped;             /* A weight that has one matrix for each expert. */
-    bool adds;                /* A weight: its gradient is added to what is there. */
+    bool saved;           /* The policy, or a list, keeps the tensor for the backward pass. */
+    bool saved_gathered;  /* The tensor is kept as its readers gather it. */
+    bool framework_saved; /* The array of a framework is kept. */
+    bool repeated;        /* The tensor is computed again, whether a gradient reads it or not. */
+    bool offloaded;       /* The tensor is kept in the memory of the host. */
+    bool grouped;         /* A weight that has one matrix for each expert. */
+    bool adds;            /* A weight: its gradient is added to what is there. */
     bool columns_of_previous; /* A weight that is stored as further columns of the weight before. */
     bool biased;              /* A weight of a norm: each of its elements has a bias. */
     bool shared;              /* Other parts read it too: its gradient is added to theirs. */

@@ -61,7 +61,7 @@ struct graph_phrase graph_list_text(const struct graph_list *list, const struct 
 
 const char *graph_list_policy(const struct graph_list *list)
 {
-    return graph_remat_name(graph_list_graph(list)->terms->policy.remat);
+    return graph_policy_name(&graph_list_graph(list)->terms->policy);
 }
 
 /* --- Arrays --- */

@@ -291,7 +291,7 @@ void graph_list_backward(struct graph_list *list, enum graph_half half)
     }
     for (uint32_t i = 0; i < steps.count; i++) {
         const struct graph_step *step = &steps.step[i];
-        if (op_is_forward(step->pass) && repeats) continue;
+        if (op_is_forward(step->pass) && i < steps.repeated) continue;
         if (begins && graph->op[step->op].block != block) {
             block = graph->op[step->op].block;
             begin_add(list, block);

@@ -117,6 +117,13 @@ static struct graph_life *life_at(const struct finder *finder, struct graph_valu
     return i < finder->live->count ? &finder->live->life[i] : life_begin(finder, value, step);
 }
 
+/* A repeated op writes a result that was kept, beside a result that was not. */
+static void rewrite(struct graph_life *life)
+{
+    life->first = 0;
+    life->before = true;
+}
+
 static void step_live(const struct finder *finder, uint32_t at)
 {
     const struct graph_step *step = &finder->steps->step[at];
@@ -135,7 +142,10 @@ static void step_live(const struct finder *finder, uint32_t at)
         if (is_others(finder, value)) continue;
         /* What is moved for an op alone comes again for its gradient, and was gone in between. */
         bool const anew = !step->is_compute && step->move.before;
-        (anew ? life_begin : life_at)(finder, value, at)->last = at;
+        bool const found = graph_life_of(finder->live, value) != NULL;
+        struct graph_life *life = (anew ? life_begin : life_at)(finder, value, at);
+        life->last = at;
+        if (!found && finder->steps->request.backward && is_kept(finder, value)) rewrite(life);
     }
 }
 

@@ -127,6 +127,14 @@ const char *graph_remat_name(enum graph_remat remat)
     return remat == GRAPH_REMAT_NEVER ? "never" : graph_remat_names[remat];
 }
 
+const char *graph_policy_name(const struct graph_policy *policy)
+{
+    static const char *const with_lists[] = {"none with lists", "norms with lists",
+                                             "big_matmuls with lists", "block with lists",
+                                             "layer with lists"};
+    return policy->named == NULL ? graph_remat_name(policy->remat) : with_lists[policy->remat];
+}
+
 /* A tensor as it lies on a chip, gathered over some axes: its shape and its bytes. */
 static void lies_add(const struct graph *graph, tensor of, uint32_t gathered, struct strbuf *text)
 {

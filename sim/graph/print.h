@@ -32,5 +32,7 @@ void graph_print_count(const struct graph_count *count, struct strbuf *text);
 
 /* "big_matmuls"; "never". */
 const char *graph_remat_name(enum graph_remat remat);
+/* "block"; "block with lists". */
+const char *graph_policy_name(const struct graph_policy *policy);
 
 #endif

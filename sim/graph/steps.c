@@ -119,11 +119,12 @@ static void aside_add(struct writer *writer, uint8_t index, enum op_pass pass, b
 
 /* --- Forward, and again --- */
 
-/* Gathers what some op of this pass reads gathered. */
+/* Gathers what some op of this pass reads gathered, unless it was kept so. */
 static void gather_add(struct writer *writer, uint8_t index, enum op_pass pass, tensor of)
 {
     uint32_t const axes = writer->sharded->gathered[of];
-    bool const wanted = pass == OP_FORWARD || writer->kept->read[of] == GRAPH_GATHERED;
+    bool const wanted = pass == OP_FORWARD || (writer->kept->read[of] == GRAPH_GATHERED &&
+                                               writer->kept->kept[of] != GRAPH_GATHERED);
     if (axes == 0 || writer->gathered[of] || !wanted) return;
     writer->gathered[of] = true;
     tp_add(writer, index, pass, of, COLLECTIVE_ALL_GATHER, axes);
@@ -164,13 +165,19 @@ static void sums_add(struct writer *writer, uint8_t index, enum op_pass pass,
     sums_along_add(writer, index, pass, kind, terms->axis_w);
 }
 
+/* Whether the pass makes a tensor, which is gathered as soon as it is there. */
+static bool is_made(const struct writer *writer, enum op_pass pass, tensor of)
+{
+    uint8_t const maker = graph_of(writer)->tensor[of].made_by;
+    return maker != GRAPH_NONE && (pass == OP_FORWARD || writer->kept->again[maker]);
+}
+
 static void forward_add(struct writer *writer, uint8_t index, enum op_pass pass)
 {
     const struct graph_op *op = &graph_of(writer)->op[index];
     if (op->fused) return;
     for (uint8_t i = 0; i < op->in_count; i++)
-        if (graph_maker(graph_of(writer), op->in[i]) == NULL)
-            gather_add(writer, index, pass, op->in[i]);
+        if (!is_made(writer, pass, op->in[i])) gather_add(writer, index, pass, op->in[i]);
     own_moves_add(writer, index, pass, true);
     compute_add(writer, index, pass);
     sums_add(writer, index, pass, COLLECTIVE_REDUCE_SCATTER);
@@ -184,6 +191,30 @@ static void forward_add(struct writer *writer, uint8_t index, enum op_pass pass)
 static void again_add(struct writer *writer, uint8_t index)
 {
     forward_add(writer, index, graph_again_pass(writer->sharded, writer->kept, index));
+}
+
+/* What an op moves for its gradient alone, since its result is kept: whole sequences, which are not
+ * kept so. What goes round, the gradient moves itself. */
+static void wholes_add(struct writer *writer, uint8_t index)
+{
+    const struct graph *graph = graph_of(writer);
+    const struct graph_op *op = &graph->op[index];
+    struct op_move move[OP_MOVES_MAX];
+    if (op->fused || !op->kind->shares_sequence) return;
+    uint8_t const count = op_moves(writer->sharded, op, OP_AGAIN, move);
+    for (uint8_t i = 0; i < count; i++) {
+        tensor const of = move[i].written[0].of;
+        if (!move[i].before || move[i].rounds || writer->kept->read[of] != GRAPH_GATHERED) continue;
+        if (writer->kept->kept[of] == GRAPH_GATHERED) continue;
+        step_add(writer, &(struct graph_step){
+                             .of = GRAPH_NONE, .op = index, .pass = OP_AGAIN, .move = move[i]});
+    }
+}
+
+/* An op that is repeated, or what its gradient wants of the repetition. */
+static void before_add(struct writer *writer, uint8_t index)
+{
+    (writer->kept->again[index] ? again_add : wholes_add)(writer, index);
 }
 
 /* --- Backward --- */
@@ -305,18 +336,22 @@ static void gradient_add(struct writer *writer)
     if (last && apart && has_input(writer)) inputs_add(writer, gradient->op);
 }
 
-/* What only gradients of a block's weights wait for: ops that are repeated for them, and what was
- * kept as it lay and is gathered again. */
+/* What only gradients of a block's weights wait for: ops that are repeated for them, unless all
+ * repetitions came before, and what was kept as it lay and is gathered again. */
 static void weights_again_add(struct writer *writer, const struct graph_span *span)
 {
     const struct graph *graph = graph_of(writer);
+    const struct graph_kept *kept = writer->kept;
+    bool const repeated = graph_remat_repeats(graph->terms->policy.remat);
     if (!has_weight(writer)) return;
-    for (uint8_t i = span->first; i < span->first + span->count; i++) {
+    for (uint8_t i = 0; i < span->first + span->count; i++) {
         const struct graph_op *op = &graph->op[i];
-        bool const again = writer->kept->again[i];
-        if (again && !writer->kept->for_input[i]) again_add(writer, i);
+        bool const again = kept->again[i], here = kept->block[i] == span - graph->block;
+        if (!repeated && again && here && !kept->for_input[i]) again_add(writer, i);
+        if (i < span->first) continue;
         for (uint8_t in = 0; !again && !op->fused && in < op->in_count; in++)
-            if (graph_kept_part(graph, writer->kept, op->in[in]) == GRAPH_OWN)
+            if (!is_made(writer, OP_AGAIN, op->in[in]) &&
+                graph_kept_part(graph, kept, op->in[in]) == GRAPH_OWN)
                 gather_add(writer, i, OP_AGAIN, op->in[in]);
     }
 }
@@ -377,6 +412,14 @@ static void exchange_add(struct writer *writer, uint8_t block)
     while (end < backward->count && writer->gradients <= end) gradient_add(writer);
 }
 
+/* Whether an op is repeated, or wants whole sequences, before the gradients of a block. */
+static bool is_before(const struct writer *writer, uint8_t index, uint8_t block)
+{
+    const struct graph_kept *kept = writer->kept;
+    if (!kept->again[index]) return graph_of(writer)->op[index].block == block;
+    return kept->for_input[index] && kept->block[index] == block;
+}
+
 static void block_add(struct writer *writer, uint8_t block)
 {
     const struct graph *graph = graph_of(writer);
@@ -384,11 +427,10 @@ static void block_add(struct writer *writer, uint8_t block)
     const struct graph_span *span = &graph->block[block];
     bool const repeated = graph_remat_repeats(graph->terms->policy.remat);
     uint8_t const last = block_end(graph, span);
-    bool again = repeated; /* Already. */
+    bool again = false; /* Already. */
     if (!repeated) exchange_add(writer, block);
-    for (uint8_t i = span->first; !repeated && has_input(writer) && i < span->first + span->count;
-         i++)
-        if (writer->kept->for_input[i]) again_add(writer, i);
+    for (uint8_t i = 0; !repeated && has_input(writer) && i < span->first + span->count; i++)
+        if (is_before(writer, i, block)) before_add(writer, i);
     while (writer->gradients < backward->count) {
         const struct graph_gradient *gradient = &backward->gradient[writer->gradients];
         if (graph->op[gradient->op].block != block) break;
@@ -419,7 +461,7 @@ void graph_steps(const struct graph_sharded *sharded, const struct graph_backwar
     ret_steps->again = ret_steps->count;
     for (uint8_t i = 0; i < graph->op_count; i++) {
         if (!request.backward) forward_add(&writer, i, OP_FORWARD);
-        if (repeats && kept->again[i]) again_add(&writer, i);
+        if (repeats) before_add(&writer, i);
     }
     ret_steps->repeated = repeats ? ret_steps->count : ret_steps->again;
     for (uint8_t block = graph->block_count; request.backward && block-- > 0;)

@@ -60,6 +60,9 @@ const struct graph_value *graph_step_met(const struct graph_step *reader,
 /* What a collective moves, by name: "moe.Logits SharedLogit", "attention.dQKNorm". */
 struct graph_label graph_step_label(const struct graph *graph, const struct graph_step *step);
 
+/* Whether an op has neither compute nor collective: steps that read its result read its inputs. */
+bool graph_is_silent(const struct graph_sharded *sharded, uint8_t op);
+
 /* Whether an op without compute and collective makes an array of its own: its inputs lie there side
  * by side (values.c). */
 bool graph_makes_silently(const struct graph_sharded *sharded, uint8_t op);

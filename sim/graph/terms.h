@@ -156,6 +156,19 @@ enum graph_remat {
     GRAPH_REMAT_LAYER, /* The whole layer is computed again before its backward pass, as Megatron's
                           own checkpoint does. */
 };
+/* Names of arrays, as `podsim show graph` prints them: "A", "attention.A", "mlp.*". */
+struct graph_names {
+    const char *const *name;
+    uint32_t count;
+};
+
+/* Arrays that differ from what the policy keeps. */
+struct graph_named {
+    struct graph_names save;    /* Arrays that are kept. */
+    struct graph_names repeat;  /* Arrays that are computed again. */
+    struct graph_names offload; /* Arrays that are kept in the memory of the host. */
+};
+
 /* By policy, ended by NULL: "none". */
 extern const char *const graph_remat_names[];
 
@@ -177,10 +190,11 @@ struct graph_joins {
 
 struct graph_policy {
     enum graph_remat remat;
-    bool by_tokens;    /* Between blocks tp splits tokens, not D. */
-    bool replicated;   /* Between blocks every rank of tp has all of D. */
-    bool shared_ahead; /* Shared experts are computed before the router. */
-    bool keeps_whole;  /* Without remat a block's input is kept as tp has gathered it. */
+    const struct graph_named *named; /* Lists of a layer; NULL: none. */
+    bool by_tokens;                  /* Between blocks tp splits tokens, not D. */
+    bool replicated;                 /* Between blocks every rank of tp has all of D. */
+    bool shared_ahead;               /* Shared experts are computed before the router. */
+    bool keeps_whole; /* Without remat a block's input is kept as tp has gathered it. */
     bool dx_first; /* The gradient of a matmul's input comes before the gradient of its weight. */
     bool weights_split;      /* Parameters are split over X. */
     bool stores_scores;      /* Attention is not fused: its scores lie in HBM. */
@@ -253,6 +267,11 @@ const struct graph_dimension *graph_dimension_at(const struct graph_terms *terms
 
 /* The most keys of a query in the layer. 0: all. */
 uint64_t graph_window(const struct graph_terms *terms);
+
+static inline bool graph_named_any(const struct graph_named *named)
+{
+    return named->save.count + named->repeat.count + named->offload.count > 0;
+}
 
 static inline bool graph_remat_repeats(enum graph_remat remat)
 {

@@ -90,6 +90,11 @@ tensor graph_value_at(const struct graph_sharded *sharded, tensor of, bool gradi
     return gradient ? gradient_at(sharded, of, /* alike= */ true) : made_at(sharded, of);
 }
 
+bool graph_is_silent(const struct graph_sharded *sharded, uint8_t op)
+{
+    return is_silent(sharded, &sharded->graph->op[op], OP_FORWARD);
+}
+
 bool graph_makes_silently(const struct graph_sharded *sharded, uint8_t op)
 {
     const struct graph_op *of = &sharded->graph->op[op];

@@ -67,7 +67,7 @@ void notes_padding_build(struct arena *arena, const struct report_input *input, 
     if (counts->spare.padding > 0)
         strbuf_add(&text, "; that is %s of the executed FLOP%s, which HFU counts and MFU does not",
                    share_text(counts->spare.padding / counts->matmul_flop, share),
-                   input->workload->remat == GRAPH_REMAT_NONE ? "" : " without what is recomputed");
+                   workload_keeps_all(input->workload) ? "" : " without what is recomputed");
     if (paddings->count > 0 && text.bytes != NULL) {
         notes_add(arena, notes, "padded, so that all ranks are alike: %s", text.bytes);
         if (notes->count > 0) notes->always[notes->count - 1] = true;

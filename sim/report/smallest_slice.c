@@ -38,7 +38,8 @@ struct smallest_slice smallest_slice_of(const struct chip *chip, uint64_t least)
 
 static bool keeps_moments(const struct workload_plan *plan)
 {
-    return plan->offload == WORKLOAD_OFFLOAD_NONE || plan->offload == WORKLOAD_OFFLOAD_ACTIVATIONS;
+    return plan->kept.offload == WORKLOAD_OFFLOAD_NONE ||
+           plan->kept.offload == WORKLOAD_OFFLOAD_ACTIVATIONS;
 }
 
 struct smallest_slice smallest_slice_of_training(const struct workload_plan *plan,

@@ -16,7 +16,7 @@ void roofline_flop(const struct workload_plan *plan, const struct machine *machi
     roofline->flop.flash = counts->spare.flash * chips;
     double const again = (counts->matmul_flop - counts->matmul_useful) * chips;
     roofline->flop.recomputed =
-        plan->remat == GRAPH_REMAT_NONE
+        workload_keeps_all(plan)
             ? 0
             : again - roofline->flop.duplicated - roofline->flop.flash -
                   (counts->spare.waiting + counts->spare.uneven + counts->spare.padding) * chips;

@@ -19,6 +19,9 @@ extern const struct key workload_train_step_keys[];
 extern const char *const scenario_kind_choice[][2];
 /* What several kinds have: a model; what routers do. */
 extern const struct key_kind scenario_model_kind;
+/* A policy of remat, or an object with lists of arrays. */
+extern const struct key_kind scenario_remat_kind;
+extern const struct key scenario_remat_keys[];
 enum status scenario_routing_settle(const struct key_reader *reader, struct json *member,
                                     struct error *reterr);
 bool scenario_has_experts(const struct key_source *source);

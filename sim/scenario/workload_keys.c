@@ -254,7 +254,11 @@ const struct key workload_train_step_keys[] = {
         .most = (int64_t)WORKLOAD_TOKENS_MAX, .settle = length_settle,
         .preset_text = "none; needed, but for the bare MLP",
         .help = "tokens a sequence; the bare MLP has no sequences"),
-    ROW("remat", key_choice, remat, .choices = graph_remat_names,
+    ROW("remat", scenario_remat_kind, remat, .choices = graph_remat_names,
+        .members = scenario_remat_keys, .preset_text = "`none`",
+        .values.words = "`none`, `norms`, `big_matmuls`, `block`, `layer`, or "
+                        "[lists of arrays](program.md#lists-of-arrays) such as "
+                        "`{\"save\": [\"Q\", \"A\"]}`",
         .help = "what the backward pass computes again. `block`: what the backward pass of a layer "
                 "reads, as `jax.checkpoint` does; `layer`: the whole layer, as Megatron's own "
                 "checkpoint does ([programs](program.md))"),
@@ -321,7 +325,7 @@ const struct key workload_train_step_keys[] = {
     ROW("context_order", key_choice, attention.order, .choices = scenario_context_order_names,
         .shown = scenario_shows_context_order, .when = "with `cp`",
         .help = "a rank holds a part from each end of a causal sequence, or one part"),
-    ROW("offload", key_choice, offload, .choices = offload_names,
+    ROW("offload", key_choice, kept.offload, .choices = offload_names,
         .help = "what is kept in the [host's memory](offload.md)"),
     ROUTING_SKEW,
     TOKEN_COPIES,

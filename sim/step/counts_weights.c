@@ -232,13 +232,34 @@ static double last_layer_share(const struct ranks *ranks, bool of_state)
     return all > 0 ? own / all : 0;
 }
 
-/* Bytes that a layer of the last one's kind keeps for its backward pass. */
-static double last_layer_kept(const struct ranks *ranks)
+/* Bytes of a layer of a kind that the host keeps: all that the layer keeps, or what lists name. */
+static double offloaded_bytes(const struct ranks *ranks, uint32_t kind)
 {
-    struct step_part const last = {.part = BLOCK_LAYER, .kind = ranks_last_kind(ranks)};
+    struct step_part const part = {.part = BLOCK_LAYER, .kind = kind};
     struct step_graph room;
-    const struct graph_derived *derived = step_graph(ranks, &last, &room);
-    return (double)graph_kept_bytes(&derived->sharded, &derived->kept);
+    const struct graph_derived *derived = step_graph(ranks, &part, &room);
+    return (double)(ranks_offloads_kept(ranks) ? graph_kept_bytes : graph_offloaded_bytes)(
+        &derived->sharded, &derived->kept);
+}
+
+/* Activations of all layers but the last go; the layer before the last still has its own when the
+ * last one has. */
+static void activations_offload(const struct ranks *ranks, struct workload_counts *counts)
+{
+    uint32_t const accumulate = ranks->plan->accumulate;
+    uint32_t const last = ranks_last_kind(ranks);
+    uint32_t const before = ranks_kind_at(ranks, ranks->plan->model.layers - 2);
+    double moved = 0;
+    uint64_t copies = 0;
+    for (uint32_t kind = 0; kind < ranks->kinds.count; kind++) {
+        uint64_t const layers = ranks_layer_count(ranks, kind) - (kind == last);
+        double const each = offloaded_bytes(ranks, kind);
+        moved += (double)layers * each;
+        copies += each > 0 ? layers : 0;
+    }
+    counts->host.activation_bytes = accumulate * moved;
+    counts->host_copy_count += UINT64_C(2) * accumulate * copies;
+    counts->memory.activation_bytes -= moved - offloaded_bytes(ranks, before);
 }
 
 /* What is kept in the host's memory goes there and comes back once a step, or a microbatch: see
@@ -255,12 +276,7 @@ static void offload_count(const struct ranks *ranks, struct workload_counts *cou
         if (plan->accumulate == 1)
             counts->memory.gradient_bytes *= last_layer_share(ranks, /* of_state= */ false);
     }
-    if (ranks_offloads_activations(ranks)) {
-        double const kept = last_layer_kept(ranks);
-        counts->host.activation_bytes = plan->accumulate * (counts->memory.activation_bytes - kept);
-        counts->host_copy_count += 2 * plan->accumulate * (layers - 1);
-        counts->memory.activation_bytes = 2 * kept;
-    }
+    if (ranks_offloads_activations(ranks)) activations_offload(ranks, counts);
 }
 
 /* What frameworks hold on top of what the book counts: overheads.h. */

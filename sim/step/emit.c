@@ -49,10 +49,12 @@ static struct lower_graph *graph_of(struct lower *lower)
     return emit_graph(lower, &(struct step_part){.part = BLOCK_LAYER, .kind = lower->kind});
 }
 
-uint64_t emit_kept_bytes(struct lower *lower)
+uint64_t emit_offloaded_bytes(struct lower *lower)
 {
     const struct lower_graph *of = graph_of(lower);
-    return of == NULL ? 0 : graph_kept_bytes(&of->derived->sharded, &of->derived->kept);
+    if (of == NULL) return 0;
+    return (ranks_offloads_kept(lower->ranks) ? graph_kept_bytes : graph_offloaded_bytes)(
+        &of->derived->sharded, &of->derived->kept);
 }
 
 /* A pass of a graph, or NULL: there is no room. What the first half of a backward pass leaves is
@@ -170,14 +172,19 @@ static bool writers_find(const struct emit *emit, uint32_t at, struct graph_valu
     return writers_add(emit, at, value, ret_writer);
 }
 
-/* What was kept is gathered again: an op's own inputs when the gradient of its block's result is
- * there, others for this slot, not for those before. */
+/* What was kept is gathered again: for a repetition before all gradients when the gradient from
+ * above is there; an op's own inputs when the gradient of its block's result is there, others for
+ * this slot, not for those before. */
 static void kept_need(struct emit *emit, uint32_t at)
 {
     const struct graph_step *step = &emit->steps->step[at];
     const struct graph_span *block = &emit->graph->block[emit->graph->op[step->op].block];
     uint32_t writer[PROGRAM_STREAMS_MAX];
     struct lower *lower = emit->lower;
+    if (at < emit->steps->repeated) {
+        if (at != emit->steps->again) lower_need_output(lower, emit->op[at], true, NULL);
+        return;
+    }
     if (step->of != GRAPH_NONE) {
         lower_need_before(lower, emit->op[at], LOWER_COMPUTE, NULL);
         return;
@@ -209,8 +216,7 @@ static void outer_need(struct emit *emit, uint32_t at, struct graph_value value)
     if (value.gradient ? has_input || weights_alone : !backward)
         lower_need_output(lower, emit->op[at], value.gradient,
                           repeats_first(emit) ? NULL : emit_value_name(emit, value));
-    else if (!value.gradient && at >= emit->steps->repeated && !step->is_compute &&
-             op_is_forward(step->pass))
+    else if (!value.gradient && !step->is_compute && op_is_forward(step->pass))
         kept_need(emit, at);
 }
 

@@ -61,7 +61,7 @@ void emit_weights_cast(struct lower *lower, enum lower_module module);
 /* The streams on which collectives of the model's graphs lie. */
 void emit_streams(struct lower *lower, bool ret_used[LOWER_STREAM_COUNT]);
 
-/* Bytes that the layer keeps from its forward to its backward pass. */
-uint64_t emit_kept_bytes(struct lower *lower);
+/* Bytes that the layer keeps in the memory of the host from its forward to its backward pass. */
+uint64_t emit_offloaded_bytes(struct lower *lower);
 
 #endif

@@ -50,15 +50,15 @@ static void framework_add(struct emit *emit, tensor of, uint8_t writer, uint8_t 
 {
     const struct graph *graph = emit->graph;
     const struct graph_tensor *at = &graph->tensor[of];
-    const struct graph_policy *policy = &graph->terms->policy;
-    bool const backward = emit->steps->request.backward, kept = at->framework.kept >= policy->remat;
-    bool const here = !backward || graph_remat_repeats(policy->remat),
+    bool const backward = emit->steps->request.backward, kept = at->framework_saved;
+    bool const repeats = graph_remat_repeats(graph->terms->policy.remat),
                is_mask = at->framework.what == GRAPH_FRAMEWORK_MASK;
     uint64_t const bytes = format_bytes(at->framework.format, graph_elements(graph, &at->at, 0));
     enum program_memory const memory = is_mask ? PROGRAM_MEMORY_MASKS : PROGRAM_MEMORY_ACTIVATED;
     enum framework_pass const gradient = is_mask ? FRAMEWORK_GRADIENT : FRAMEWORK_WEIGHT;
     uint32_t const made = op_in(emit, writer, FRAMEWORK_FORWARD);
     uint32_t const read = op_in(emit, reader, backward ? gradient : FRAMEWORK_FORWARD);
+    bool const here = !backward || (repeats && made != LOWER_NONE);
     if (is_mask && (!kept || emit->steps->request.half == GRAPH_WEIGHT_HALF))
         return; /* Drawn again, or read. */
     if (!kept || !backward) lower_take(emit->lower, here ? made : read, memory, bytes);

@@ -2,6 +2,7 @@
 #include "sim/kernels/kernels.h"
 
 #include "sim/base/units.h"
+#include "sim/graph/named.h"
 #include "sim/graph/splits.h"
 #include "sim/step/overheads.h"
 #include "sim/step/ranks.h"
@@ -225,7 +226,7 @@ static struct graph_policy policy_of(const struct ranks *ranks)
         .drops = plan->attention.kernel == WORKLOAD_KERNEL_DROPOUT,
         .pads = plan->attention.kernel == WORKLOAD_KERNEL_PADDED,
         .counts_frameworks = overheads_count(ranks) && ranks_is_decoder(ranks),
-        .remakes_frameworks = ranks_offloads_activations(ranks),
+        .remakes_frameworks = ranks_offloads_kept(ranks),
         .adds = adds && ranks->replicas.gradient_shards == 1,
         .adds_of_experts = adds && ranks->experts.replicas.gradient_shards == 1,
     };
@@ -257,6 +258,8 @@ void graph_terms_of_part(const struct ranks *ranks, const struct step_part *part
     ret_terms->policy.used_before = part->used_before;
     if (part->part != BLOCK_LAYER && ret_terms->policy.remat > GRAPH_REMAT_NORMS)
         ret_terms->policy.remat = GRAPH_REMAT_NORMS;
+    if (part->part == BLOCK_LAYER && graph_named_any(&ranks->plan->kept.named))
+        ret_terms->policy.named = &ranks->plan->kept.named;
     if (part->part == BLOCK_LAYER) ret_terms->layer = ranks->kinds.kind[part->kind];
     ret_terms->axis_c = axis_c_add(ranks, &ret_terms->mesh);
     graph_dimensions_begin(&ranks->plan->model, ret_terms);

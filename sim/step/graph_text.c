@@ -77,8 +77,7 @@ static void part_add(const struct printer *printer, const struct step_part *whic
     if (!ranks_serves(ranks)) {
         title_add(printer, "gradients, in their order");
         graph_print_backward(&derived->sharded, &derived->backward, printer->text);
-        title_add(printer, "kept and repeated, with remat %s",
-                  graph_remat_name(terms->policy.remat));
+        title_add(printer, "kept and repeated, with remat %s", graph_policy_name(&terms->policy));
         graph_print_kept(&derived->sharded, &derived->kept, printer->text);
     }
     pass_add(printer, derived, false);

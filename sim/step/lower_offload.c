@@ -82,7 +82,7 @@ static uint32_t last_of(const struct lower *lower, enum lower_stream stream)
 
 void lower_offload_forward(struct lower *lower)
 {
-    uint64_t const bytes = emit_kept_bytes(lower);
+    uint64_t const bytes = emit_offloaded_bytes(lower);
     if (lower->build.status != STATUS_OK) return;
     uint32_t const first = first_of(lower, LOWER_COMPUTE);
     uint32_t const last = last_of(lower, LOWER_COMPUTE);
@@ -97,7 +97,7 @@ void lower_offload_backward(struct lower *lower)
 {
     static const enum lower_stream readers[] = {LOWER_COMPUTE, LOWER_GATHER_TP,
                                                 LOWER_GATHER_SEQUENCE};
-    uint64_t const bytes = emit_kept_bytes(lower);
+    uint64_t const bytes = emit_offloaded_bytes(lower);
     uint32_t const load =
         copy_add(lower, LOWER_LOAD_ACTIVATIONS, "activations", /* to_host= */ false, bytes);
     lower_prefetch_need(lower, load);

@@ -336,7 +336,7 @@ static uint32_t places_alike(const struct pipeline *pipeline, const struct passi
 {
     const struct ranks *ranks = pipeline->lower->ranks;
     bool const is_layer = lower_is_layer(part->module);
-    bool const differ = ranks->plan->offload != WORKLOAD_OFFLOAD_NONE;
+    bool const differ = ranks_offloads(ranks);
     uint32_t const ahead = ranks->plan->prefetch_layers;
     if (!is_layer || differ || place == 0 || place + 1 == passing->count) return 1;
     uint32_t run = run_at(&passing->modules, pipeline_is_forward(passing->pass->kind), place,

@@ -60,8 +60,8 @@ enum product_joins workload_joins(const struct workload_plan *plan, const struct
 
 bool workload_clips(const struct workload_plan *plan, const struct chip *chip)
 {
-    bool const offloads =
-        plan->offload == WORKLOAD_OFFLOAD_OPTIMIZER || plan->offload == WORKLOAD_OFFLOAD_BOTH;
+    bool const offloads = plan->kept.offload == WORKLOAD_OFFLOAD_OPTIMIZER ||
+                          plan->kept.offload == WORKLOAD_OFFLOAD_BOTH;
     if (workload_serves(plan)) return false;
     if (plan->software.clips >= 0) return plan->software.clips == 1;
     return chip->kernels.stack != NULL && !offloads;

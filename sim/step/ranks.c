@@ -302,6 +302,7 @@ static enum status make(struct arena *arena, const struct workload_plan *plan,
     STATUS_TRY(limits_sizes_check(&ranks, reterr));
     if (ranks_serves(&ranks)) inference_charge(&ranks);
     STATUS_TRY(ranks_buckets_build(arena, &ranks, reterr));
+    STATUS_TRY(ranks_remat_check(&ranks, reterr));
     if (ranks_serves(&ranks)) STATUS_TRY(ranks_replica_choose(&ranks, reterr));
     *ret_ranks = ranks;
     return STATUS_OK;

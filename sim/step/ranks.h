@@ -260,6 +260,9 @@ enum status ranks_buckets_build(struct arena *arena, struct ranks *ranks, struct
 /* Buckets and places of layers, found again for a pass whose layers have other ops. */
 enum status ranks_places_build(struct ranks *ranks, struct error *reterr);
 
+/* Refuses lists of arrays for remat that name no array of a layer (remat_names.c). */
+enum status ranks_remat_check(const struct ranks *ranks, struct error *reterr);
+
 /* Ranks of the last pass, where a step of inference has several. */
 enum status ranks_make(const struct workload_plan *plan, const struct machine *machine,
                        const struct mesh *mesh, struct ranks *ret_ranks, struct error *reterr);
@@ -273,8 +276,8 @@ enum status ranks_pass_set(struct ranks *ranks, uint32_t pass, struct error *ret
 
 static inline bool ranks_offloads_optimizer(const struct ranks *ranks)
 {
-    return ranks->plan->offload == WORKLOAD_OFFLOAD_OPTIMIZER ||
-           ranks->plan->offload == WORKLOAD_OFFLOAD_BOTH;
+    return ranks->plan->kept.offload == WORKLOAD_OFFLOAD_OPTIMIZER ||
+           ranks->plan->kept.offload == WORKLOAD_OFFLOAD_BOTH;
 }
 
 /* Kernels between matmuls, as the machine's stack of software makes them; NULL: the fewest. */
@@ -301,15 +304,28 @@ static inline bool ranks_is_decoder(const struct ranks *ranks)
  * it keeps the gathered In, as the book's does (chapter 5). */
 static inline bool ranks_keeps_parts(const struct ranks *ranks)
 {
-    return ranks->tp > 1 && ranks_is_decoder(ranks) && ranks->plan->remat == GRAPH_REMAT_NONE &&
-           ranks->plan->tp_inputs == WORKLOAD_TP_INPUTS_SHARDS;
+    const struct workload_plan *plan = ranks->plan;
+    bool const may = plan->remat == GRAPH_REMAT_NONE || plan->kept.named.save.count > 0;
+    return ranks->tp > 1 && ranks_is_decoder(ranks) && may &&
+           plan->tp_inputs == WORKLOAD_TP_INPUTS_SHARDS;
 }
 
-/* Of all layers but the last. */
+/* Whether all that a layer keeps lies in the memory of the host. */
+static inline bool ranks_offloads_kept(const struct ranks *ranks)
+{
+    return ranks->plan->kept.offload == WORKLOAD_OFFLOAD_ACTIVATIONS ||
+           ranks->plan->kept.offload == WORKLOAD_OFFLOAD_BOTH;
+}
+
+/* Whether some of what a layer keeps does: of all layers but the last. */
 static inline bool ranks_offloads_activations(const struct ranks *ranks)
 {
-    return ranks->plan->offload == WORKLOAD_OFFLOAD_ACTIVATIONS ||
-           ranks->plan->offload == WORKLOAD_OFFLOAD_BOTH;
+    return ranks_offloads_kept(ranks) || ranks->plan->kept.named.offload.count > 0;
+}
+
+static inline bool ranks_offloads(const struct ranks *ranks)
+{
+    return ranks_offloads_optimizer(ranks) || ranks_offloads_activations(ranks);
 }
 
 /* The kind of the last layer, and of the layers of modules that predict further tokens. */

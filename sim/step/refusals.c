@@ -200,7 +200,8 @@ static enum status model_check(const struct ranks *ranks, struct error *reterr)
     const struct workload_plan *plan = ranks->plan;
     const struct model *model = &plan->model;
     bool const mtp = workload_mtp(plan) != 0, cp = ranks->cp > 1;
-    bool const offloads = plan->offload != WORKLOAD_OFFLOAD_NONE;
+    bool const offloads = ranks_offloads(ranks);
+    const char *const offloaded = workload_offload_key(plan);
     const char *unshared = block_lacking(model, BLOCK_SHARED_IN_TRAINING);
     STATUS_TRY(borrowing_check(ranks, reterr));
     REFUSE(unshared != NULL && cp && !ranks_serves(ranks), UNSUPPORTED, "/mesh/cp",
@@ -222,12 +223,12 @@ static enum status model_check(const struct ranks *ranks, struct error *reterr)
     REFUSE(!ranks_is_decoder(ranks) && !ranks_serves(ranks) &&
                plan->attention.mask == WORKLOAD_ATTENTION_CAUSAL,
            INVALID, "/workload/attention", "the bare MLP has no attention that could be causal");
-    REFUSE(offloads && mtp, UNSUPPORTED, "/workload/offload",
+    REFUSE(offloads && mtp, UNSUPPORTED, offloaded,
            "nothing is offloaded with multi-token prediction; \"mtp\": false trains without");
-    REFUSE(offloads && ranks->machine->host.bytes_per_s == 0, UNSUPPORTED, "/workload/offload",
+    REFUSE(offloads && ranks->machine->host.bytes_per_s == 0, UNSUPPORTED, offloaded,
            NAME " has no link to a host whose memory could keep anything",
            ranks->machine->chip.title);
-    REFUSE(ranks_offloads_activations(ranks) && model->layers < 2, INVALID, "/workload/offload",
+    REFUSE(ranks_offloads_activations(ranks) && model->layers < 2, INVALID, offloaded,
            "the last layer keeps its activations on the chip, so a model of one layer has none to "
            "offload; \"optimizer\" can be");
     return STATUS_OK;
@@ -421,8 +422,8 @@ static enum status stages_check(const struct ranks *ranks, struct error *reterr)
            UNSUPPORTED, "/mesh/pp",
            "stages over two axes of the machine are not modelled for schedules that lay each "
            "stage on two ranks; name one axis or a part of one");
-    REFUSE(ranks->pp > 1 && plan->offload != WORKLOAD_OFFLOAD_NONE, UNSUPPORTED,
-           "/workload/offload", "nothing is offloaded from pipeline stages in this version");
+    REFUSE(ranks->pp > 1 && ranks_offloads(ranks), UNSUPPORTED, workload_offload_key(plan),
+           "nothing is offloaded from pipeline stages in this version");
     REFUSE(mtp && ranks->gradients.once, UNSUPPORTED, "/workload/mtp",
            "multi-token prediction is not modelled where stages keep gathered weights "
            "(\"regather\", or a schedule file that says when); \"mtp\": false trains " NAME

@@ -149,6 +149,12 @@ struct workload_routing {
                                     NULL: everyone draws. */
 };
 
+/* What `remat` does not say of arrays that are kept. */
+struct workload_kept {
+    struct graph_named named; /* Arrays for which `remat` does not hold. */
+    enum workload_offload offload;
+};
+
 /* How ranks of pp play the model. */
 struct workload_stages {
     const char *schedule;         /* The schedule's name in the catalogue; NULL: the default. */
@@ -175,7 +181,7 @@ struct workload_plan {
     enum workload_activations activations; /* Between blocks: In[B_X, D_Y], or tokens over tp. */
     enum workload_tp_inputs tp_inputs;     /* WHOLE: of tp, norms and no remat. */
     struct workload_software software;
-    enum workload_offload offload;
+    struct workload_kept kept;
     struct workload_routing routing;
     struct workload_stages stages;
     bool allow_oversubscription;
@@ -187,6 +193,19 @@ struct workload_plan {
     bool collective_matmul;
     struct algorithm algorithm; /* The algorithm of every collective. */
 };
+
+/* Whether the backward pass finds all that it reads. */
+static inline bool workload_keeps_all(const struct workload_plan *plan)
+{
+    return plan->remat == GRAPH_REMAT_NONE && plan->kept.named.repeat.count == 0;
+}
+
+/* The key that offloads something. */
+static inline const char *workload_offload_key(const struct workload_plan *plan)
+{
+    return plan->kept.offload != WORKLOAD_OFFLOAD_NONE ? "/workload/offload"
+                                                       : "/workload/remat/offload";
+}
 
 /* Whether the step is one of inference. */
 static inline bool workload_serves(const struct workload_plan *plan)

@@ -37,21 +37,22 @@ static inline void step_draw(uint64_t *state, const struct step_drawn *of,
         CASE_PICK(state, "ideal", "measured", gpu ? "measured\", \"stack\": \"te" : "measured");
     const char *arbitration = CASE_PICK(state, "fair", "fair", "priority", "fifo");
     const char *schedule = CASE_PICK(state, "1f1b", "gpipe", "interleaved:2", "zb-h1", "dualpipev");
-    const char *remat = CASE_PICK(state, "none", "block", "layer");
+    const char *remat =
+        CASE_PICK(state, "\"none\"", "\"block\"", "\"layer\"",
+                  "{\"save\": [\"Q\", \"A\", \"Out\"]}", "{\"repeat\": [\"In\", \"A\", \"Out\"]}");
     uint32_t const microbatches = staged ? of->microbatches : 1;
     char stages[64] = "";
     if (staged)
         case_text(stages, sizeof stages, ", \"accumulate\": %u, \"schedule\": \"%s\"",
                   (unsigned)microbatches, schedule);
-    case_text(
-        text, WALK_TEXT_BYTES,
-        "{\"podsim\": 1, \"machine\": {%s, \"profile\": \"%s\"%s%s}, \"mesh\": %s, "
-        "\"workload\": {\"kind\": \"train_step\", \"model\": \"%s\", \"batch_tokens\": %u, "
-        "\"sequence_length\": 1024, \"remat\": \"%s\", \"allow_oversubscription\": true%s%s}, "
-        "\"run\": {\"arbitration\": \"%s\"%s}}",
-        of->machine, profile, gpu ? network : "", of->overrides, of->mesh, model,
-        (unsigned)(of->batch_tokens * microbatches), remat, stages, of->workload, arbitration,
-        of->run);
+    case_text(text, WALK_TEXT_BYTES,
+              "{\"podsim\": 1, \"machine\": {%s, \"profile\": \"%s\"%s%s}, \"mesh\": %s, "
+              "\"workload\": {\"kind\": \"train_step\", \"model\": \"%s\", \"batch_tokens\": %u, "
+              "\"sequence_length\": 1024, \"remat\": %s, \"allow_oversubscription\": true%s%s}, "
+              "\"run\": {\"arbitration\": \"%s\"%s}}",
+              of->machine, profile, gpu ? network : "", of->overrides, of->mesh, model,
+              (unsigned)(of->batch_tokens * microbatches), remat, stages, of->workload, arbitration,
+              of->run);
 }
 
 #endif

@@ -91,7 +91,9 @@ static void write_scenario(char *text, size_t room)
     const char *profile = PICK("ideal", "measured"), *wrap = PICK("true", "false");
     const char *override = overrides[axes - 1][draw(OVERRIDES)];
     uint32_t const batch = tokens[draw(4)];
-    const char *remat = PICK("none", "norms", "block", "big_matmuls", "layer");
+    const char *remat = PICK("\"none\"", "\"norms\"", "\"block\"", "\"big_matmuls\"", "\"layer\"",
+                             "{\"save\":[\"Out\"]}", "{\"repeat\":[\"Out\",\"Up\"]}",
+                             "{\"policy\":\"norms\",\"repeat\":[\"Out\"]}");
     const char *accumulate = PICK("1", "2"), *gather = PICK("block", "tensor", "layer");
     const char *offload = PICK("none", "none", "optimizer", "activations", "both");
     const char *prefetch = PICK("0", "1", "2"), *chunks = PICK("true", "false");
@@ -102,7 +104,7 @@ static void write_scenario(char *text, size_t room)
         "{\"podsim\":1,\"title\":\"drawn\",\"machine\":{\"chip\":\"%s\",\"shape\":\"%s\","
         "\"profile\":\"%s\",\"unrealisable\":true,\"wrap\":{\"x\":%s}%s},\"mesh\":{%s},"
         "\"workload\":{\"kind\":\"train_step\",\"model\":%s,\"batch_tokens\":%u%s,"
-        "\"remat\":\"%s\",\"accumulate\":%s,\"gather\":\"%s\",\"offload\":\"%s\",\"allow_"
+        "\"remat\":%s,\"accumulate\":%s,\"gather\":\"%s\",\"offload\":\"%s\",\"allow_"
         "oversubscription\":true},"
         "\"run\":{\"prefetch_layers\":%s,\"collective_matmul\":%s,\"algorithm\":\"%s\"}}",
         chip, shape, profile, wrap, override, mesh, model, batch,

@@ -93,7 +93,13 @@ static unsigned model_random(uint64_t *state, char model[MODEL_TEXT_BYTES])
 
 static void scenario_random(uint64_t *state, char text[WALK_TEXT_BYTES])
 {
-    static const char *const remats[] = {"none", "norms", "big_matmuls", "block", "layer"};
+    static const char *const remats[] = {"\"none\"",
+                                         "\"norms\"",
+                                         "\"big_matmuls\"",
+                                         "\"block\"",
+                                         "\"layer\"",
+                                         "{\"save\": [\"Out\"]}",
+                                         "{\"repeat\": [\"Out\"]}"};
     static const char *const gathers[] = {"block", "tensor", "layer"};
     static const char *const orders[] = {"dw_first", "dx_first"};
     static const char *const profiles[] = {"ideal", "ideal", "ideal", "measured"};
@@ -103,7 +109,7 @@ static void scenario_random(uint64_t *state, char text[WALK_TEXT_BYTES])
     const struct slice *slice = &slices[case_random(state) % (sizeof slices / sizeof *slices)];
     const char *mesh = mesh_of(state, slice->axes);
     const char *profile = case_pick(state, profiles, 4);
-    const char *remat = case_pick(state, remats, 5);
+    const char *remat = case_pick(state, remats, 7);
     const char *gather = case_pick(state, gathers, 3);
     const char *order = case_pick(state, orders, 2);
     const char *chunks = case_pick(state, truths, 2);
@@ -116,7 +122,7 @@ static void scenario_random(uint64_t *state, char text[WALK_TEXT_BYTES])
     case_text(text, WALK_TEXT_BYTES,
               "{\"podsim\": 1, \"title\": \"random\", \"machine\": {%s, \"profile\": \"%s\"}, "
               "\"mesh\": %s, \"workload\": {\"kind\": \"train_step\", \"model\": %s, "
-              "\"batch_tokens\": %u, \"remat\": \"%s\", \"gather\": \"%s\", "
+              "\"batch_tokens\": %u, \"remat\": %s, \"gather\": \"%s\", "
               "\"backward_order\": \"%s\", \"accumulate\": %u, "
               "\"offload\": \"%s\", \"allow_oversubscription\": true}, "
               "\"run\": {\"prefetch_layers\": %u, \"collective_matmul\": %s}}",

@@ -70,6 +70,21 @@ static inline bool graph_is_read_from(const struct graph_steps *steps, uint32_t 
     return false;
 }
 
+/* Whether a list asks for the repetition of an op, or of one behind it that moves and computes
+ * nothing. */
+static inline bool graph_op_is_listed(const struct graph_case *made, uint8_t op)
+{
+    const struct graph *graph = &made->graph;
+    for (uint8_t i = 0; i < graph->op[op].out_count; i++)
+        if (graph->tensor[graph->op[op].out[i]].repeated) return true;
+    for (uint8_t behind = op + 1; behind < graph->op_count; behind++)
+        for (uint8_t i = 0; i < graph->op[behind].in_count; i++)
+            if (graph->tensor[graph->op[behind].in[i]].made_by == op &&
+                graph_is_silent(&made->sharded, behind) && graph_op_is_listed(made, behind))
+                return true;
+    return false;
+}
+
 /* Nothing is computed in vain: gradients are read by a later step, but for weights' and what other
  * layers get; something of what is repeated is, too, unless all of a layer is. */
 static inline void graph_steps_are_read(const char *name, const struct graph_case *made)
@@ -80,7 +95,8 @@ static inline void graph_steps_are_read(const char *name, const struct graph_cas
                 (struct graph_request){true, GRAPH_WHOLE, false}, &steps);
     for (uint32_t s = 0; s < steps.count; s++) {
         const struct graph_step *step = &steps.step[s];
-        bool any = graph->terms->policy.remat == GRAPH_REMAT_LAYER;
+        bool any =
+            graph->terms->policy.remat == GRAPH_REMAT_LAYER || graph_op_is_listed(made, step->op);
         for (uint8_t i = 0; i < step->written_count; i++) {
             const struct graph_value value = step->written[i];
             bool const ends = graph->tensor[value.of].role == GRAPH_WEIGHT ||

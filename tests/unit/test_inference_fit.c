@@ -126,7 +126,7 @@ static void a_training_step_needs_a_slice_for_its_state(void **state)
                       .mlp_width = 4096,
                       .matrices = 2},
             .formats = {.weights = FORMAT_BF16, .gradients = FORMAT_BF16, .optimizer = FORMAT_FP32},
-            .offload = rows[i].offload};
+            .kept.offload = rows[i].offload};
         case_ok(
             chip_find(case_arena, rows[i].chip, "ideal", "/chip", "/profile", &chip, &case_error));
         struct smallest_slice const found = smallest_slice_of_training(&plan, &chip);

@@ -98,7 +98,7 @@ static void refused(const struct model *model, uint32_t nodes, enum mesh_role ro
     parts[role] = "node";
     assert_int_equal(case_build_on(&made, model, &machine, parts), STATUS_OK);
     made.plan.batch_tokens = UINT64_C(4096) * 24;
-    made.plan.offload = offload;
+    made.plan.kept.offload = offload;
     assert_int_not_equal(case_lower(&made), STATUS_OK);
     if (strcmp(made.error.where, where) != 0 || strstr(made.error.message, words) == NULL)
         fail_msg("%s: %s", made.error.where, made.error.message);

@@ -90,7 +90,7 @@ static const struct {
     {"/workload/sequence_length=17179869185", "/workload/sequence_length", "above the maximum"},
     {"/workload/sequence_length=true", "/workload/sequence_length", "must be an integer"},
     {"/workload/remat=blocks", "/workload/remat", "nearest is \"block\""},
-    {"/workload/remat=true", "/workload/remat", "must be one of \"none\""},
+    {"/workload/remat=true", "/workload/remat", "must be the name of a policy, or an object"},
     {"/workload/tp_inputs=shard", "/workload/tp_inputs", "nearest is \"shards\""},
     {"/workload/memory=default", "/workload/memory", "is not one of \"book\""},
     {"/workload/memory=frameworks", "/workload/memory", "nearest is \"framework\""},

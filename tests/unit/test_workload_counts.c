@@ -153,7 +153,7 @@ static void formulas_and_programs_agree_on_what_is_offloaded(void **state)
             drawn_vary(&made, variant);
             made.plan.model.layers = 2 + variant % 4;
             made.plan.prefetch_layers = variant % 3;
-            made.plan.offload =
+            made.plan.kept.offload =
                 (enum workload_offload)(WORKLOAD_OFFLOAD_OPTIMIZER + (variant + p) % 3);
             offload_compare(name, &made);
             case_free(&made);

@@ -162,16 +162,19 @@ static void exchanges_of_uneven_parts_are_as_counted(void **state)
     }
 }
 
-/* Moments and activations on the host: of experts' layers, and of layers without before them. Some
- * compute shared experts before the router. */
+/* Moments and activations on the host: of experts' layers, and of layers without before them, or
+ * arrays that lists name. Some compute shared experts before the router. */
 static void formulas_and_programs_agree_on_what_lies_on_the_host(void **state)
 {
     static const enum workload_offload offloads[] = {
-        WORKLOAD_OFFLOAD_OPTIMIZER, WORKLOAD_OFFLOAD_ACTIVATIONS, WORKLOAD_OFFLOAD_BOTH};
+        WORKLOAD_OFFLOAD_OPTIMIZER, WORKLOAD_OFFLOAD_ACTIVATIONS, WORKLOAD_OFFLOAD_BOTH,
+        WORKLOAD_OFFLOAD_OPTIMIZER, WORKLOAD_OFFLOAD_NONE};
+    static const char *const names[] = {"A",
+                                        "moe.X"}; /* Of all layers, and of layers of experts. */
     uint32_t walked = 0;
     (void)state;
     for (uint32_t p = 0; p < DRAWN_EXPERTS; p++)
-        for (uint32_t variant = 0; variant < 18; variant++) {
+        for (uint32_t variant = 0; variant < 30; variant++) {
             struct workload_case made;
             struct workload_counts counts;
             char name[96];
@@ -181,10 +184,15 @@ static void formulas_and_programs_agree_on_what_lies_on_the_host(void **state)
             drawn_vary_experts(&made, &drawn_experts[p], variant);
             made.plan.model.experts.shared = variant % 2;
             made.plan.software.shared_ahead = variant / 3 % 2;
-            made.plan.offload = offloads[variant % 3];
+            made.plan.kept.offload = offloads[variant % 5];
+            bool const lists = variant % 5 > 2; /* The oracle knows policies alone. */
+            if (lists) {
+                made.plan.remat = GRAPH_REMAT_BLOCK;
+                made.plan.kept.named.offload = (struct graph_names){&names[variant / 5 % 2], 1};
+            }
             if (case_lower(&made) != STATUS_OK) fail_msg("%s: %s", name, made.error.message);
             counts_make(&made.plan, &made.machine, &made.mesh, &counts);
-            oracle_hold(name, &made.plan, &made.machine, &made.mesh, counts);
+            if (!lists) oracle_hold(name, &made.plan, &made.machine, &made.mesh, counts);
             copies_near(name, &made, &counts);
             case_free(&made);
         }

@@ -9,7 +9,7 @@
 /* Whether the stream was kept, so that a repetition adds nothing up. */
 static bool is_there(const struct graph *graph, const struct graph_op *op, enum op_pass pass)
 {
-    return pass != OP_FORWARD && graph->tensor[op->in[0]].kept >= graph->terms->policy.remat;
+    return pass != OP_FORWARD && graph->tensor[op->in[0]].saved;
 }
 
 static struct work forward(const struct graph_sharded *sharded, const struct graph_op *op,

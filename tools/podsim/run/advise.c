@@ -224,7 +224,7 @@ static enum status offload_play(struct advise_search *search, struct error *rete
         const struct advise_row *like;
         const char *setting;
     } tries[] = {{&own, optimizer}, {&least, optimizer}, {&least, "/workload/offload=both"}};
-    if (search->session->scenario.workload.offload != WORKLOAD_OFFLOAD_NONE) return STATUS_OK;
+    if (search->session->scenario.workload.kept.offload != WORKLOAD_OFFLOAD_NONE) return STATUS_OK;
     for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
         uint32_t const count = advise->count;
         if (any_may_fit(advise)) return STATUS_OK;

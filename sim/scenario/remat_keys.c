@@ -1,0 +1,132 @@
+/*
+ * remat_keys.c: `remat` of a training step: a policy, or lists of arrays that differ from it.
+ */
+#include "sim/base/arena.h"
+#include "sim/base/json.h"
+#include "sim/scenario/scenario_parts.h"
+
+enum { NAMES_MAX = 64 };
+
+/* --- A list of names --- */
+
+static enum status names_read(const struct key *row, const struct key_reader *reader,
+                              struct json *value, struct error *reterr)
+{
+    struct graph_names *names = key_field(row, reader);
+    void *memory = NULL;
+    *names = (struct graph_names){.count = 0};
+    if (value == NULL) return STATUS_OK;
+    STATUS_TRY(key_array(value, row->least, row->most, reterr));
+    STATUS_TRY(arena_try(reader->arena, json_count(value), sizeof *names->name, &memory, reterr));
+    const char **name = memory;
+    for (uint32_t i = 0; i < json_count(value); i++)
+        STATUS_TRY(json_as_string(json_at(value, i), &name[i], reterr));
+    *names = (struct graph_names){name, json_count(value)};
+    return STATUS_OK;
+}
+
+static void names_write(struct json_writer *writer, const struct key *row,
+                        const struct key_source *source)
+{
+    const struct graph_names *names = key_field_of(row, source);
+    json_write_array(writer);
+    for (uint32_t i = 0; i < names->count; i++) json_write_string(writer, names->name[i]);
+    json_write_array_end(writer);
+}
+
+static void names_schema(struct json_writer *writer, const struct key *row)
+{
+    key_array_schema(writer, row->least, row->most);
+    key_types_schema(writer, "string", NULL);
+    json_write_object_end(writer);
+}
+
+static const struct key_kind names_kind = {
+    .read = names_read, .write = names_write, .schema = names_schema, .begin = '['};
+
+/* --- The object --- */
+
+/* Arrays that are saved are an exception to a repetition of the rest; arrays that are repeated are
+ * an exception to keeping the rest. */
+static enum status policy_settle(const struct key_reader *reader, struct json *member,
+                                 struct error *reterr)
+{
+    struct workload_plan *plan = &scenario_of(reader)->workload;
+    const struct graph_named *named = &plan->kept.named;
+    (void)reterr;
+    if (member == NULL)
+        plan->remat =
+            named->save.count + named->offload.count > 0 ? GRAPH_REMAT_BLOCK : GRAPH_REMAT_NONE;
+    return STATUS_OK;
+}
+
+#define NAMES(text, field, of)                                                                     \
+    WORKLOAD_ROW(text, names_kind, kept.named.field, .most = NAMES_MAX, .quiet = true,             \
+                 .preset_text = "none", .values.example = "[\"A\", \"mlp.Out\"]", .help = (of))
+
+const struct key scenario_remat_keys[] = {
+    NAMES("save", save, "arrays that are kept for the backward pass, though the policy does not"),
+    NAMES("repeat", repeat, "arrays that are computed again, though the policy keeps them"),
+    NAMES("offload", offload, "arrays that are kept in the memory of the host"),
+    WORKLOAD_ROW("policy", key_choice, remat, .choices = graph_remat_names,
+                 .least = GRAPH_REMAT_NONE, .preset = GRAPH_REMAT_NEVER, .settle = policy_settle,
+                 .quiet = true, .preset_text = "`block` with `save` or `offload`, else `none`",
+                 .help = "what is kept of all other arrays"),
+    {0},
+};
+
+/* The row as that of a policy alone. */
+static struct key policy_row(const struct key *row)
+{
+    struct key policy = *row;
+    policy.kind = &key_choice;
+    policy.members = NULL;
+    return policy;
+}
+
+static enum status remat_read(const struct key *row, const struct key_reader *reader,
+                              struct json *value, struct error *reterr)
+{
+    struct key_reader inner = *reader;
+    scenario_of(reader)->workload.kept.named = (struct graph_named){.save.count = 0};
+    if (value != NULL && json_kind(value) != JSON_OBJECT && json_kind(value) != JSON_STRING)
+        return error_set(reterr, STATUS_INVALID, json_where(value),
+                         "must be the name of a policy, or an object with lists of arrays, such as "
+                         "{\"save\": [\"A\"]}");
+    if (value == NULL || json_kind(value) == JSON_STRING) {
+        struct key const policy = policy_row(row);
+        return key_choice.read(&policy, reader, value, reterr);
+    }
+    inner.object = value;
+    inner.variants = NULL;
+    return keys_read(row->members, &inner, reterr);
+}
+
+static void remat_write(struct json_writer *writer, const struct key *row,
+                        const struct key_source *source)
+{
+    const struct workload_plan *plan = &shown_of(source)->workload;
+    if (!graph_named_any(&plan->kept.named)) {
+        struct key const policy = policy_row(row);
+        key_choice.write(writer, &policy, source);
+        return;
+    }
+    json_write_object(writer);
+    keys_write(writer, row->members, source);
+    json_write_object_end(writer);
+}
+
+static void remat_schema(struct json_writer *writer, const struct key *row)
+{
+    json_put_array(writer, "anyOf");
+    json_write_object(writer);
+    key_choices_schema(writer, row->choices);
+    json_write_object_end(writer);
+    json_write_object(writer);
+    keys_schema(writer, row->members);
+    json_write_object_end(writer);
+    json_write_array_end(writer);
+}
+
+const struct key_kind scenario_remat_kind = {
+    .read = remat_read, .write = remat_write, .schema = remat_schema};

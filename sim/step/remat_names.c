@@ -1,0 +1,115 @@
+/* Refuses lists of `remat` with names that no layer's arrays have, or that do nothing. */
+#include <stdio.h>
+
+#include "sim/base/name.h"
+#include "sim/graph/named.h"
+#include "sim/step/graph_terms.h"
+
+enum { KNOWN_MAX = 2 * LAYER_KINDS_MAX * GRAPH_TENSORS_MAX };
+
+/* Names that a list may have: of each array alone, and with the prefix of its block. */
+struct known {
+    struct graph_label label[KNOWN_MAX];
+    const char *name[KNOWN_MAX + 1];
+    uint32_t count;
+};
+
+static void known_add(struct known *known, const char *name)
+{
+    for (uint32_t i = 0; i < known->count; i++)
+        if (name_same(known->name[i], name)) return;
+    SIM_ASSERT(known->count < KNOWN_MAX);
+    (void)snprintf(known->label[known->count].text, sizeof known->label->text, "%s", name);
+    known->name[known->count] = known->label[known->count].text;
+    known->count++;
+}
+
+/* Arrays that a list may have, with names of their own before names with a prefix. */
+static void known_find(const struct ranks *ranks, bool repeats, struct known *ret_known)
+{
+    ret_known->count = 0;
+    for (uint32_t i = 0; i < 2 * ranks->kinds.count; i++) {
+        struct step_part const part = {.part = BLOCK_LAYER, .kind = i % ranks->kinds.count};
+        struct step_graph room;
+        const struct graph *graph = &step_graph(ranks, &part, &room)->graph;
+        for (uint8_t t = 0; t < graph->tensor_count; t++) {
+            struct graph_label const label = graph_listed_name(graph, t);
+            if (!graph_is_listed(graph, t)) continue;
+            if (graph_named_fit(graph, label.text, repeats) != GRAPH_NAMED_FITS) continue;
+            known_add(ret_known, i < ranks->kinds.count ? graph->tensor[t].at.name : label.text);
+        }
+    }
+    ret_known->name[ret_known->count] = NULL;
+}
+
+static enum graph_named_fit fit_of(const struct ranks *ranks, const char *name, bool repeats)
+{
+    enum graph_named_fit found = GRAPH_NAMED_UNKNOWN;
+    for (uint32_t kind = 0; kind < ranks->kinds.count; kind++) {
+        struct step_part const part = {.part = BLOCK_LAYER, .kind = kind};
+        struct step_graph room;
+        const struct graph *graph = &step_graph(ranks, &part, &room)->graph;
+        enum graph_named_fit const fit = graph_named_fit(graph, name, repeats);
+        if (fit > found) found = fit;
+    }
+    return found;
+}
+
+static bool has(const struct graph_names *names, const char *name)
+{
+    for (uint32_t i = 0; i < names->count; i++)
+        if (name_same(names->name[i], name)) return true;
+    return false;
+}
+
+static enum status name_check(const struct ranks *ranks, const char *list,
+                              const struct graph_names *names, const char *name,
+                              struct error *reterr)
+{
+    bool const repeats = names == &ranks->plan->kept.named.repeat;
+    char where[64];
+    struct known known;
+    enum graph_named_fit const fit = fit_of(ranks, name, repeats);
+    (void)snprintf(where, sizeof where, "/workload/remat/%s", list);
+    if (fit == GRAPH_NAMED_FITS) return STATUS_OK;
+    if (fit == GRAPH_NAMED_UNFIT && repeats)
+        return error_set(reterr, STATUS_INVALID, where,
+                         "the layer is computed from \"%.64s\", which is always kept", name);
+    if (fit == GRAPH_NAMED_UNFIT)
+        return error_set(reterr, STATUS_INVALID, where,
+                         "\"%.64s\" is never in memory: the op that reads it computes it on the "
+                         "way",
+                         name);
+    known_find(ranks, repeats, &known);
+    return error_set(reterr, STATUS_INVALID, where,
+                     "no array of a layer is called \"%.64s\"%s; `podsim show graph` prints all",
+                     name, name_offer(name, known.name, "; the nearest is \"", "\"", NULL).text);
+}
+
+static enum status list_check(const struct ranks *ranks, const char *list,
+                              const struct graph_names *names, struct error *reterr)
+{
+    for (uint32_t i = 0; i < names->count; i++)
+        STATUS_TRY(name_check(ranks, list, names, names->name[i], reterr));
+    return STATUS_OK;
+}
+
+enum status ranks_remat_check(const struct ranks *ranks, struct error *reterr)
+{
+    const struct graph_named *named = &ranks->plan->kept.named;
+    if (!graph_named_any(named) || ranks_serves(ranks)) return STATUS_OK;
+    if (ranks->plan->remat == GRAPH_REMAT_LAYER && named->save.count + named->repeat.count > 0)
+        return error_set(reterr, STATUS_INVALID, "/workload/remat/policy",
+                         "\"layer\" computes every array again; lists need \"block\" or less");
+    if (ranks_offloads_kept(ranks) && named->offload.count > 0)
+        return error_set(reterr, STATUS_INVALID, "/workload/remat/offload",
+                         "the host has all that is kept already, by /workload/offload");
+    for (uint32_t i = 0; i < named->repeat.count; i++)
+        if (has(&named->save, named->repeat.name[i]) || has(&named->offload, named->repeat.name[i]))
+            return error_set(reterr, STATUS_INVALID, "/workload/remat/repeat",
+                             "\"%.64s\" cannot be both kept and computed again",
+                             named->repeat.name[i]);
+    STATUS_TRY(list_check(ranks, "save", &named->save, reterr));
+    STATUS_TRY(list_check(ranks, "repeat", &named->repeat, reterr));
+    return list_check(ranks, "offload", &named->offload, reterr);
+}

@@ -85,7 +85,9 @@ void overlap_evaluate(const struct workload_plan *plan, const struct machine *ma
     const struct roofline_group *sequence = roofline_group_find(roofline, ROOFLINE_SEQUENCE);
     if (sequence != NULL) {
         /* A ring hides behind attention to what came before. */
-        double const products = 7 + 2 * (plan->remat >= GRAPH_REMAT_BIG_MATMULS);
+        bool const repeats =
+            plan->remat >= GRAPH_REMAT_BIG_MATMULS || plan->kept.named.repeat.count > 0;
+        double const products = 7 + 2 * repeats;
         double const beside_s =
             algorithm_is_chosen(&sequence->algorithm)
                 ? 0

@@ -58,7 +58,7 @@ static void framework_add(struct emit *emit, tensor of, uint8_t writer, uint8_t 
     enum framework_pass const gradient = is_mask ? FRAMEWORK_GRADIENT : FRAMEWORK_WEIGHT;
     uint32_t const made = op_in(emit, writer, FRAMEWORK_FORWARD);
     uint32_t const read = op_in(emit, reader, backward ? gradient : FRAMEWORK_FORWARD);
-    bool const here = !backward || (repeats && made != LOWER_NONE);
+    bool const here = !backward || (repeats && emit->of->derived->kept.again[writer]);
     if (is_mask && (!kept || emit->steps->request.half == GRAPH_WEIGHT_HALF))
         return; /* Drawn again, or read. */
     if (!kept || !backward) lower_take(emit->lower, here ? made : read, memory, bytes);

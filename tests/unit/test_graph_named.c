@@ -187,6 +187,30 @@ static void lowered_steps_wait_for_what_lists_repeat(void **state)
     }
 }
 
+/* Arrays of frameworks are given back, whether lists keep them or not. */
+static void arrays_of_frameworks_are_given_back(void **state)
+{
+    static const struct lists rows[] = {
+        {.name = {{"Gate", "A"}}, .count = {2}},
+        {.name = {{"Tmp"}}, .count = {1}},
+        {.name = {{0}, {"Tmp", "A"}}, .count = {0, 2}},
+    };
+    (void)state;
+    for (uint32_t i = 0; i < 3 * (GRAPH_REMAT_BLOCK + 1); i++) {
+        static struct workload_case made;
+        drawn_build_nodes(&made, &drawn_experts[2]);
+        made.plan.remat = (enum graph_remat)(i / 3);
+        made.plan.software.memory = WORKLOAD_MEMORY_FRAMEWORK;
+        made.plan.kept.named = named_of(&rows[i % 3]);
+        case_ok(case_lower(&made));
+        struct case_sums const sums = case_sum(&made.program, "");
+        assert_int_equal(sums.effects[PROGRAM_MEMORY_ACTIVATIONS], 0);
+        assert_int_equal(sums.effects[PROGRAM_MEMORY_ACTIVATED], 0);
+        assert_int_equal(sums.effects[PROGRAM_MEMORY_MASKS], 0);
+        case_free(&made);
+    }
+}
+
 /* --- Names --- */
 
 static void names_of_no_array_are_refused(void **state)
@@ -221,6 +245,7 @@ int main(void)
         cmocka_unit_test(steps_find_what_drawn_lists_keep),
         cmocka_unit_test(policies_are_lists),
         cmocka_unit_test(lowered_steps_wait_for_what_lists_repeat),
+        cmocka_unit_test(arrays_of_frameworks_are_given_back),
         cmocka_unit_test(names_of_no_array_are_refused),
     };
     return cmocka_run_group_tests_name("lists of arrays for remat", tests, NULL, NULL);

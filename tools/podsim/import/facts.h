@@ -41,6 +41,12 @@ struct import_overlap {
     uint64_t overlaps_shared;  /* A shared expert runs during the exchange of tokens. */
 };
 
+/* Where arrays of a layer are kept, by MaxText's names: "device", "offload" or "remat". */
+struct import_tensors {
+    const char *layer_input, *context, *query, *key, *value, *qkv, *out;
+    const char *mlp_in, *mlp_in_0, *mlp_in_1, *mlp_out;
+};
+
 /* What is kept, repeated, sharded and overlapped. */
 struct import_policy {
     const char *recompute, *recompute_method, *recompute_modules;
@@ -66,7 +72,7 @@ struct import_policy {
 
 struct import_formats {
     uint64_t bf16, fp16, fp8;
-    const char *fp8_format;
+    const char *fp8_format, *fp8_recipe;
     uint64_t gradients_bf16, gradients_fp32;
     const char *weights, *activations, *gradients, *moments;
     const char *converters;
@@ -111,6 +117,7 @@ struct import_facts {
     struct import_axes inner, outer;
     struct import_step batch;
     struct import_policy policy;
+    struct import_tensors tensors;
     struct import_formats formats;
     struct import_names names;
     struct import_sizes sizes;

@@ -93,6 +93,13 @@ static enum status kind_find(struct import *import, enum sharding *ret_sharding,
     return STATUS_OK;
 }
 
+static bool is_deepspeed(const struct import *import)
+{
+    static const char *const kinds[] = {"DEEPSPEED", NULL};
+    const char *const kind = import->facts.names.flavor;
+    return kind != NULL && name_find_any_case(kind, kinds) == 0;
+}
+
 /* "full_shard auto_wrap", "FULL_SHARD", "1"; FSDP2 says it by resharding alone. */
 static enum status sharding_find(struct import *import, enum sharding *ret_sharding,
                                  struct error *reterr)
@@ -120,6 +127,10 @@ static enum status sharding_find(struct import *import, enum sharding *ret_shard
             return import_refuse(import, &policy->sharding, reterr,
                                  "no way to shard is called \"%.40s\"%s", first,
                                  name_offer(first, words, "; the nearest is ", "", "").text);
+        if (meant[found] != SHARDING_NONE && is_deepspeed(import))
+            return import_refuse(import, &policy->sharding, reterr,
+                                 "distributed_type DEEPSPEED shards the model as well, and "
+                                 "transformers takes one of both");
         *ret_sharding = meant[found];
         if (strstr(word, "offload") != NULL)
             import_lacks(import, &policy->sharding, "it is sharded; weights on the host are not");

@@ -27,7 +27,14 @@ static const struct import_name models[] = {
     {"llama3-405b", "llama-3-405b", false},
     {"llama3.1-405b", "llama-3-405b", false},
     {"mixtral-8x7b", "mixtral-8x7b", false},
+    {"mistral-7b", "mistral-7b", false},
+    {"gemma-7b", "gemma-7b", false},
+    {"gemma2-9b", "gemma-2-9b", false},
+    {"deepseek2-16b", "deepseek-v2-lite", false},
+    {"deepseek2-236b", "deepseek-v2", false},
     {"deepseek3-671b", "deepseek-v3", true},
+    {"kimi-k2-1t", "kimi-k2", false},
+    {"qwen2.5-7b", "qwen2.5-7b", false},
     {"qwen3-8b", "qwen3-8b", false},
     {"qwen3-32b", "qwen3-32b", false},
     {"qwen3-30b-a3b", "qwen3-30b-a3b", false},
@@ -191,37 +198,6 @@ static enum status batch_set(struct import *import, uint64_t copies, struct erro
     return import_batch(import, copies, reterr);
 }
 
-static enum status remat_set(struct import *import, struct error *reterr)
-{
-    static const struct {
-        const char *word, *remat, *lacks;
-    } policies[] = {
-        {"none", "none", NULL},
-        {"full", "block", NULL},
-        {"minimal", "big_matmuls", NULL},
-        {"minimal_flash", "big_matmuls", NULL},
-        {"minimal_with_context", "big_matmuls", NULL},
-        {"save_dot_except_mlp", "block", "products that are kept; podsim repeats them"},
-        {"save_dot_except_mlpwi", "block", "products that are kept; podsim repeats them"},
-        {"save_dot_with_context_except_mlp", "block",
-         "products that are kept; podsim repeats them"},
-        {"save_qkv_proj", "block", "Q, K and V are kept; podsim repeats them"},
-        {"save_out_proj", "block", "results of attention are kept; podsim repeats them"},
-        {"qkv_proj_offloaded", "block", "Q, K and V go to the host; podsim repeats them"},
-        {"minimal_offloaded", "big_matmuls", "products go to the host; podsim keeps them"},
-        {"custom", "block", "what is kept or goes to the host by name; podsim repeats it"},
-    };
-    const struct import_policy *policy = &import->facts.policy;
-    const char *const word = policy->recompute == NULL ? "full" : policy->recompute;
-    for (uint32_t i = 0; i < sizeof policies / sizeof *policies; i++) {
-        if (!name_same(policies[i].word, word)) continue;
-        if (policies[i].lacks != NULL) import_lacks(import, &policy->recompute, policies[i].lacks);
-        return import_set(import, reterr, "/workload/remat=%s", policies[i].remat);
-    }
-    return import_refuse(import, &policy->recompute, reterr, "podsim knows no policy \"%.40s\"",
-                         word);
-}
-
 static enum status formats_set(struct import *import, struct error *reterr)
 {
     static const char *const kinds[] = {"", "int8", "fp8", NULL};
@@ -254,7 +230,7 @@ static enum status finish(struct import *import, struct error *reterr)
     STATUS_TRY(mesh_set(import, &copies, reterr));
     STATUS_TRY(model_set(import, reterr));
     STATUS_TRY(batch_set(import, copies, reterr));
-    STATUS_TRY(remat_set(import, reterr));
+    STATUS_TRY(maxtext_remat_set(import, reterr));
     STATUS_TRY(formats_set(import, reterr));
     if (name_same(facts->policy.attention, "dot_product")) {
         STATUS_TRY(import_set(import, reterr, "/workload/attention=full"));

@@ -4,6 +4,9 @@
 
 #include "tools/podsim/import/import.h"
 
+/* "/workload/remat", once the model is set. */
+enum status maxtext_remat_set(struct import *import, struct error *reterr);
+
 extern const struct import_row maxtext_facts[];
 extern const struct import_row maxtext_plain[];
 extern const struct import_row maxtext_lacks[];

@@ -11,6 +11,7 @@
 
 #include "sim/base/name.h"
 #include "tools/podsim/common/placing.h"
+#include "tools/podsim/import/recompute.h"
 
 enum { VOCABULARY_MULTIPLE = 128, TOP_K = 2 };
 
@@ -292,36 +293,6 @@ static enum status schedule_set(struct import *import, struct error *reterr)
 
 /* --- Policies --- */
 
-static enum status remat_set(struct import *import, struct error *reterr)
-{
-    struct import_facts *facts = &import->facts;
-    static const char *const words[] = {"full", "selective", NULL};
-    if (facts->policy.recompute == NULL) return import_set(import, reterr, "/workload/remat=none");
-    uint32_t const word = name_find(facts->policy.recompute, words);
-    if (words[word] == NULL)
-        return import_refuse(import, &facts->policy.recompute, reterr,
-                             "\"%.40s\" is neither full nor "
-                             "selective",
-                             facts->policy.recompute);
-    if (word == 1) {
-        bool const is_core = facts->policy.recompute_modules == NULL ||
-                             name_same(facts->policy.recompute_modules, "core_attn");
-        if (!is_core)
-            import_lacks(import, &facts->policy.recompute_modules,
-                         "what is repeated besides attention, which flash attention repeats by "
-                         "itself; podsim keeps it");
-        return import_set(import, reterr, "/workload/remat=none");
-    }
-    if (name_same(facts->policy.recompute_method, "block"))
-        import_lacks(import, &facts->policy.recompute_method,
-                     "it repeats some layers of a stage; podsim repeats all of them");
-    else if (facts->policy.recompute_layers > 1)
-        import_lacks(import, &facts->policy.recompute_layers,
-                     "layers that are repeated together from one input; podsim keeps the input of "
-                     "each layer");
-    return import_set(import, reterr, "/workload/remat=layer");
-}
-
 static bool has_copies(const struct import_facts *facts)
 {
     return facts->ranks.dp > 1 || facts->ranks.cp > 1;
@@ -364,6 +335,25 @@ static enum status zero_set(struct import *import, uint32_t stage, struct error 
     return import_set(import, reterr, "/run/parameter_gather=%s", gather);
 }
 
+/* Transformer Engine's recipes. */
+static enum status recipe_set(struct import *import, struct error *reterr)
+{
+    static const char *const theirs[] = {"tensorwise", "delayed", "mxfp8", "blockwise", NULL};
+    static const char *const ours[] = {"current", "delayed", "mxfp8", "block"};
+    const struct import_formats *formats = &import->facts.formats;
+    const char *const recipe = formats->fp8_recipe;
+    if (recipe == NULL) return STATUS_OK;
+    if (!formats->fp8 && formats->fp8_format == NULL) {
+        import_plain(import, &formats->fp8_recipe, "it counts with --fp8-format");
+        return STATUS_OK;
+    }
+    uint32_t const found = name_find(recipe, theirs);
+    if (theirs[found] != NULL)
+        return import_recipe(import, &formats->fp8_recipe, "te", ours[found], reterr);
+    import_lacks(import, &formats->fp8_recipe, "a recipe of its own");
+    return STATUS_OK;
+}
+
 static enum status formats_set(struct import *import, struct error *reterr)
 {
     struct import_facts *facts = &import->facts;
@@ -382,6 +372,7 @@ static enum status formats_set(struct import *import, struct error *reterr)
         STATUS_TRY(import_set(import, reterr, "/workload/formats/main_gradients=%s", gradients));
     if (facts->formats.fp8 || facts->formats.fp8_format != NULL)
         STATUS_TRY(import_set(import, reterr, "/workload/formats/matmuls=fp8"));
+    STATUS_TRY(recipe_set(import, reterr));
     if (facts->formats.moments != NULL)
         STATUS_TRY(
             import_set(import, reterr, "/workload/formats/optimizer=%s", facts->formats.moments));
@@ -407,12 +398,11 @@ static enum status attention_set(struct import *import, struct error *reterr)
 
 static enum status sums_set(struct import *import, struct error *reterr)
 {
-    if (import->facts.policy.sums_apart && import->facts.policy.full_sharding)
-        return import_refuse(import, &import->facts.policy.sums_apart, reterr,
-                             "gradients are reduced to shards before they are added up");
-    return import->facts.policy.sums_apart
-               ? import_set(import, reterr, "/workload/gradient_sums=apart")
-               : STATUS_OK;
+    const struct import_policy *policy = &import->facts.policy;
+    if (!policy->sums_apart) return STATUS_OK;
+    if (!policy->full_sharding) return import_set(import, reterr, "/workload/gradient_sums=apart");
+    return import_refuse(import, &policy->sums_apart, reterr,
+                         "gradients are reduced to shards before they are added up");
 }
 
 static enum status loss_set(struct import *import, struct error *reterr)
@@ -481,7 +471,7 @@ static enum status finish(struct import *import, struct error *reterr)
     STATUS_TRY(import_batch(import, facts->ranks.dp, reterr));
     STATUS_TRY(import_clips(import, reterr));
     STATUS_TRY(schedule_set(import, reterr));
-    STATUS_TRY(remat_set(import, reterr));
+    STATUS_TRY(megatron_remat_set(import, reterr));
     STATUS_TRY(zero_set(import, stage, reterr));
     STATUS_TRY(formats_set(import, reterr));
     STATUS_TRY(attention_set(import, reterr));

@@ -4,6 +4,9 @@
 
 #include "tools/podsim/import/import.h"
 
+/* "/workload/remat", once the model is set. */
+enum status megatron_remat_set(struct import *import, struct error *reterr);
+
 extern const struct import_row megatron_facts[];
 extern const struct import_row megatron_plain[];
 extern const struct import_row megatron_lacks[];

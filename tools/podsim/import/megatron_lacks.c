@@ -20,9 +20,6 @@ const struct import_row megatron_lacks[] = {
     IMPORT_NOT_MODELLED("--attention-dropout", "0.0|0", "a mask of the scores, drawn on the chip"),
     IMPORT_NOT_MODELLED("--hidden-dropout", "0.0|0",
                         "a mask of each block's result, drawn and kept"),
-    IMPORT_NOT_MODELLED(
-        "--fp8-recipe", NULL,
-        "how scales of fp8 are found: \"fp8_recipe\" says it, on a machine with a \"stack\""),
     IMPORT_NOT_MODELLED("--fp8-amax-history-len", NULL, "as --fp8-recipe"),
     IMPORT_NOT_MODELLED("--fp8-amax-compute-algo", NULL, "as --fp8-recipe"),
     IMPORT_NOT_MODELLED("--fp8-margin", NULL, "as --fp8-recipe"),

@@ -60,6 +60,7 @@ const struct import_row megatron_facts[] = {
                 "/workload/offload"),
     IMPORT_FACT("--bf16", IMPORT_ON, formats.bf16, "/workload/formats"),
     IMPORT_FACT("--fp16", IMPORT_ON, formats.fp16, "/workload/formats"),
+    IMPORT_FACT("--fp8-recipe", IMPORT_WORD, formats.fp8_recipe, "/workload/fp8_recipe"),
     IMPORT_FACT("--fp8-format", IMPORT_WORD, formats.fp8_format, "/workload/formats/matmuls"),
     IMPORT_FACT("--fp8-hybrid", IMPORT_ON, formats.fp8, "/workload/formats/matmuls"),
     IMPORT_FACT("--fp8-e4m3", IMPORT_ON, formats.fp8, "/workload/formats/matmuls"),

@@ -9,6 +9,7 @@
 #include "sim/base/name.h"
 #include "tools/podsim/common/placing.h"
 #include "tools/podsim/import/import.h"
+#include "tools/podsim/import/recompute.h"
 
 enum { SEQUENCES = 8, TOKENS = 2048, CHUNKS = 2 };
 
@@ -50,6 +51,9 @@ static const struct import_row facts_of[] = {
     IMPORT_FACT("activation_checkpoint.mode", IMPORT_WORD, policy.recompute, "/workload/remat"),
     IMPORT_FACT("activation_checkpoint.selective_ac_option", IMPORT_WORD, policy.recompute_method,
                 "/workload/remat"),
+    IMPORT_FACT("float8.recipe_name", IMPORT_WORD, formats.fp8_recipe, "/workload/fp8_recipe"),
+    IMPORT_FACT("quantize.linear.float8.recipe_name", IMPORT_WORD, formats.fp8_recipe,
+                "/workload/fp8_recipe"),
     {NULL, IMPORT_NOTHING, 0, NULL, NULL},
 };
 
@@ -119,7 +123,6 @@ static const struct import_row lacks[] = {
     IMPORT_NOT_MODELLED("float8.enable_fsdp_float8_all_gather", "false",
                         "weights that are gathered in fp8: half the bytes of these gathers"),
     IMPORT_NOT_MODELLED("float8.precompute_float8_dynamic_scale_for_fsdp", "false", SCALES),
-    IMPORT_NOT_MODELLED("float8.recipe_name", NULL, SCALES),
     IMPORT_NOT_MODELLED("float8.force_recompute_fp8_weight_in_bwd", "false", SCALES),
     IMPORT_NOT_MODELLED("float8.emulate", "false", "fp8 that is emulated"),
     IMPORT_NOT_MODELLED("float8.moe_fqns_prototype", "", "experts in fp8 alone"),
@@ -229,10 +232,48 @@ static enum status schedule_set(struct import *import, struct error *reterr)
     return import_set(import, reterr, "/workload/schedule=%s:%d", ours[found], CHUNKS);
 }
 
+/* Every second product and attention, of a dense layer: Q, V, the gate and the result of the MLP.
+ * Over tp results are kept behind their reduction. */
+static enum status selective_op_set(struct import *import, const void *said, struct error *reterr)
+{
+    struct import_arrays arrays = {.count = {0}};
+    struct import_layers layers;
+    STATUS_TRY(import_layers_find(import, &layers, reterr));
+    if (layers.experts || layers.latent || layers.parallel || !layers.gated) {
+        import_lacks(import, said,
+                     "it keeps every second product; podsim keeps every product (remat "
+                     "big_matmuls)");
+        return import_set(import, reterr, "/workload/remat=big_matmuls");
+    }
+    import_lacks(import, said,
+                 "K and Up come again; podsim keeps them with Q and Gate, as columns of one array");
+    import_array_add(&arrays, IMPORT_LIST_SAVE, "Q");
+    import_array_add(&arrays, IMPORT_LIST_SAVE, "A");
+    import_array_add(&arrays, IMPORT_LIST_SAVE, "Gate");
+    import_array_add(&arrays, IMPORT_LIST_SAVE, "mlp.Out");
+    if (import->facts.ranks.tp > 1) import_array_add(&arrays, IMPORT_LIST_SAVE, "attention.Out");
+    return import_remat(import, "block", &arrays, reterr);
+}
+
+/* "op", or n: every n-th layer is repeated whole. */
+static enum status selective_set(struct import *import, struct error *reterr)
+{
+    const struct import_policy *policy = &import->facts.policy;
+    const char *const option = policy->recompute_method;
+    const void *const said =
+        option == NULL ? (const void *)&policy->recompute : (const void *)&policy->recompute_method;
+    if (name_same(option, "1")) return import_set(import, reterr, "/workload/remat=block");
+    if (name_same(option, "op")) return selective_op_set(import, said, reterr);
+    import_lacks(import, said,
+                 "it repeats each n-th layer; podsim keeps products of every layer (remat "
+                 "big_matmuls)");
+    return import_set(import, reterr, "/workload/remat=big_matmuls");
+}
+
 static enum status remat_set(struct import *import, struct error *reterr)
 {
     static const char *const words[] = {"none", "selective", "full", NULL};
-    static const char *const ours[] = {"none", "big_matmuls", "block"};
+    static const char *const ours[] = {"none", NULL, "block"};
     const struct import_policy *policy = &import->facts.policy;
     const char *const mode = policy->recompute == NULL ? "selective" : policy->recompute;
     uint32_t const word = name_find(mode, words);
@@ -244,16 +285,25 @@ static enum status remat_set(struct import *import, struct error *reterr)
                                  "the file leaves it out: selective; podsim keeps products of "
                                  "every layer (remat big_matmuls)",
                                  reterr));
-    if (word == 1)
-        import_lacks(import,
-                     policy->recompute_method == NULL ? (const void *)&policy->recompute
-                                                      : (const void *)&policy->recompute_method,
-                     name_same(policy->recompute_method, "op")
-                         ? "it keeps every second product; podsim keeps every product "
-                           "(remat big_matmuls)"
-                         : "it repeats each n-th layer; podsim keeps products of every layer "
-                           "(remat big_matmuls)");
+    if (word == 1) return selective_set(import, reterr);
     return import_set(import, reterr, "/workload/remat=%s", ours[word]);
+}
+
+/* torchao's recipes. Where the file leaves it out, scales are of whole tensors. */
+static enum status recipe_set(struct import *import, struct error *reterr)
+{
+    static const char *const theirs[] = {"tensorwise", "rowwise", NULL};
+    static const char *const ours[] = {"current", "rowwise"};
+    const struct import_formats *formats = &import->facts.formats;
+    if (formats->fp8_recipe == NULL) return STATUS_OK;
+    uint32_t const found = name_find(formats->fp8_recipe, theirs);
+    if (theirs[found] == NULL) {
+        import_lacks(import, &formats->fp8_recipe, "gradients of weights in another format");
+        return STATUS_OK;
+    }
+    return import_recipe(import, &formats->fp8_recipe,
+                         import->facts.policy.compiles ? "torch-compile" : "torch-eager",
+                         ours[found], reterr);
 }
 
 static enum status formats_set(struct import *import, struct error *reterr)
@@ -263,9 +313,13 @@ static enum status formats_set(struct import *import, struct error *reterr)
     if (formats->gradients == NULL) formats->gradients = "float32";
     STATUS_TRY(import_formats_set(import, reterr));
     const char *const converters = formats->converters;
+    if (converters == NULL || strstr(converters, "float8") == NULL)
+        import_plain(import, &formats->fp8_recipe, "it counts with the converter float8");
     if (converters == NULL || converters[0] == '\0') return STATUS_OK;
-    if (strstr(converters, "float8") != NULL)
-        return import_set(import, reterr, "/workload/formats/matmuls=fp8");
+    if (strstr(converters, "float8") != NULL) {
+        STATUS_TRY(import_set(import, reterr, "/workload/formats/matmuls=fp8"));
+        return recipe_set(import, reterr);
+    }
     import_lacks(import, &formats->converters, "a converter of the model; podsim has float8");
     return STATUS_OK;
 }

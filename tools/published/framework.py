@@ -77,6 +77,8 @@ def recompute_of(row, assumed):
         if group == "fms-fsdp":
             assumed.append("every layer is checkpointed")
             return "full"
+        if group == "torchtitan" and "fp8" in row["id"]:  # Its list of what is kept has no _scaled_mm.
+            return "selective_fp8"
         return "selective"
     if "minimal_flash" in notes:
         return "minimal_flash"

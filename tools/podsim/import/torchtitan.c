@@ -232,6 +232,19 @@ static enum status schedule_set(struct import *import, struct error *reterr)
     return import_set(import, reterr, "/workload/schedule=%s:%d", ours[found], CHUNKS);
 }
 
+/* Attention, and over tp results behind their reduction. Products in float8 are in no list of ops
+ * that are kept. */
+static enum status selective_fp8_set(struct import *import, struct error *reterr)
+{
+    struct import_arrays arrays = {.count = {0}};
+    struct import_layers layers;
+    STATUS_TRY(import_layers_find(import, &layers, reterr));
+    import_array_add(&arrays, IMPORT_LIST_SAVE, "A");
+    if (import->facts.ranks.tp > 1 && !layers.parallel)
+        import_array_add(&arrays, IMPORT_LIST_SAVE, "attention.Out");
+    return import_remat(import, "block", &arrays, reterr);
+}
+
 /* Every second product and attention, of a dense layer: Q, V, the gate and the result of the MLP.
  * Over tp results are kept behind their reduction. */
 static enum status selective_op_set(struct import *import, const void *said, struct error *reterr)
@@ -246,7 +259,7 @@ static enum status selective_op_set(struct import *import, const void *said, str
         return import_set(import, reterr, "/workload/remat=big_matmuls");
     }
     import_lacks(import, said,
-                 "K and Up come again; podsim keeps them with Q and Gate, as columns of one array");
+                 "K and Up come again; podsim keeps them with Q and Gate, products of the same op");
     import_array_add(&arrays, IMPORT_LIST_SAVE, "Q");
     import_array_add(&arrays, IMPORT_LIST_SAVE, "A");
     import_array_add(&arrays, IMPORT_LIST_SAVE, "Gate");
@@ -260,9 +273,12 @@ static enum status selective_set(struct import *import, struct error *reterr)
 {
     const struct import_policy *policy = &import->facts.policy;
     const char *const option = policy->recompute_method;
+    const char *const converters = import->facts.formats.converters;
+    bool const is_float8 = converters != NULL && strstr(converters, "float8") != NULL;
     const void *const said =
         option == NULL ? (const void *)&policy->recompute : (const void *)&policy->recompute_method;
     if (name_same(option, "1")) return import_set(import, reterr, "/workload/remat=block");
+    if (name_same(option, "op") && is_float8) return selective_fp8_set(import, reterr);
     if (name_same(option, "op")) return selective_op_set(import, said, reterr);
     import_lacks(import, said,
                  "it repeats each n-th layer; podsim keeps products of every layer (remat "

@@ -32,7 +32,7 @@ struct writer {
     uint32_t factor_count; /* Factors that have been written: `factor_<index>`. */
 };
 
-static void *stop(const char *what, const char *why)
+_Noreturn static void stop(const char *what, const char *why)
 {
     (void)fprintf(stderr, "kernel_stacks: %s: %s\n", what, why);
     exit(1);
@@ -76,7 +76,9 @@ static void text_write(FILE *output, const char *member, const char *text)
     if (text == NULL) return;
     (void)fprintf(output, " .%s = \"", member);
     for (const unsigned char *c = (const unsigned char *)text; *c != '\0'; c++)
-        (void)fprintf(output, *c == '"' || *c == '\\' || *c > '~' ? "\\%03o" : "%c", *c);
+        (void)fprintf(
+            output, *c < ' ' || *c == '"' || *c == '?' || *c == '\\' || *c > '~' ? "\\%03o" : "%c",
+            *c);
     (void)fprintf(output, "\",\n");
 }
 
@@ -190,5 +192,6 @@ int main(int argument_count, char **arguments)
         (void)fprintf(writer.output, "    {\"%s\", &stack_%u},\n", files[i].name, i);
     (void)fprintf(writer.output, "};\nconst unsigned kernel_stacks_count = %u;\n", count);
     arena_destroy(arena);
-    return fclose(writer.output) == 0 ? 0 : 1;
+    bool const failed = ferror(writer.output) != 0;
+    return fclose(writer.output) == 0 && !failed ? 0 : 1;
 }

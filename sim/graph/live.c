@@ -117,7 +117,7 @@ static struct graph_life *life_at(const struct finder *finder, struct graph_valu
     return i < finder->live->count ? &finder->live->life[i] : life_begin(finder, value, step);
 }
 
-/* A repeated op writes a result that was kept, beside a result that was not. */
+/* A repeated op writes a result that was kept, together with a result that was not. */
 static void rewrite(struct graph_life *life)
 {
     life->first = 0;

@@ -84,8 +84,8 @@ static void together_find(const struct graph *graph, tensor ret_with[GRAPH_TENSO
 {
     for (uint8_t t = 0; t < graph->tensor_count; t++) {
         const struct graph_op *maker = graph_maker(graph, t);
-        bool const beside = maker != NULL && graph->tensor[t].role == GRAPH_STATISTIC;
-        ret_with[t] = beside ? maker->out[0] : graph_lies_in(graph, t);
+        bool const follows = maker != NULL && graph->tensor[t].role == GRAPH_STATISTIC;
+        ret_with[t] = follows ? maker->out[0] : graph_lies_in(graph, t);
     }
     for (uint8_t i = 0; i < graph->op_count; i++) {
         const struct graph_product *product = graph->op[i].as.matmul.product;

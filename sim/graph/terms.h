@@ -193,7 +193,6 @@ struct graph_policy {
     const struct graph_named *named; /* Lists of a layer; NULL: none. */
     bool by_tokens;                  /* Between blocks tp splits tokens, not D. */
     bool replicated;                 /* Between blocks every rank of tp has all of D. */
-    bool shared_ahead;               /* Shared experts are computed before the router. */
     bool keeps_whole; /* Without remat a block's input is kept as tp has gathered it. */
     bool dx_first; /* The gradient of a matmul's input comes before the gradient of its weight. */
     bool weights_split;      /* Parameters are split over X. */

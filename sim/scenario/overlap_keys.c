@@ -1,5 +1,5 @@
 /*
- * overlap_keys.c: the rows of `run.overlap`: which collectives run beside compute.
+ * overlap_keys.c: the rows of `run.overlap`: which collectives run while the chip computes.
  */
 #include "sim/base/json.h"
 #include "sim/base/strbuf.h"
@@ -224,10 +224,10 @@ const struct key overlap_keys[] = {
             .help = "collectives of activations and their gradients, also over `tp_d` and between "
                     "ranks with the same heads"),
     OVERLAP("ep", key_flag, ep_apart, .negated = true, .preset = 1, .shown = shows_ep,
-            .settle = ep_settle, .when = "`false` with `ep`",
+            .settle = ep_settle, .when = "may be `false` with `ep`",
             .help = "tokens to experts and back. `false`: shared experts wait for them, too"),
     OVERLAP("pp", key_flag, pp_apart, .negated = true, .preset = 1, .shown = shows_pp,
-            .settle = pp_settle, .when = "`false` with `pp`",
+            .settle = pp_settle, .when = "may be `false` with `pp`",
             .help = "messages between stages. `false`: a rank computes once its message has left, "
                     "as Megatron's does without `--overlap-p2p-communication`"),
     OVERLAP("dcn", key_overlap, dcn, .shown = shows_dcn, .settle = dcn_settle,

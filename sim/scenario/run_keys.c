@@ -109,11 +109,6 @@ static enum status launch_host_settle(const struct key_reader *reader, struct js
                      "this out");
 }
 
-static bool shares_experts(const struct key_source *source)
-{
-    return shown_of(source)->workload.model.experts.shared != 0;
-}
-
 static bool serves(const struct key_source *source)
 {
     return workload_serves(&shown_of(source)->workload);
@@ -158,10 +153,6 @@ const struct key run_keys[] = {
             "issued"),
     ROW("collective_matmul", key_flag, workload.collective_matmul, .when = "with `tp`",
         .help = "hide TP collectives behind their matmuls, chunk by chunk"),
-    ROW("shared_expert_overlap", key_flag, workload.software.shared_ahead, .negated = true,
-        .preset = 1, .shown = shares_experts, .when = "with shared experts",
-        .help = "shared experts are computed while tokens travel to other experts; `false`: before "
-                "the router, as Megatron does without `--moe-shared-expert-overlap`"),
     ROW("split_attention", key_flag, workload.inference.whole_units, .negated = true, .preset = 1,
         .shown = serves, .settle = split_settle, .when = "of inference",
         .help =

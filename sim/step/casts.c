@@ -1,4 +1,4 @@
-/* Recipes of fp8 and clipped gradients: what a step has of a stack, and what it cannot have. */
+/* Recipes of fp8: what a step has of a stack, and what it cannot have. */
 #include <stdio.h>
 #include <string.h>
 
@@ -117,20 +117,5 @@ enum status refusals_casts(const struct ranks *ranks, struct error *reterr)
                          "%s has no table of fp8 products without casts; \"none\" takes the "
                          "tables that it has",
                          chip->kernels.stack->title);
-    return STATUS_OK;
-}
-
-enum status refusals_clips(const struct ranks *ranks, struct error *reterr)
-{
-    static const char place[] = "/workload/clip_gradients";
-    if (!ranks_clips(ranks)) return STATUS_OK;
-    if (ranks->machine->chip.kernels.stack == NULL)
-        return error_set(reterr, STATUS_UNSUPPORTED, place,
-                         "the norm of gradients is a kernel of software, and the machine names no "
-                         "\"stack\"; it has to be false");
-    if (ranks_offloads_optimizer(ranks))
-        return error_set(reterr, STATUS_UNSUPPORTED, place,
-                         "an offloaded optimizer updates behind each layer, before the norm of all "
-                         "gradients is known; it has to be false");
     return STATUS_OK;
 }

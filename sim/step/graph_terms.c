@@ -1,9 +1,9 @@
 #include "sim/step/graph_terms.h"
-#include "sim/kernels/kernels.h"
 
 #include "sim/base/units.h"
 #include "sim/graph/named.h"
 #include "sim/graph/splits.h"
+#include "sim/kernels/kernels.h"
 #include "sim/step/overheads.h"
 #include "sim/step/ranks.h"
 
@@ -218,7 +218,6 @@ static struct graph_policy policy_of(const struct ranks *ranks)
         .remat = plan->remat,
         .by_tokens = plan->activations == WORKLOAD_ACTIVATIONS_TOKENS,
         .replicated = plan->activations == WORKLOAD_ACTIVATIONS_REPLICATED,
-        .shared_ahead = plan->software.shared_ahead,
         .keeps_whole = !ranks_keeps_parts(ranks),
         .dx_first = plan->backward_order == WORKLOAD_BACKWARD_DX_FIRST,
         .weights_split = ranks->shards > 1,

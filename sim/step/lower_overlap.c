@@ -1,5 +1,5 @@
 /*
- * Collectives that do not run beside compute. A template has one line: its compute ops, and the
+ * Collectives that compute waits for. A template has one line: its compute ops, and the
  * collectives that are waited for, in the order of the program. Each op of the line begins when the
  * one before has ended, and the first when the lines of all earlier slots have. A gather of weights
  * stands in the line directly before the first op that reads these weights.

@@ -459,6 +459,5 @@ enum status refusals_check(const struct ranks *ranks, struct error *reterr)
     STATUS_TRY(attention_check(ranks, reterr));
     STATUS_TRY(refusals_casts(ranks, reterr));
     STATUS_TRY(refusals_software(ranks, reterr));
-    STATUS_TRY(refusals_clips(ranks, reterr));
     return stages_check(ranks, reterr);
 }

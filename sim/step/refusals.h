@@ -22,7 +22,4 @@ enum status refusals_software(const struct ranks *ranks, struct error *reterr);
 
 /* Refuses recipes of fp8 that no software runs on the chip (casts.c). */
 enum status refusals_casts(const struct ranks *ranks, struct error *reterr);
-/* Refuses clipped gradients where no stack has their norm, or updates come before it (casts.c). */
-enum status refusals_clips(const struct ranks *ranks, struct error *reterr);
-
 #endif

@@ -41,8 +41,25 @@ static enum status loss_check(const struct ranks *ranks, struct error *reterr)
     return STATUS_OK;
 }
 
+/* Norms of gradients are kernels of a stack, and updates behind each layer come before the norm. */
+static enum status clips_check(const struct ranks *ranks, struct error *reterr)
+{
+    static const char place[] = "/workload/clip_gradients";
+    if (!ranks_clips(ranks)) return STATUS_OK;
+    if (ranks->machine->chip.kernels.stack == NULL)
+        return error_set(reterr, STATUS_UNSUPPORTED, place,
+                         "the norm of gradients is a kernel of software, and the machine names no "
+                         "\"stack\"; it has to be false");
+    if (ranks_offloads_optimizer(ranks))
+        return error_set(reterr, STATUS_UNSUPPORTED, place,
+                         "an offloaded optimizer updates behind each layer, before the norm of all "
+                         "gradients is known; it has to be false");
+    return STATUS_OK;
+}
+
 enum status refusals_software(const struct ranks *ranks, struct error *reterr)
 {
     STATUS_TRY(all_reduce_check(ranks, reterr));
-    return loss_check(ranks, reterr);
+    STATUS_TRY(loss_check(ranks, reterr));
+    return clips_check(ranks, reterr);
 }

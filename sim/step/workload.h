@@ -83,7 +83,7 @@ enum workload_collective_cores {
  * (sim/kernels/recipe.h). */
 enum { WORKLOAD_RECIPE_DEFAULT, WORKLOAD_RECIPE_NONE, WORKLOAD_RECIPE_FIRST };
 
-/* Which collectives run beside compute. The others are waited for where they are issued. */
+/* Which collectives run while the chip computes. The others are waited for where they are issued. */
 enum workload_overlap {
     WORKLOAD_OVERLAP_ALL,
     WORKLOAD_OVERLAP_NONE,
@@ -111,7 +111,6 @@ struct workload_software {
     enum gradient_sums sums;
     int8_t clips; /* Updates clip gradients by the norm of all of them: 1, 0, or by default -1; see
                      workload_clips(). */
-    bool shared_ahead; /* Shared experts are computed before tokens travel to other experts. */
     struct workload_overlaps overlap;
 };
 /* What is kept in the host's memory. */
@@ -149,7 +148,7 @@ struct workload_routing {
                                     NULL: everyone draws. */
 };
 
-/* What `remat` does not say of arrays that are kept. */
+/* Arrays that are kept otherwise than the policy says, and where. */
 struct workload_kept {
     struct graph_named named; /* Arrays for which `remat` does not hold. */
     enum workload_offload offload;

@@ -248,9 +248,9 @@ static void latency_counts_what_waits_for_experts(void **state)
     }
 }
 
-/* A small DeepSeek's layers, whose shared expert hides tokens on their way, or comes before the
- * router: then the exchange is exposed, and all else is the same. */
-static void shared_experts_hide_the_exchange_or_come_first(void **state)
+/* A small DeepSeek's layers, whose shared expert hides tokens on their way, or waits for them: then
+ * the exchange is exposed, and all else is the same. */
+static void shared_experts_hide_the_exchange_or_wait(void **state)
 {
     static const char *const remats[] = {"none", "block"};
     (void)state;
@@ -264,7 +264,7 @@ static void shared_experts_hide_the_exchange_or_come_first(void **state)
                            "\"gpus\": 4}, \"mesh\": {%s}, \"workload\": {\"kind\": "
                            "\"train_step\", \"model\": \"tests/property/mla.json\", "
                            "\"batch_tokens\": 65536, \"sequence_length\": 1024, \"remat\": "
-                           "\"%s\"}, \"run\": {\"shared_expert_overlap\": %s}}",
+                           "\"%s\"}, \"run\": {\"overlap\": {\"ep\": %s}}}",
                            i / 2 == 0 ? over_nodes : in_node, remats[i % 2],
                            beside ? "true" : "false");
             play_run(&play[beside], text, NULL);
@@ -291,7 +291,7 @@ int main(void)
         cmocka_unit_test(capacity_bounds_what_experts_compute),
         cmocka_unit_test(ep_stands_beside_cp_and_beside_pp_and_dp),
         cmocka_unit_test(ep_lies_over_other_axes),
-        cmocka_unit_test(shared_experts_hide_the_exchange_or_come_first),
+        cmocka_unit_test(shared_experts_hide_the_exchange_or_wait),
         cmocka_unit_test(latency_counts_what_waits_for_experts),
         cmocka_unit_test(rules_count_a_rank_s_share_of_the_experts),
     };

@@ -141,7 +141,7 @@ static const char *const objects[] = {
 
 /* Of a scenario that every key applies to but these: no host launches its ops, no decode attends;
  * a TPU's only slice has neither nodes nor NICs nor a limit of power, nor other slices that hosts
- * lead to; the model has no MTP and no shared experts, only ZeRO-1 and 2 gather updated weights,
+ * lead to; the model has no MTP, only ZeRO-1 and 2 gather updated weights,
  * which overlap, the machine names no stack, and no preset is named. */
 static void every_default_is_shown(void **state)
 {
@@ -166,8 +166,7 @@ static void every_default_is_shown(void **state)
                                            "launch_host",
                                            "split_attention",
                                            "prefetch_weights",
-                                           "preset",
-                                           "shared_expert_overlap"};
+                                           "preset"};
     const char *text = NULL;
     unsigned seen = 0;
     assert_true(is_read(base, NULL, &text));

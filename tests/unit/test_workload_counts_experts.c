@@ -183,7 +183,6 @@ static void formulas_and_programs_agree_on_what_lies_on_the_host(void **state)
             drawn_build_nodes(&made, &drawn_experts[p]);
             drawn_vary_experts(&made, &drawn_experts[p], variant);
             made.plan.model.experts.shared = variant % 2;
-            made.plan.software.shared_ahead = variant / 3 % 2;
             made.plan.kept.offload = offloads[variant % 5];
             bool const lists = variant % 5 > 2; /* The oracle knows policies alone. */
             if (lists) {

@@ -43,8 +43,8 @@ CLOCKS = {
     "h100-sxm.te": (870000,
         "18 training steps in bf16 of dense models on H100 at 700 W with Transformer Engine that "
         "podsim may learn from (docs/accuracy-published.md: dgxc-h100, megatron-h100, "
-        "llama3-paper), of which the median error vanishes at 0.89, and 25 with PyTorch (llm- "
-        "foundry, fms-fsdp), 0.78; of all at 0.83. No stack differs from this clock by more than "
+        "llama3-paper), of which the median error vanishes at 0.89, and 25 with PyTorch "
+        "(llm-foundry, fms-fsdp), 0.78; of all at 0.83. No stack differs from this clock by more than "
         "5 %, except PyTorch without a compiler"),
     "h200-sxm.te": (870000,
         "derived: h100-sxm's, the same cores at the same power"),
@@ -53,8 +53,8 @@ CLOCKS = {
     "h800-sxm.xla": (870000, "derived: h100-sxm's, the same cores at the same power"),
     "h800-sxm.torch-compile": (870000, "derived: h100-sxm's, the same cores at the same power"),
     "gb200-nvl72.te": (830000,
-        "five training steps in bf16 of dense models that podsim may learn from (docs/accuracy- "
-        "published.md: dgxc-gb200): the median error vanishes at 0.831, the mean at 0.836"),
+        "five training steps in bf16 of dense models that podsim may learn from "
+        "(docs/accuracy-published.md: dgxc-gb200): the median error vanishes at 0.831, the mean at 0.836"),
     "b200.te": (1000000, "tables of training in bf16, which have the clock of a step"),
     "tpu-v6e.xla": (760000,
         "two training steps of dense models that podsim may learn from "
@@ -68,8 +68,8 @@ CLOCKS_FP8 = {
         "(docs/accuracy-published.md: dgxc-h100, nemo-24.07, megatron-bridge, llm-foundry): the "
         "median error vanishes at 0.831, without one publication at 0.80 to 0.84"),
     "gb200-nvl72.te": (780000,
-        "four training steps in fp8 of dense models that podsim may learn from (docs/accuracy- "
-        "published.md: dgxc-gb200): mean and median error vanish at 0.78"),
+        "four training steps in fp8 of dense models that podsim may learn from "
+        "(docs/accuracy-published.md: dgxc-gb200): mean and median error vanish at 0.78"),
     "b200.te": (780000, "derived: gb200-nvl72's, the same cores"),
     "h200-sxm.te": H100_FP8,
     "h800-sxm.te": H100_FP8,

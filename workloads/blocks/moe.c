@@ -8,10 +8,9 @@
  * of tp has whole experts, and its own tokens, which travel whole. Where each rank of tp has all of
  * D between blocks, so have rows; what a rank's parts of the experts and of the shared ones give a
  * token is added up, and one AllReduce sums it over tp. Shared experts are an MLP of the
- * rank's own tokens, between the cast and the exchange, or where a framework overlaps nothing with
- * the exchange before the router; backward they follow what the exchange brings. A gate may weigh
- * them (Qwen2, arXiv 2407.10671, 2.2.2): one more column of the router's product. The gradient of
- * that number is a sum over columns, and over tp, which is not counted.
+ * rank's own tokens, between the cast and the exchange; backward they follow what the exchange
+ * brings. A gate may weigh them (Qwen2, arXiv 2407.10671, 2.2.2): one more column of the router's
+ * product. The gradient of that number is a sum over columns, and over tp, which is not counted.
  *
  * Engines run the experts of a layer as one, from routing to the sum of each token's rows: where a
  * stack has a table of that, both products have its share, and all else of the experts is within.
@@ -233,16 +232,13 @@ static void write(struct graph *g, const struct model *model)
 {
     struct mlp_shape const shape = {.gated = model->matrices == 3, .biased = model->experts.biased};
     bool const shares = model->experts.shared != 0;
-    bool const ahead = shares && g->terms->policy.shared_ahead;
     tensor const in = graph_layer_input(g);
-    uint8_t const alone = g->op_count;
-    tensor shared = ahead ? shared_write(g, shape, in) : GRAPH_NONE;
     uint8_t const begin = g->op_count;
     struct gates const gates = router_write(g, model, in);
     tensor const sent = cast_write(g, in);
 
     uint8_t const first = g->op_count;
-    if (shares && !ahead) shared = shared_write(g, shape, in);
+    tensor shared = shares ? shared_write(g, shape, in) : GRAPH_NONE;
     if (gates.shared != GRAPH_NONE) shared = weighted_write(g, gates.shared, shared);
     uint8_t const end = g->op_count;
 
@@ -253,9 +249,7 @@ static void write(struct graph *g, const struct model *model)
         in_one_set(g, begin, first);
         in_one_set(g, end, g->op_count);
     }
-    uint8_t const sum = (uint8_t)(g->op_count - 2); /* Before the exchange. */
-    graph_set_behind(g, first, end, sum);
-    graph_set_behind(g, alone, begin, sum);
+    graph_set_behind(g, first, end, (uint8_t)(g->op_count - 2)); /* The sum before the exchange. */
 
     graph_op(g, &op_kind_merge, "Merge", shares ? 2 : 1, (const tensor[]){came, shared});
     graph_set_names(g, "dCast", NULL); /* A copy in the format that travels. */

@@ -7,8 +7,8 @@
 #include "sim/base/name.h"
 #include "sim/kernels/kernels.h"
 
-/* Of tables of attention and of experts; the format before the former is that of keys and values.
- */
+/* Words of tables other than those of products. Before the word stands the format of keys and
+ * values, or of the experts' weights. */
 static const char *const family_words[KERNEL_FAMILIES] = {[KERNEL_ATTENTION] = "prefill",
                                                           [KERNEL_ATTENTION_BACKWARD] = "backward",
                                                           [KERNEL_DECODE] = "decode",

@@ -83,7 +83,7 @@ enum workload_collective_cores {
  * (sim/kernels/recipe.h). */
 enum { WORKLOAD_RECIPE_DEFAULT, WORKLOAD_RECIPE_NONE, WORKLOAD_RECIPE_FIRST };
 
-/* Which collectives run while the chip computes. The others are waited for where they are issued. */
+/* Which collectives run while the chip computes. It waits for the others where they are issued. */
 enum workload_overlap {
     WORKLOAD_OVERLAP_ALL,
     WORKLOAD_OVERLAP_NONE,

@@ -238,6 +238,7 @@ static void serve_reference(struct engine *engine)
 static inline void serve_fast(struct engine *engine)
 {
     uint32_t const index = wheel_pop(&engine->wheel);
+    SIM_ASSERT(index != 0);
     struct wheel_entry *entry = &engine->entries[index];
     uint64_t const key = entry->key;
     uint32_t const chip = entry->chip;

@@ -59,7 +59,8 @@ struct engine_options {
 enum status engine_create(struct arena *arena, const struct engine_options *options,
                           struct engine **ret_engine, struct error *reterr);
 
-/* `at_ps` must not lie in the past. At or after TIME_PS_END the run ends with STATUS_LIMIT. */
+/* `at_ps` must not lie in the past. At or after TIME_PS_END the run ends with STATUS_LIMIT. Events
+ * of one key are posted by one channel. */
 void engine_post(struct engine *engine, int64_t at_ps, uint64_t key, uint32_t channel,
                  uint32_t chip);
 

@@ -31,7 +31,8 @@ static inline units_wide key_of(const struct wheel *wheel, uint32_t index)
     return (units_wide)entry->at_ps << 64 | entry->key;
 }
 
-/* Of equal keys that of the latest item comes first: slots have what was hung last in front. */
+/* Of entries with equal keys the one hung first comes first: lists of slots begin with the one hung
+ * last. */
 static void sort_by_insertion(const struct wheel *wheel, uint32_t *items, uint32_t count)
 {
     for (uint32_t i = 1; i < count; i++) {
@@ -87,10 +88,13 @@ void wheel_front_add(struct wheel *wheel, uint32_t entry)
             low = middle + 1;
     }
     if (wheel->front_next > 0) { /* There is room where entries were served. */
-        uint32_t const first = wheel->front_next--;
-        memmove(&front[first - 1], &front[first], (low-- - first) * sizeof *front);
+        uint32_t const first = wheel->front_next;
+        memmove(&front[first - 1], &front[first], (low - first) * sizeof *front);
+        wheel->front_next--;
+        low--;
     } else {
-        memmove(&front[low + 1], &front[low], (wheel->front_count++ - low) * sizeof *front);
+        memmove(&front[low + 1], &front[low], (wheel->front_count - low) * sizeof *front);
+        wheel->front_count++;
     }
     front[low] = entry;
 }

@@ -259,6 +259,7 @@ static enum status ranks_find(struct import *import, uint32_t stage, struct erro
         [MESH_PP] = facts->ranks.pp,         [MESH_EP] = own,
         [MESH_FSDP] = stage == 3 ? rest : 1, [MESH_DP] = stage == 3 ? 1 : rest};
     facts->ranks.dp = replicas;
+    facts->ranks.fsdp = ranks[MESH_FSDP];
     if (facts->ranks.nodes > 0 && facts->ranks.node_ranks > 0 &&
         facts->ranks.nodes * facts->ranks.node_ranks != chips)
         import_lacks(import, &facts->ranks.nodes,
@@ -327,11 +328,10 @@ static enum status zero_set(struct import *import, uint32_t stage, struct error 
     const struct import_facts *facts = &import->facts;
     const char *const gather = gathers_ahead(facts, stage) ? "next_step" : "end";
     if (!has_copies(facts)) return STATUS_OK;
-    if (stage < 3) STATUS_TRY(import_set(import, reterr, "/workload/zero=%u", stage));
-    if (stage == 3) STATUS_TRY(import_set(import, reterr, "/workload/zero=0"));
+    STATUS_TRY(import_set(import, reterr, "/workload/zero=%u", stage < 3 ? stage : 0));
     if (reductions_wait(import, stage) || (stage == 2 && !facts->policy.overlap.reduces_ahead))
         STATUS_TRY(import_set(import, reterr, "/run/overlap/dp=false"));
-    if (stage == 3) STATUS_TRY(shards_overlap(import, reterr));
+    if (facts->ranks.fsdp > 1) STATUS_TRY(shards_overlap(import, reterr));
     return import_set(import, reterr, "/run/parameter_gather=%s", gather);
 }
 

@@ -36,6 +36,7 @@ static const struct import_row facts_of[] = {
 
 #define LOGGED "logging"
 #define WAITS "gradients are reduced after the backward pass; podsim reduces them during it"
+#define SHARDS_WAIT "gathers and reductions wait; podsim overlaps them"
 #define RATE "learning rate and other numbers of the optimizer"
 
 static const struct import_row plain[] = {
@@ -158,7 +159,8 @@ static enum status zero_set(struct import *import, uint64_t copies, struct error
     else if (is_said && !is_shared)
         import_plain(import, &policy->overlap.reduces_ahead, "there are no replicas");
     else if (is_said && !policy->overlap.reduces_ahead)
-        import_lacks(import, &policy->overlap.reduces_ahead, WAITS);
+        import_lacks(import, &policy->overlap.reduces_ahead,
+                     policy->stage < 3 ? WAITS : SHARDS_WAIT);
     else if (!is_said && policy->stage < 3 && !policy->overlap.reduces_ahead && is_shared)
         STATUS_TRY(
             import_remark(import, ZERO "overlap_comm", "the file leaves it out: " WAITS, reterr));

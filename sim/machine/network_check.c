@@ -86,21 +86,22 @@ enum status network_check_plan(const struct machine_network_plan *plan,
                       : says_policy(plan->policy)    ? "policy"
                       : plan->cable_latency_ps != 0  ? "cable_latency"
                       : plan->switch_latency_ps != 0 ? "switch_latency"
-                      : plan->dcn_begin_ps != 0      ? "dcn_begin"
-                      : plan->dcn_message_ps != 0    ? "dcn_message"
-                      : plan->dcn_spread_ps != 0     ? "dcn_spread"
                       : plan->nic_bytes_per_s != 0   ? "nic_rate"
                       : plan->node_nics != 0         ? "node_nics"
                                                      : NULL;
+    const char *const dcn = plan->dcn_begin_ps != 0     ? "dcn_begin"
+                            : plan->dcn_message_ps != 0 ? "dcn_message"
+                            : plan->dcn_spread_ps != 0  ? "dcn_spread"
+                                                        : NULL;
     char where[NETWORK_WHERE_BYTES];
-    if (key != NULL && !far) {
-        (void)snprintf(where, sizeof where, "/machine/network/%s", key);
+    if ((key != NULL || dcn != NULL) && !far) {
+        (void)snprintf(where, sizeof where, "/machine/network/%s", key != NULL ? key : dcn);
         return error_set(reterr, STATUS_INVALID, where,
                          "nothing lies beyond the one %s of this machine; \"%s\": 2 makes it two",
                          gpu ? "node" : "slice", gpu ? "nodes" : "slices");
     }
-    if (key != NULL && gpu && key[0] == 'd') {
-        (void)snprintf(where, sizeof where, "/machine/network/%s", key);
+    if (dcn != NULL && gpu) {
+        (void)snprintf(where, sizeof where, "/machine/network/%s", dcn);
         return error_set(reterr, STATUS_INVALID, where, "GPUs have no slices; leave it out");
     }
     if (plan->switch_ports != 0 && plan->switch_ports < 4) {

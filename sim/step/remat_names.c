@@ -55,11 +55,29 @@ static enum graph_named_fit fit_of(const struct ranks *ranks, const char *name, 
     return found;
 }
 
+/* Whether all that a layer's graphs call so is what the layer is computed from. */
+static bool keeps_first(const struct ranks *ranks, const char *name)
+{
+    return fit_of(ranks, name, /* repeats= */ true) != GRAPH_NAMED_FITS;
+}
+
 static bool has(const struct graph_names *names, const char *name)
 {
     for (uint32_t i = 0; i < names->count; i++)
         if (name_same(names->name[i], name)) return true;
     return false;
+}
+
+/* Apart from the check of names, so that only a refusal has all names on its stack. */
+static __attribute__((noinline)) enum status unknown_refuse(const struct ranks *ranks,
+                                                            const char *where, const char *name,
+                                                            bool repeats, struct error *reterr)
+{
+    struct known known;
+    known_find(ranks, repeats, &known);
+    return error_set(reterr, STATUS_INVALID, where,
+                     "no array of a layer is called \"%.64s\"%s; `podsim show graph` prints all",
+                     name, name_offer(name, known.name, "; the nearest is \"", "\"", NULL).text);
 }
 
 static enum status name_check(const struct ranks *ranks, const char *list,
@@ -68,10 +86,9 @@ static enum status name_check(const struct ranks *ranks, const char *list,
 {
     bool const repeats = names == &ranks->plan->kept.named.repeat;
     char where[64];
-    struct known known;
     enum graph_named_fit const fit = fit_of(ranks, name, repeats);
     (void)snprintf(where, sizeof where, "/workload/remat/%s", list);
-    if (fit == GRAPH_NAMED_FITS) return STATUS_OK;
+    if (fit == GRAPH_NAMED_UNKNOWN) return unknown_refuse(ranks, where, name, repeats, reterr);
     if (fit == GRAPH_NAMED_UNFIT && repeats)
         return error_set(reterr, STATUS_INVALID, where,
                          "the layer is computed from \"%.64s\", which is always kept", name);
@@ -80,10 +97,12 @@ static enum status name_check(const struct ranks *ranks, const char *list,
                          "\"%.64s\" is never in memory: the op that reads it computes it on the "
                          "way",
                          name);
-    known_find(ranks, repeats, &known);
-    return error_set(reterr, STATUS_INVALID, where,
-                     "no array of a layer is called \"%.64s\"%s; `podsim show graph` prints all",
-                     name, name_offer(name, known.name, "; the nearest is \"", "\"", NULL).text);
+    if (ranks->plan->remat == GRAPH_REMAT_LAYER && !keeps_first(ranks, name))
+        return error_set(reterr, STATUS_INVALID, where,
+                         "\"layer\" computes \"%.64s\" again; only the layer's input can be "
+                         "offloaded",
+                         name);
+    return STATUS_OK;
 }
 
 static enum status list_check(const struct ranks *ranks, const char *list,

@@ -33,7 +33,7 @@ struct arena;
 
 enum {
     PROGRAM_STREAMS_MAX = 24,
-    PROGRAM_NEEDS_MAX = 8,
+    PROGRAM_NEEDS_MAX = 12,
     PROGRAM_EFFECTS_MAX = 8,
     PROGRAM_COMPUTE = 0, /* Stream 0 of every role is the compute stream. */
     PROGRAM_NONE = 0xffff,

@@ -35,6 +35,19 @@ static const struct site sites[] = {
     {"\"chip\": \"h100-sxm\", \"nodes\": 4", "{\"tp\": [\"gpu\"], \"pp\": [\"node\"]}",
      "\"llama-3-8b\"", "\"accumulate\": 8, \"schedule\": \"interleaved:2\"", "{\"pp\": false}",
      STREAM_OF_NEXT | STREAM_OF_PREVIOUS, true, true},
+    /* Ops before which streams of four roles end. */
+    {"\"chip\": \"h100-sxm\", \"nodes\": 16",
+     "{\"tp\": [\"gpu:2\"], \"ep\": [\"gpu:4\"], \"dp\": [\"node:4\"], \"pp\": [\"node:4\"]}",
+     "\"qwen3-30b-a3b\"", "\"zero\": 2, \"accumulate\": 8, \"schedule\": \"1f1b\"",
+     "{\"dp\": false, \"tp\": false, \"ep\": false, \"pp\": false}",
+     STREAM_OF_DP | STREAM_OF_TP | STREAM_OF_EP | STREAM_OF_NEXT | STREAM_OF_PREVIOUS, true, true},
+    {"\"chip\": \"h100-sxm\", \"nodes\": 16",
+     "{\"tp\": [\"gpu:2\"], \"ep\": [\"gpu:4\", \"tp\"], \"dp\": [\"node:4\"], \"pp\": "
+     "[\"node:4\"]}",
+     "\"qwen3-30b-a3b\"",
+     "\"zero\": 2, \"accumulate\": 8, \"activations\": \"tokens\", \"schedule\": \"interleaved:2\"",
+     "{\"dp\": false, \"tp\": false, \"ep\": false, \"pp\": false}",
+     STREAM_OF_DP | STREAM_OF_TP | STREAM_OF_EP | STREAM_OF_NEXT | STREAM_OF_PREVIOUS, true, true},
 };
 enum { SITES = sizeof sites / sizeof *sites };
 

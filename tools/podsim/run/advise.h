@@ -26,7 +26,7 @@ enum {
      * splits with three ways of remat; then either two more ways with each of these, or four sizes
      * of microbatches and three ways to offload; another arbitration, three changes of the best. */
     ADVISE_ROWS_MAX = 40,
-    ADVISE_SETTINGS_MAX = 8,
+    ADVISE_SETTINGS_MAX = 12,
     ADVISE_EVENTS_MAX = 24000000, /* Events of one neighbour. */
     ADVISE_STEPS_MAX = 4,         /* For its period: most repeat by then. */
     ADVISE_PAGES_MAX = 4,         /* Pages of a whole answer. */

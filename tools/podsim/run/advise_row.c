@@ -1,5 +1,6 @@
 #include "tools/podsim/run/advise_row.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "sim/base/arena.h"
@@ -31,5 +32,16 @@ bool advise_sets_to(const struct advise_row *row, const char *setting)
 {
     for (uint32_t i = 0; i < row->setting_count; i++)
         if (strcmp(row->setting[i], setting) == 0) return true;
+    return false;
+}
+
+bool advise_loses(const struct advise_row *row, enum mesh_role role)
+{
+    static const char mesh[] = "/mesh=";
+    char axis[16];
+    (void)snprintf(axis, sizeof axis, "\"%s\":", mesh_role_name(role));
+    for (uint32_t i = 0; i < row->setting_count; i++)
+        if (strncmp(row->setting[i], mesh, sizeof mesh - 1) == 0)
+            return strstr(row->setting[i], axis) == NULL;
     return false;
 }

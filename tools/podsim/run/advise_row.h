@@ -17,4 +17,7 @@ bool advise_sets(const struct advise_row *row, const char *pointer);
 /* Whether the row has a setting, such as "/workload/remat=none". */
 bool advise_sets_to(const struct advise_row *row, const char *setting);
 
+/* Whether the row has a mesh of its own without an axis of that role. */
+bool advise_loses(const struct advise_row *row, enum mesh_role role);
+
 #endif

@@ -9,6 +9,7 @@
 #include "tools/podsim/common/generate.h"
 #include "tools/podsim/common/report.h"
 #include "tools/podsim/common/worker.h"
+#include "tools/podsim/run/advise_row.h"
 
 /* What a neighbour's run has done; beyond the limit it stops. */
 struct row_watch {
@@ -135,6 +136,29 @@ static enum status batch_part(void *owner, uint32_t index, uint32_t thread, stru
     return STATUS_OK;
 }
 
+/* Compute can wait only for collectives of an axis that the mesh has, and of tp only without
+ * collective matmuls: the scenario's other words of `run.overlap` go. */
+static enum status overlaps_add(const struct advise_search *search, struct advise_row *row,
+                                struct error *reterr)
+{
+    const struct workload_overlaps *overlap = &search->session->scenario.workload.software.overlap;
+    bool const has_chunks = advise_sets_to(row, "/run/collective_matmul=true");
+    const struct {
+        bool waits, is_lost;
+        const char *setting;
+    } roles[] = {
+        {overlap->fsdp != WORKLOAD_OVERLAP_ALL, advise_loses(row, MESH_FSDP),
+         "/run/overlap/fsdp=true"},
+        {overlap->tp_apart, advise_loses(row, MESH_TP) || has_chunks, "/run/overlap/tp=true"},
+        {overlap->ep_apart, advise_loses(row, MESH_EP), "/run/overlap/ep=true"},
+        {overlap->pp_apart, advise_loses(row, MESH_PP), "/run/overlap/pp=true"},
+    };
+    for (uint32_t i = 0; i < sizeof roles / sizeof *roles; i++)
+        if (roles[i].waits && roles[i].is_lost)
+            STATUS_TRY(advise_setting_add(search->session->arena, row, roles[i].setting, reterr));
+    return STATUS_OK;
+}
+
 enum status advise_rows_add(struct advise_search *search, const struct advise_row *rows,
                             uint32_t count, struct error *reterr)
 {
@@ -142,10 +166,12 @@ enum status advise_rows_add(struct advise_search *search, const struct advise_ro
     struct arena *arena = search->session->arena;
     struct batch batch = {.search = search};
     for (uint32_t i = 0; i < count && advise->count + batch.count < ADVISE_ROWS_MAX; i++) {
-        if (is_known(&batch, &rows[i])) continue;
-        if (search->source->setting_count + rows[i].setting_count > SESSION_SETTINGS_MAX)
+        struct advise_row row = rows[i];
+        STATUS_TRY(overlaps_add(search, &row, reterr));
+        if (is_known(&batch, &row)) continue;
+        if (search->source->setting_count + row.setting_count > SESSION_SETTINGS_MAX)
             return error_set(reterr, STATUS_LIMIT, "--advise", "too many --set with it");
-        batch.row[batch.count++] = rows[i];
+        batch.row[batch.count++] = row;
     }
     struct parallel const parallel = pool_parallel(&search->pool);
     struct parallel_work const work = {

@@ -10,6 +10,7 @@
 #define ROWS_MOST (UINT64_C(1) << 40) /* Of a matrix, and columns. */
 #define COUNT_MOST UINT32_MAX
 #define TIME_MOST TIME_PS_PER_S
+#define BEGIN_MOST (1000000 * TIME_PS_PER_S) /* Of hosts, each message counted. */
 
 /* What a row says of a member: how wide it is and where it lies. */
 #define MEMBER(type, member)                                                                       \
@@ -252,7 +253,7 @@ static const struct text_row plan_rows[] = {
     {WORD("spreads", text_plan, request.spreads, no_yes), .means = is_all_to_all},
     {WORD("links", text_plan, from_machine, link_rates)},
     {TEXT("protocol", text_plan, request.protocol.name), .means = has_protocol},
-    {NUMBER("begin_ps", text_plan, request.protocol.begin_ps, TIME_MOST), .means = has_protocol},
+    {NUMBER("begin_ps", text_plan, request.protocol.begin_ps, BEGIN_MOST), .means = has_protocol},
     {NUMBER("grid_ps", text_plan, request.protocol.message_ps[0], TIME_MOST),
      .means = has_protocol},
     {NUMBER("near_ps", text_plan, request.protocol.message_ps[1], TIME_MOST),

@@ -144,6 +144,7 @@ static enum status dp_settle(const struct key_reader *reader, struct json *membe
         return error_set(reterr, STATUS_INVALID, json_where(member),
                          "the mesh has no replicas, whose gradients would be reduced; leave it "
                          "out");
+    if (!is_step(scenario_of(reader))) return STATUS_OK; /* A program's text does not say `zero`. */
     if (plan->parameter_gather != WORKLOAD_PARAMETERS_NEXT_STEP || plan->zero > 1) return STATUS_OK;
     return error_set(reterr, STATUS_INVALID, json_where(member),
                      "\"parameter_gather\": \"next_step\" gathers during the forward pass; "

@@ -123,6 +123,15 @@ enum status ranks_remat_check(const struct ranks *ranks, struct error *reterr)
     if (ranks_offloads_kept(ranks) && named->offload.count > 0)
         return error_set(reterr, STATUS_INVALID, "/workload/remat/offload",
                          "the host has all that is kept already, by /workload/offload");
+    if (ranks->cp > 1 && ranks->plan->attention.context == WORKLOAD_CONTEXT_ALL_GATHER)
+        return error_set(reterr, STATUS_UNSUPPORTED, "/workload/remat",
+                         "lists of arrays are not modelled with the context \"all_gather\"; "
+                         "\"ring\" and \"ulysses\" have them");
+    if (named->repeat.count > 0 && ranks_offloads_kept(ranks) &&
+        model_has_experts(&ranks->plan->model))
+        return error_set(reterr, STATUS_UNSUPPORTED, "/workload/remat/repeat",
+                         "what layers with experts keep is not repeated in part where the host "
+                         "has it; leave out \"repeat\", or /workload/offload");
     for (uint32_t i = 0; i < named->repeat.count; i++)
         if (has(&named->save, named->repeat.name[i]) || has(&named->offload, named->repeat.name[i]))
             return error_set(reterr, STATUS_INVALID, "/workload/remat/repeat",

@@ -109,6 +109,18 @@ static enum status launch_host_settle(const struct key_reader *reader, struct js
                      "this out");
 }
 
+static enum status joins_settle(const struct key_reader *reader, struct json *member,
+                                struct error *reterr)
+{
+    const struct scenario *scenario = scenario_of(reader);
+    if (scenario->workload.software.joins == PRODUCT_JOINS_DEFAULT ||
+        scenario->machine.stack != NULL)
+        return STATUS_OK;
+    return error_set(reterr, STATUS_INVALID, json_where(member),
+                     "products are joined by software, and the machine names no \"stack\"; name "
+                     "one, or leave this out");
+}
+
 static bool serves(const struct key_source *source)
 {
     return workload_serves(&shown_of(source)->workload);
@@ -205,7 +217,8 @@ const struct key run_keys[] = {
             "none"),
     ROW("joined_products", key_choice, workload.software.joins, .choices = product_joins_names,
         .least = PRODUCT_JOINS_NONE, .preset = PRODUCT_JOINS_DEFAULT, .quiet = true,
-        .shown = has_stack, .when = "with a `stack`", .preset_text = "what the stack does",
+        .settle = joins_settle, .shown = has_stack, .when = "with a `stack`",
+        .preset_text = "what the stack does",
         .help = "products of one input that are one product. `qkv`: Q, K and V; `all`: these, and "
                 "gate and up ([kernels](kernels.md#products-of-one-input))"),
     ROW("arbitration", key_choice, run.arbitration, .choices = arbitration_names,

@@ -44,22 +44,6 @@ static void play(struct play *play_, uint32_t site, bool overlaps,
     play_run(play_, text, options);
 }
 
-struct moved {
-    uint64_t count, bytes;
-};
-
-static struct moved moved_of(const struct program *program)
-{
-    struct moved moved = {0};
-    struct walk_op walk = {.program = program};
-    while (walk_next(&walk)) {
-        if (walk.op->kind != PROGRAM_OP_COLLECTIVE) continue;
-        moved.count += walk.times;
-        moved.bytes += walk.times * program->plans[walk.op->index].size_bytes;
-    }
-    return moved;
-}
-
 static void a_step_sends_as_much_and_is_no_shorter(void **state)
 {
     (void)state;
@@ -74,7 +58,8 @@ static void a_step_sends_as_much_and_is_no_shorter(void **state)
         play(&behind, site, false, &fast);
         play(&whole, site, false, &full);
         play(&other, site, false, &reference);
-        struct moved const before = moved_of(&beside.program), after = moved_of(&behind.program);
+        struct walk_collectives const before = walk_collectives(&beside.program),
+                                      after = walk_collectives(&behind.program);
         assert_int_equal(before.count, after.count);
         assert_int_equal(before.bytes, after.bytes);
         assert_true(behind.trace.step_ps >= beside.trace.step_ps);

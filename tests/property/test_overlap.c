@@ -64,22 +64,6 @@ static void play(struct play *play_, const struct site *site, const char *overla
     play_run(play_, text, options);
 }
 
-struct moved {
-    uint64_t count, bytes;
-};
-
-static struct moved moved_of(const struct program *program)
-{
-    struct moved moved = {0};
-    struct walk_op walk = {.program = program};
-    while (walk_next(&walk)) {
-        if (walk.op->kind != PROGRAM_OP_COLLECTIVE) continue;
-        moved.count += walk.times;
-        moved.bytes += walk.times * program->plans[walk.op->index].size_bytes;
-    }
-    return moved;
-}
-
 static bool waits(const struct play *played, const struct site *site,
                   const struct trace_record *record)
 {
@@ -131,7 +115,8 @@ static void nothing_is_computed_meanwhile(void **state)
         play(&behind, site, site->overlap, &shown);
         play(&whole, site, site->overlap, &full);
         play(&other, site, site->overlap, &reference);
-        struct moved const before = moved_of(&beside.program), after = moved_of(&behind.program);
+        struct walk_collectives const before = walk_collectives(&beside.program),
+                                      after = walk_collectives(&behind.program);
         assert_int_equal(before.count, after.count);
         assert_int_equal(before.bytes, after.bytes);
         assert_true(both_ps(&beside, site) > 0);

@@ -213,3 +213,15 @@ double walk_attention_s(const struct play *play)
         }
     return units_seconds(sum_ps);
 }
+
+struct walk_collectives walk_collectives(const struct program *program)
+{
+    struct walk_collectives all = {0};
+    struct walk_op walk = {.program = program};
+    while (walk_next(&walk)) {
+        if (walk.op->kind != PROGRAM_OP_COLLECTIVE) continue;
+        all.count += walk.times;
+        all.bytes += walk.times * program->plans[walk.op->index].size_bytes;
+    }
+    return all;
+}

@@ -42,6 +42,12 @@ void walk_drawn_all(uint32_t count, void (*draw)(uint64_t *state, char text[WALK
 /* The next op, role by role; false behind the last one. */
 bool walk_next(struct walk_op *walk);
 
+/* All collectives of a program, and the bytes of their arrays. */
+struct walk_collectives {
+    uint64_t count, bytes;
+};
+struct walk_collectives walk_collectives(const struct program *program);
+
 /* Bytes of the collectives of a kind over some ranks; of messages to other stages. */
 double walk_moved_bytes(const struct program *program, enum stream_of ranks,
                         enum collective_kind kind);

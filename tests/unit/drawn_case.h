@@ -53,8 +53,8 @@ static const struct drawn_place drawn_blocks[DRAWN_BLOCKS] = {
 /* Tests that go to a place of experts; sums are sets. */
 enum drawn_walks { DRAWN_ROUTED = 1, DRAWN_MLA = 2, DRAWN_MODULES = 4 };
 
-/* GPU nodes and a torus; ep in a node, across nodes and over both, beside dp, fsdp and tp, and over
- * tp, cp and dp. */
+/* Machines are nodes of GPUs and a torus. The ranks of ep lie in a node, across nodes, or over
+ * both, on meshes that also have dp, fsdp or tp; or they lie over those of tp, cp and dp. */
 static const struct drawn_nodes {
     uint32_t nodes; /* Of 8 H100; 0: a 4x4 torus. */
     const char *parts[MESH_ROLE_COUNT];

@@ -136,23 +136,41 @@ static enum status read_glm4(struct json *document, struct model *model, struct 
 }
 
 /* Whether values pass through cap·tanh(value / cap). A key that is there and says nothing switches
- * the cap off; without the key transformers caps. */
-static enum status take_cap(struct json *document, const char *key, bool *ret_caps,
+ * the cap off; without the key transformers caps, or not, by the type of model. */
+static enum status take_cap(struct json *document, const char *key, bool otherwise, bool *ret_caps,
                             struct error *reterr)
 {
     static const double cap_max = 1 << 20;
     double cap = 0;
     struct json *value = json_take(document, key);
-    *ret_caps = value == NULL || !model_is_off(value);
+    *ret_caps = value == NULL ? otherwise : !model_is_off(value);
     return value == NULL || !*ret_caps ? STATUS_OK : json_as_real(value, 0, cap_max, &cap, reterr);
+}
+
+static enum status take_caps(struct json *document, bool otherwise, struct model *model,
+                             struct error *reterr)
+{
+    STATUS_TRY(take_cap(document, "attn_logit_softcapping", otherwise, &model->attends.caps_scores,
+                        reterr));
+    return take_cap(document, "final_logit_softcapping", otherwise, &model->caps_logits, reterr);
 }
 
 /* Norms before and behind each; scores and logits are capped. */
 static enum status read_gemma2(struct json *document, struct model *model, struct error *reterr)
 {
     model->norms.behind = true;
-    STATUS_TRY(take_cap(document, "attn_logit_softcapping", &model->attends.caps_scores, reterr));
-    return take_cap(document, "final_logit_softcapping", &model->caps_logits, reterr);
+    return take_caps(document, true, model, reterr);
+}
+
+/* Norms of Q and K head by head in place of caps. Gemma Team, arXiv 2503.19786, 2. */
+static enum status read_gemma3(struct json *document, struct model *model, struct error *reterr)
+{
+    struct json *both = json_take(document, "use_bidirectional_attention");
+    if (both != NULL && !model_is_off(both))
+        return model_refuse(both, "a decoder whose tokens attend to later ones", reterr);
+    model->norms.behind = true;
+    model->norms.qk = MODEL_QK_NORMS_SHARED;
+    return take_caps(document, false, model, reterr);
 }
 
 /* Norms behind each and none before; Q and K are normed whole. Team OLMo, arXiv 2501.00656, 2.1. */
@@ -220,9 +238,22 @@ const struct model_family model_families[] = {
      .keys = NAMES("attn_logit_softcapping", "final_logit_softcapping"),
      .ignored = NAMES("query_pre_attn_scalar", "sliding_window_size"), /* sliding_window counts. */
      .read = read_gemma2,
-     .windows = MODEL_WINDOWS_ALTERNATE,
+     .windows = MODEL_WINDOWS_PERIODIC,
      .window = 4096,
+     .full_every = 2,
      .head_width = 256},
+    {.type = "gemma3_text",
+     .architectures = NAMES("Gemma3ForCausalLM", "Gemma3TextModel"),
+     .tied = true,
+     .keys =
+         NAMES("attn_logit_softcapping", "final_logit_softcapping", "use_bidirectional_attention"),
+     .ignored = NAMES("query_pre_attn_scalar", "rope_local_base_freq"),
+     .read = read_gemma3,
+     .windows = MODEL_WINDOWS_PERIODIC,
+     .window = 4096,
+     .full_every = 6,
+     .head_width = 256,
+     .stretched = true},
     {.type = "qwen3",
      .architectures = NAMES("Qwen3ForCausalLM", "Qwen3Model"),
      .read = read_qwen3,
@@ -270,8 +301,9 @@ const struct model_family model_families[] = {
      .ignored = NAMES("experts_per_token", /* As num_experts_per_tok. */
                       "num_experts", "initial_context_length", "swiglu_alpha", "swiglu_limit"),
      .read = model_read_gpt_oss,
-     .windows = MODEL_WINDOWS_ALTERNATE,
+     .windows = MODEL_WINDOWS_PERIODIC,
      .window = 128,
+     .full_every = 2,
      .head_width = 64},
     {.type = "kimi_k2",
      .architectures = NAMES("DeepseekV3ForCausalLM", "KimiK2ForCausalLM"),
@@ -347,6 +379,12 @@ const struct model_family model_families[] = {
      .read = read_glm4,
      .head_width = 128},
     {.type = "olmo2", .architectures = NAMES("Olmo2ForCausalLM", "Olmo2Model"), .read = read_olmo2},
+    {.type = "olmo3",
+     .architectures = NAMES("Olmo3ForCausalLM", "Olmo3Model"),
+     .read = read_olmo2,
+     .windows = MODEL_WINDOWS_PERIODIC,
+     .window = 4096,
+     .full_every = 4},
     {.type = "bitnet",
      .architectures = NAMES("BitNetForCausalLM", "BitNetModel"),
      .read = read_bitnet},
@@ -399,8 +437,7 @@ _Static_assert(
 /* --- Types that are refused --- */
 
 static const char unrotated[] = "attention without positions in some layers";
-static const char fourth[] = "attention within windows in all but each fourth layer";
-static const char sixth[] = "attention within windows in all but each sixth layer";
+static const char images[] = "a tower for images";
 static const char altup[] = "a stream in several copies (AltUp)";
 static const char chunked[] = "attention within chunks of a sequence";
 static const char linear[] = "linear attention";
@@ -408,11 +445,9 @@ static const char state_space[] = "a state space layer";
 
 const struct model_refused_type model_refused_types[] = {
     {"cohere2", NULL, unrotated},
-    {"gemma3_text", NULL, sixth},
-    {"gemma3", NULL, sixth},
+    {"gemma3", "vision_config", images},
     {"gemma3n_text", "altup_num_inputs", altup},
     {"gemma3n", "altup_num_inputs", altup},
-    {"olmo3", NULL, fourth},
     {"llama4_text", "attention_chunk_size", chunked},
     {"llama4", "attention_chunk_size", chunked},
     {"minimax_text_01", "attn_type_list", linear},

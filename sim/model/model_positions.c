@@ -2,7 +2,8 @@
  * The most tokens of a sequence, as a config.json says it and vLLM reads it (vllm/config/model.py,
  * _get_and_verify_max_len): `model_max_length` where it is there; else the positions, which some
  * ways to stretch rotary positions multiply. "yarn" multiplies what the model was first trained
- * with; "llama3" and "longrope" stand in files that say the stretched length themselves.
+ * with; "llama3" and "longrope" stand in files that say the stretched length themselves, as do all
+ * files of some types.
  */
 #include <stddef.h>
 
@@ -48,7 +49,8 @@ static enum status stretch(struct json *scaling, uint64_t *most, struct error *r
     return STATUS_OK;
 }
 
-enum status model_read_positions(struct json *document, struct model *model, struct error *reterr)
+enum status model_read_positions(struct json *document, const struct model_family *family,
+                                 struct model *model, struct error *reterr)
 {
     static const char *const whole[] = {"model_max_length", NULL};
     static const char *const trained[] = {"max_position_embeddings", "n_positions", NULL};
@@ -61,6 +63,7 @@ enum status model_read_positions(struct json *document, struct model *model, str
     if (from == NULL) return STATUS_OK;
     STATUS_TRY(json_as_integer(from, 1, positions_max, &most, reterr));
     model->positions.most = (uint64_t)most;
-    if (stated != NULL || scaling == NULL || json_kind(scaling) != JSON_OBJECT) return STATUS_OK;
+    if (stated != NULL || family->stretched) return STATUS_OK;
+    if (scaling == NULL || json_kind(scaling) != JSON_OBJECT) return STATUS_OK;
     return stretch(scaling, &model->positions.most, reterr);
 }

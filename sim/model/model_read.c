@@ -242,7 +242,7 @@ enum status model_read_config(struct arena *arena, struct json *document, const 
     STATUS_TRY(read_dimensions(document, family, &model, reterr));
     STATUS_TRY(layer_arrays_make(arena, model.layers, &model.by_layer, reterr));
     STATUS_TRY(model_read_windows(document, family, &model, reterr));
-    STATUS_TRY(model_read_positions(document, &model, reterr));
+    STATUS_TRY(model_read_positions(document, family, &model, reterr));
     STATUS_TRY(model_take_flag(document, "tie_word_embeddings", family->tied, &model.tied, reterr));
     if (family->read != NULL) STATUS_TRY(family->read(document, &model, reterr));
     STATUS_TRY(model_end(document, family, reterr));

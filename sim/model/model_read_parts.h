@@ -35,7 +35,7 @@ enum model_windows {
     MODEL_WINDOWS_USED,  /* All, where `use_sliding_window` is set besides. */
     MODEL_WINDOWS_ABOVE, /* Then those above the first `max_window_layers`, or what `layer_types`
                             says. */
-    MODEL_WINDOWS_ALTERNATE, /* Every other one from the first on, or what `layer_types` says. */
+    MODEL_WINDOWS_PERIODIC, /* All but each n-th, or what `layer_types` says. */
 };
 
 /* Models of one `model_type`. */
@@ -53,7 +53,10 @@ struct model_family {
     const struct model_keys *first_names;
     enum model_windows windows;
     uint64_t window;     /* Where the config does not say; 0: none. */
+    /* Of `windows` that are periodic: n where `sliding_window_pattern` does not say. */
+    uint32_t full_every;
     uint64_t head_width; /* Where the config does not say, in transformers; 0: width / heads. */
+    bool stretched;      /* `max_position_embeddings` is what `rope_scaling` has made already. */
 };
 
 extern const struct model_family model_families[]; /* Ended by a NULL type. */
@@ -99,7 +102,8 @@ enum status model_take_flag(struct json *document, const char *key, bool otherwi
 enum status model_read_windows(struct json *document, const struct model_family *family,
                                struct model *model, struct error *reterr);
 /* Sets `positions.most` (model_positions.c). */
-enum status model_read_positions(struct json *document, struct model *model, struct error *reterr);
+enum status model_read_positions(struct json *document, const struct model_family *family,
+                                 struct model *model, struct error *reterr);
 /* NULL if it says nothing; refused if it is no list. */
 enum status model_take_list(struct json *document, const char *key, struct json **ret_list,
                             struct error *reterr);

@@ -23,7 +23,7 @@ static bool has_windows(const struct model_family *family, const void *nothing)
 static bool has_list(const struct model_family *family, const void *nothing)
 {
     (void)nothing;
-    return family->windows == MODEL_WINDOWS_ABOVE || family->windows == MODEL_WINDOWS_ALTERNATE;
+    return family->windows == MODEL_WINDOWS_ABOVE || family->windows == MODEL_WINDOWS_PERIODIC;
 }
 
 /* The window, or 0. Of models that have none, what says otherwise is refused. */
@@ -46,12 +46,31 @@ static enum status read_window(struct json *document, const struct model_family 
     return STATUS_OK;
 }
 
-/* What the family says where no list does. */
+/* What the family says where no list does: a number of layers, which `windows` gives a meaning. */
 static bool is_windowed(enum model_windows windows, uint64_t full_layers, uint64_t layer)
 {
     if (windows == MODEL_WINDOWS_ABOVE) return layer >= full_layers;
-    if (windows == MODEL_WINDOWS_ALTERNATE) return layer % 2 == 0;
+    if (windows == MODEL_WINDOWS_PERIODIC) return (layer + 1) % full_layers != 0;
     return windows != MODEL_WINDOWS_NONE;
+}
+
+/* Of those above, how many layers below have none; of periodic ones, each how many-th has none. */
+static enum status read_full_layers(struct json *document, const struct model_family *family,
+                                    uint64_t *ret_layers, struct error *reterr)
+{
+    struct json *full = NULL;
+    int64_t count = 0;
+    if (family->windows == MODEL_WINDOWS_PERIODIC) {
+        return model_take_count(document, "sliding_window_pattern", layers_max, family->full_every,
+                                ret_layers, reterr);
+    }
+    *ret_layers = qwen_full_layers;
+    if (family->windows == MODEL_WINDOWS_ABOVE)
+        full = model_take_set(document, "max_window_layers");
+    if (full == NULL) return STATUS_OK;
+    STATUS_TRY(json_as_integer(full, 0, layers_max, &count, reterr));
+    *ret_layers = (uint64_t)count;
+    return STATUS_OK;
 }
 
 /* One of `layer_types`. Where a family takes no list, it may still say what is so. */
@@ -82,18 +101,12 @@ static enum status read_type(struct json *value, const struct model_family *fami
 enum status model_read_windows(struct json *document, const struct model_family *family,
                                struct model *model, struct error *reterr)
 {
-    uint64_t full_layers = qwen_full_layers;
-    struct json *types = NULL, *full = NULL;
+    uint64_t full_layers = 0;
+    struct json *types = NULL;
     bool *const windowed = model->by_layer.windowed;
-    int64_t count = 0;
     STATUS_TRY(read_window(document, family, &model->attends.window, reterr));
     STATUS_TRY(model_take_list(document, "layer_types", &types, reterr));
-    if (family->windows == MODEL_WINDOWS_ABOVE)
-        full = model_take_set(document, "max_window_layers");
-    if (full != NULL) {
-        STATUS_TRY(json_as_integer(full, 0, layers_max, &count, reterr));
-        full_layers = (uint64_t)count;
-    }
+    STATUS_TRY(read_full_layers(document, family, &full_layers, reterr));
     if (types != NULL && json_count(types) != model->layers)
         return error_set(reterr, STATUS_INVALID, json_where(types), "%s for %s",
                          counted(json_count(types), "type").text,

@@ -67,11 +67,13 @@ static void what_a_block_cannot_be_is_refused_at_the_key_that_says_it(void **sta
         {"gemma2", "\"final_logit_softcapping\": \"30\",", "/final_logit_softcapping", "number"},
         {"llama", "\"attn_logit_softcapping\": 50.0,", "/attn_logit_softcapping",
          "those of gemma2"},
-        {"gemma3_text", "", "/model_type", "within windows"},
-        {"gemma3", "\"text_config\": {\"model_type\": \"gemma3_text\"},", "/model_type", "windows"},
+        {"gemma3_text", "\"use_bidirectional_attention\": true,", "/use_bidirectional_attention",
+         "whose tokens attend to later ones"},
+        {"gemma3", "\"text_config\": {\"model_type\": \"gemma3_text\"},", "/model_type",
+         "a tower for images"},
+        {"gemma3", "\"vision_config\": {\"hidden_size\": 1152},", "/vision_config", "images"},
         {"olmo2", "\"attention_bias\": true,", "/attention_bias", "a bias"},
         {"olmo2", "\"clip_qkv\": 8.0,", "/clip_qkv", "not known"},
-        {"olmo3", "", "/model_type", "each fourth layer"},
         {"bitnet", "\"attention_bias\": true,", "/attention_bias", "a bias"},
         {"bitnet", "\"quantization_config\": {\"quant_method\": \"bitnet\"},",
          "/quantization_config", "set formats in the workload"},
@@ -372,6 +374,23 @@ static void caps_of_scores_and_logits_are_read(void **state)
     assert_false(model_of("gemma-7b").attends.caps_scores || model_of("gemma-7b").caps_logits);
 }
 
+/* Gemma 3 has norms of Q and K in place of the caps, and counts positions that are stretched. */
+static void what_gemma_3_has_for_caps_is_read(void **state)
+{
+    (void)state;
+    struct model model = {0};
+    struct model const built_in = model_of("gemma-3-12b");
+    assert_false(built_in.attends.caps_scores || built_in.caps_logits);
+    assert_true(built_in.norms.behind && built_in.tied);
+    assert_int_equal(built_in.norms.qk, MODEL_QK_NORMS_SHARED);
+    assert_int_equal(built_in.positions.most, 131072);
+    case_ok(read_config("\"model_type\": \"gemma3_text\", \"num_attention_heads\": 2, "
+                        "\"final_logit_softcapping\": 30.0,",
+                        &model, &case_error));
+    assert_true(model.caps_logits);
+    assert_false(model.attends.caps_scores);
+}
+
 /* Each falls away on its own. Biases: of 4D columns of Q, K, V and O with 8 heads of their own, or
  * of 2D and two heads with a shared one; and of F + D of the MLP. */
 static void biases_of_falcons_are_read(void **state)
@@ -469,6 +488,7 @@ int main(void)
         cmocka_unit_test(attention_and_mlp_side_by_side_have_the_published_counts),
         cmocka_unit_test(norms_behind_blocks_are_counted),
         cmocka_unit_test(caps_of_scores_and_logits_are_read),
+        cmocka_unit_test(what_gemma_3_has_for_caps_is_read),
         cmocka_unit_test(biases_of_falcons_are_read),
         cmocka_unit_test(every_file_of_the_folder_is_built_in),
         cmocka_unit_test(a_config_in_the_scenario_is_called_by_its_own_name),

@@ -193,7 +193,7 @@ static void what_is_not_modelled_is_refused_by_its_name(void **state)
         {"\"sliding_window\": 4096, \"use_sliding_window\": true,", "/sliding_window", "sliding"},
         {"\"layer_types\": [\"full_attention\", \"sliding_attention\"],", "/layer_types/1",
          "attention that differs by layer is not modelled in models of type llama; it is in those "
-         "of gemma2, qwen3, qwen2_moe, gpt_oss and qwen2"},
+         "of gemma2, gemma3_text, qwen3, qwen2_moe, gpt_oss, qwen2 and olmo3"},
         {"\"quantization_config\": {\"quant_method\": \"fp8\"},", "/quantization_config",
          "quantised"},
         {"\"text_config\": {},", "/text_config", "multimodal"},

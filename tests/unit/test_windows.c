@@ -19,6 +19,8 @@ static const char qwen_experts[] =
     "\"moe_intermediate_size\": 64";
 static const char mistral[] = "\"model_type\": \"mistral\"";
 static const char qwen[] = "\"model_type\": \"qwen3\"";
+static const char gemma3[] = "\"model_type\": \"gemma3_text\"";
+static const char olmo3[] = "\"model_type\": \"olmo3\"";
 static const char llama[] = "\"model_type\": \"llama\"";
 
 static enum status read_model(const char *type, const char *more, struct model *model,
@@ -55,6 +57,14 @@ static void windows_are_those_of_transformers(void **state)
          "\"sliding_window\": 32",
          32, "ffss"},
         {experts, ", \"sliding_window\": null", 0, "ffff"},
+        {gemma3, "", 4096, "ssss"},
+        {gemma3, ", \"sliding_window\": 512, \"sliding_window_pattern\": 2", 512, "sfsf"},
+        {gemma3, ", \"sliding_window_pattern\": 1", 4096, "ffff"},
+        {gemma3,
+         ", \"sliding_window_pattern\": 3, \"layer_types\": [" FULL ", " FULL ", " SLIDING
+         ", " SLIDING "]",
+         4096, "ffss"},
+        {olmo3, "", 4096, "sssf"},
         {mistral, "", 4096, "ssss"},
         {mistral, ", \"sliding_window\": null", 0, "ffff"},
         {mistral, ", \"sliding_window\": 1024", 1024, "ssss"},
@@ -128,6 +138,7 @@ static void what_windows_cannot_be_is_refused(void **state)
         {experts, ", \"layer_types\": [" FULL ", \"chunked_attention\", " FULL ", " FULL "]",
          "/layer_types/1", "\"chunked_attention\" is not modelled"},
         {experts, ", \"layer_types\": [" FULL "]", "/layer_types", "1 type for 4 layers"},
+        {gemma3, ", \"sliding_window_pattern\": 0", "/sliding_window_pattern", "0"},
         {qwen, ", \"use_sliding_window\": true, \"max_window_layers\": -1", "/max_window_layers",
          "-1"},
     };

@@ -80,8 +80,10 @@ def config_of(model, length):
              "num_hidden_layers": model["layers"], "num_attention_heads": model["heads"],
              "num_key_value_heads": model["kv_heads"], "head_dim": model["head_dim"],
              "vocab_size": model["vocab"], "tie_word_embeddings": model.get("tied_embeddings", False)}
-    if "attention_pattern" in model:  # podsim refuses both types, and says why.
-        return {"model_type": "llama4" if "experts" in model else "gemma3_text", **sizes}
+    if "attention_pattern" in model and "experts" in model:  # podsim refuses it, and says why.
+        return {"model_type": "llama4", **sizes}
+    if model.get("attention_pattern") == "5 local : 1 global":
+        return {"model_type": "gemma3_text", **sizes, "sliding_window": model["sliding_window"]}
     if "experts" in model:
         return {"model_type": "mixtral", **sizes, "num_local_experts": model["experts"],
                 "num_experts_per_tok": model["top_k"]}

@@ -30,6 +30,7 @@ static const struct import_name models[] = {
     {"mistral-7b", "mistral-7b", false},
     {"gemma-7b", "gemma-7b", false},
     {"gemma2-9b", "gemma-2-9b", false},
+    {"gemma3-12b", "gemma-3-12b", false},
     {"deepseek2-16b", "deepseek-v2-lite", false},
     {"deepseek2-236b", "deepseek-v2", false},
     {"deepseek3-671b", "deepseek-v3", true},

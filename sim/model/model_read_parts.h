@@ -30,11 +30,11 @@ struct model_keys {
 
 /* Which layers attend to a window of keys, as transformers reads it. */
 enum model_windows {
-    MODEL_WINDOWS_NONE,  /* What says so is refused. */
-    MODEL_WINDOWS_ALL,   /* All, where `sliding_window` is a number. */
-    MODEL_WINDOWS_USED,  /* All, where `use_sliding_window` is set besides. */
-    MODEL_WINDOWS_ABOVE, /* Then those above the first `max_window_layers`, or what `layer_types`
-                            says. */
+    MODEL_WINDOWS_NONE,     /* What says so is refused. */
+    MODEL_WINDOWS_ALL,      /* All, where `sliding_window` is a number. */
+    MODEL_WINDOWS_USED,     /* All, where `use_sliding_window` is set besides. */
+    MODEL_WINDOWS_ABOVE,    /* Then those above the first `max_window_layers`, or what `layer_types`
+                               says. */
     MODEL_WINDOWS_PERIODIC, /* All but each n-th, or what `layer_types` says. */
 };
 
@@ -52,7 +52,7 @@ struct model_family {
     /* Further names of layers, width and heads, which count where a file has them; NULL: none. */
     const struct model_keys *first_names;
     enum model_windows windows;
-    uint64_t window;     /* Where the config does not say; 0: none. */
+    uint64_t window; /* Where the config does not say; 0: none. */
     /* Of `windows` that are periodic: n where `sliding_window_pattern` does not say. */
     uint32_t full_every;
     uint64_t head_width; /* Where the config does not say, in transformers; 0: width / heads. */

@@ -215,8 +215,21 @@ bool kernel_is_within(const struct kernel_stack *stack, const struct work *work)
     return stack != NULL && work->kernel == WORK_KERNEL_WITHIN;
 }
 
+/* Whether kernel_of_work() finds a table: each call has one, and some call has an amount. */
+static bool has_tables(const struct kernel_stack *stack, const struct work *work)
+{
+    struct work_call calls[WORK_MATMULS_MAX];
+    bool has = false;
+    uint32_t const count = has_calls(stack, work) ? work_calls(work, calls) : 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (kernel_table_of_call(stack, work->math_format, &calls[i]) == NULL) return false;
+        has = has || !has_a_side_of_nothing(&calls[i]);
+    }
+    return has;
+}
+
 bool kernel_is_measured(const struct kernel_stack *stack, const struct work *work)
 {
     return kernel_is_within(stack, work) || kernel_is_between(stack, work) ||
-           kernel_of_work(stack, 1, work).table != NULL;
+           has_tables(stack, work);
 }

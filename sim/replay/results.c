@@ -80,29 +80,40 @@ static void host_results(const struct replay *replay, struct trace *trace)
         }
 }
 
-/* What the ops of the whole step ask of each server; it is the same whenever they run. */
-static void demand_results(const struct replay *replay, uint32_t chip, struct trace *trace)
+/* What the ops of one block of a step ask of each server. Blocks share templates: the time of an op
+ * is looked up once. */
+static void block_demand(const struct replay *replay, const struct fold_chip_class *kind,
+                         const struct program_block *block, struct compute_time *times,
+                         struct trace_phase *phase)
 {
-    const struct program *program = replay->program;
+    const struct program_template *template = &replay->program->templates[block->template_index];
+    for (uint32_t i = 0; i < template->op_count; i++) {
+        if (template->op[i].kind != PROGRAM_OP_COMPUTE) continue;
+        struct compute_time *time = &times[template->op[i].index];
+        if (time->tile_count == 0)
+            *time =
+                compute_time(&replay->machine->chip, &replay->program->works[template->op[i].index],
+                             kind->math_ppm, kind->hbm_ppm);
+        phase->mxu_ps += time->mxu_ps * block->repeat;
+        phase->vpu_ps += time->vpu_ps * block->repeat;
+        phase->hbm_ps += time->hbm_ps * block->repeat;
+        phase->vmem_ps += time->vmem_ps * block->repeat;
+        phase->ends_ps += time->ends_ps * block->repeat;
+    }
+}
+
+/* What the ops of the whole step ask of each server; it is the same whenever they run. */
+static enum status demand_results(struct arena *arena, const struct replay *replay, uint32_t chip,
+                                  struct trace *trace, struct error *reterr)
+{
     const struct fold_chip_class *kind =
         &replay->fold->chip_classes[replay->chips[chip].chip_class];
     const struct program_role *role = role_at(replay, chip)->role;
-    for (uint32_t b = 0; b < role->block_count; b++) {
-        const struct program_block *block = &role->block[b];
-        const struct program_template *template = &program->templates[block->template_index];
-        struct trace_phase *phase = &trace->phase[block->phase];
-        for (uint32_t i = 0; i < template->op_count; i++) {
-            if (template->op[i].kind != PROGRAM_OP_COMPUTE) continue;
-            struct compute_time const time =
-                compute_time(&replay->machine->chip, &program->works[template->op[i].index],
-                             kind->math_ppm, kind->hbm_ppm);
-            phase->mxu_ps += time.mxu_ps * block->repeat;
-            phase->vpu_ps += time.vpu_ps * block->repeat;
-            phase->hbm_ps += time.hbm_ps * block->repeat;
-            phase->vmem_ps += time.vmem_ps * block->repeat;
-            phase->ends_ps += time.ends_ps * block->repeat;
-        }
-    }
+    void *memory = NULL;
+    STATUS_TRY(arena_try(arena, replay->program->work_count, sizeof(struct compute_time), &memory,
+                         reterr));
+    for (uint32_t b = 0; b < role->block_count; b++)
+        block_demand(replay, kind, &role->block[b], memory, &trace->phase[role->block[b].phase]);
     for (uint32_t p = 0; p < trace->phase_count; p++) {
         trace->queue_busy_ps[TRACE_QUEUE_MXU] += trace->phase[p].mxu_ps;
         trace->queue_busy_ps[TRACE_QUEUE_VPU] += trace->phase[p].vpu_ps;
@@ -113,6 +124,7 @@ static void demand_results(const struct replay *replay, uint32_t chip, struct tr
     trace->queue_busy_ps[TRACE_QUEUE_VPU] += replay->servers.vpu[chip].dma_ps;
     trace->dma_ps = replay->servers.hbm[chip].dma_ps;
     if (replay->prefetch.is_on) trace->prefetched_bytes = replay->prefetch.states[chip].sum_bytes;
+    return STATUS_OK;
 }
 
 static enum status class_results(struct arena *arena, const struct replay *replay, uint32_t chip,
@@ -314,7 +326,7 @@ enum status results_take(struct arena *arena, struct replay *replay, struct trac
     trace.idle_ps += after_ps;
     SIM_ASSERT(trace.compute_ps + trace.exposed_ps + trace.idle_ps == trace.step_ps);
     links_results(replay, last, &trace);
-    demand_results(replay, last, &trace);
+    STATUS_TRY(demand_results(arena, replay, last, &trace, reterr));
     link_results(replay, &trace);
     for (uint32_t index = 0; index < replay->routes->level_count; index++)
         for (uint32_t t = 0; t < replay->machine->level[index].tier_count; t++)

@@ -146,11 +146,12 @@ struct op_table op_table_of(const struct replay *replay, uint32_t kind, const st
     return table;
 }
 
+/* Ops of several templates may have one work, which is looked up once. */
 static void op_build(const struct replay *replay, uint32_t kind, const struct program_op *op)
 {
     struct op_table *table = op_table_at(replay, op->index, kind);
     SIM_ASSERT(table->parts == 0 || table->parts == op->parts);
-    *table = op_table_of(replay, kind, op, 0);
+    if (table->parts == 0) *table = op_table_of(replay, kind, op, 0);
 }
 
 enum status ops_build(struct arena *arena, struct replay *replay, struct error *reterr)

@@ -14,6 +14,19 @@ enum { CHIPS_MAX = 1 << 13, MESSAGES_MAX = 1 << 15, HOPS_MAX = 1 << 20, SLOT_WOR
 /* Bytes of a unit with which latencies do not count. */
 static const double many_bytes = 1e9;
 
+/* A message of one piece, as a lane of a chip sends it: the same in each simulation. */
+struct sending {
+    uint32_t receiver;
+    uint32_t slot;
+    uint32_t slots;    /* Of one piece at the receiver. */
+    uint32_t arrivals; /* Of the lane waited for, before the first piece. */
+    uint32_t each;     /* And for each further piece. */
+    uint32_t hop;      /* The first, */
+    uint32_t end;      /* and the one behind its last. */
+    uint32_t units;
+    uint8_t wait_lane;
+};
+
 /* A message on its way. */
 struct message {
     uint32_t receiver;
@@ -56,6 +69,8 @@ struct contention {
     double *busy_s;               /* [link] */
     struct happening *heap;
     uint32_t heap_count;
+    struct sending *sending;
+    uint32_t *sending_first; /* [chip · lanes + lane] */
     struct message *message;
     uint32_t message_count;
     struct item_path_link *hop;
@@ -124,56 +139,45 @@ static void message_fly(struct contention *contention, uint32_t index, uint32_t 
     heap_put(contention, (struct happening){now_s, sender, index, 0});
 }
 
-static bool step_waits(const struct contention *contention, uint32_t chip,
-                       const struct primitive_step *step, uint32_t piece)
+static bool sending_waits(const struct contention *contention, uint32_t chip,
+                          const struct sending *sending, uint32_t piece)
 {
-    if (step->arrivals == 0) return false;
-    const struct plan_lane *awaited =
-        &contention->plan->lane[contention->item->lane_first + step->wait_lane];
-    uint32_t const each = awaited->arrival_count[contention->position[chip]];
-    return contention->lane[chip * contention->lane_count + step->wait_lane].counted <
-           step->arrivals + piece * each;
+    return sending->arrivals != 0 &&
+           contention->lane[chip * contention->lane_count + sending->wait_lane].counted <
+               sending->arrivals + piece * sending->each;
 }
 
-static uint32_t message_new(struct contention *contention, uint32_t from,
-                            const uint32_t to[MACHINE_AXES_MAX], uint8_t lane, uint32_t slot,
-                            double bytes)
+static uint32_t message_new(struct contention *contention, const struct sending *sending,
+                            uint8_t lane, uint32_t piece, double bytes)
 {
-    struct message *message = &contention->message[contention->message_count];
-    *message = (struct message){.receiver = item_paths_chip(contention->paths, to),
-                                .slot = slot,
-                                .hop = contention->hop_count,
-                                .lane = lane,
-                                .bytes = bytes};
-    contention->hop_count +=
-        item_paths_find(contention->paths, from, to, &contention->hop[contention->hop_count]);
-    message->end = contention->hop_count;
+    contention->message[contention->message_count] =
+        (struct message){.receiver = sending->receiver,
+                         .slot = piece * sending->slots + sending->slot,
+                         .hop = sending->hop,
+                         .end = sending->end,
+                         .lane = lane,
+                         .bytes = bytes};
     return contention->message_count++;
 }
 
 static void lane_try(struct contention *contention, uint32_t chip, uint32_t number, double now_s)
 {
-    struct contention_lane *lane = &contention->lane[chip * contention->lane_count + number];
-    const struct plan_lane *own = &contention->plan->lane[contention->item->lane_first + number];
-    uint32_t const position = contention->position[chip], each = own->send_count[position];
+    uint32_t const index = chip * contention->lane_count + number;
+    struct contention_lane *lane = &contention->lane[index];
+    uint32_t const first = contention->sending_first[index];
+    uint32_t const each = contention->sending_first[index + 1] - first;
     while (lane->sent < each * contention->piece_count && !lane->waiting) {
         uint32_t const piece = lane->sent / each;
-        struct primitive_step const step = plan_step(contention->plan, contention->item, number,
-                                                     position, lane->sent - piece * each);
-        if (step_waits(contention, chip, &step, piece)) return;
+        const struct sending *sending = &contention->sending[first + lane->sent - piece * each];
+        if (sending_waits(contention, chip, sending, piece)) return;
         if (lane->free_s > now_s) {
             lane->waiting = true;
             heap_put(contention,
                      (struct happening){lane->free_s, chip, UINT32_MAX, (uint8_t)number});
             return;
         }
-        uint32_t to[MACHINE_AXES_MAX];
-        plan_item_peer(contention->plan, contention->item, contention->paths->at[chip].axis,
-                       step.peer, to);
-        uint32_t const receiver = plan_item_position(contention->plan, contention->item, to);
-        uint32_t const slot = piece * own->arrival_count[receiver] + step.slot;
-        double const bytes = step.units * contention->unit_bytes;
-        uint32_t const message = message_new(contention, chip, to, (uint8_t)number, slot, bytes);
+        double const bytes = sending->units * contention->unit_bytes;
+        uint32_t const message = message_new(contention, sending, (uint8_t)number, piece, bytes);
         double const left_s = bytes > 0 ? message_take(contention, message, chip, now_s) : now_s;
         if (bytes <= 0) message_fly(contention, message, chip, now_s);
         if (!contention->abreast) lane->free_s = left_s;
@@ -221,7 +225,7 @@ static double pieces_simulate(struct contention *contention, uint32_t piece_coun
     contention->unit_bytes = unit_bytes;
     contention->in_order = contention->item->primitive->ordered || piece_count > 1;
     contention->end_s = 0;
-    contention->message_count = contention->hop_count = 0;
+    contention->message_count = 0;
     memset(contention->slots, 0, (size_t)lanes * contention->words * sizeof *contention->slots);
     memset(contention->lane, 0, lanes * sizeof *contention->lane);
     for (uint32_t link = 0; link < paths->link_count; link++)
@@ -272,7 +276,9 @@ static bool contention_build(struct arena *arena, struct contention *contention)
         (uint64_t)lanes * contention->words > SLOT_WORDS_MAX)
         return false;
     contention->message = arena_take(arena, 2 * messages, sizeof *contention->message);
-    contention->hop = arena_take(arena, 2 * messages * paths->longest, sizeof *contention->hop);
+    contention->sending = arena_take(arena, messages, sizeof *contention->sending);
+    contention->sending_first = arena_take(arena, lanes + 1ull, sizeof *contention->sending_first);
+    contention->hop = arena_take(arena, messages * paths->longest, sizeof *contention->hop);
     contention->slots =
         arena_take(arena, (uint64_t)lanes * contention->words, sizeof *contention->slots);
     contention->lane = arena_take(arena, lanes, sizeof *contention->lane);
@@ -280,9 +286,53 @@ static bool contention_build(struct arena *arena, struct contention *contention)
     contention->busy_s = arena_take(arena, paths->link_count, sizeof *contention->busy_s);
     contention->heap =
         arena_take(arena, 2 * messages + 2 * (uint64_t)lanes, sizeof *contention->heap);
-    return contention->message != NULL && contention->hop != NULL && contention->slots != NULL &&
-           contention->lane != NULL && contention->free_s != NULL && contention->busy_s != NULL &&
-           contention->heap != NULL;
+    return contention->message != NULL && contention->sending != NULL &&
+           contention->sending_first != NULL && contention->hop != NULL &&
+           contention->slots != NULL && contention->lane != NULL && contention->free_s != NULL &&
+           contention->busy_s != NULL && contention->heap != NULL;
+}
+
+/* What a lane of a chip sends as its n-th message, and by which links. */
+static struct sending sending_of(struct contention *contention, uint32_t chip, uint32_t number,
+                                 uint32_t index)
+{
+    const struct item_paths *paths = contention->paths;
+    const struct plan_lane *own = &contention->plan->lane[contention->item->lane_first + number];
+    uint32_t const position = contention->position[chip];
+    struct primitive_step const step =
+        plan_step(contention->plan, contention->item, number, position, index);
+    const struct plan_lane *awaited =
+        &contention->plan->lane[contention->item->lane_first + step.wait_lane];
+    uint32_t to[MACHINE_AXES_MAX];
+    plan_item_peer(contention->plan, contention->item, paths->at[chip].axis, step.peer, to);
+    struct sending sending = {
+        .receiver = item_paths_chip(paths, to),
+        .slot = step.slot,
+        .slots = own->arrival_count[plan_item_position(contention->plan, contention->item, to)],
+        .arrivals = step.arrivals,
+        .each = step.arrivals == 0 ? 0 : awaited->arrival_count[position],
+        .hop = contention->hop_count,
+        .units = step.units,
+        .wait_lane = step.wait_lane,
+    };
+    contention->hop_count +=
+        item_paths_find(paths, chip, to, &contention->hop[contention->hop_count]);
+    sending.end = contention->hop_count;
+    return sending;
+}
+
+static void sendings_find(struct contention *contention)
+{
+    uint32_t count = 0, at = 0;
+    for (uint32_t chip = 0; chip < contention->paths->chip_count; chip++)
+        for (uint32_t l = 0; l < contention->lane_count; l++) {
+            const struct plan_lane *own = &contention->plan->lane[contention->item->lane_first + l];
+            uint32_t const sends = own->send_count[contention->position[chip]];
+            contention->sending_first[at++] = count;
+            for (uint32_t i = 0; i < sends; i++)
+                contention->sending[count++] = sending_of(contention, chip, l, i);
+        }
+    contention->sending_first[at] = count;
 }
 
 static void times_find(struct contention *contention, struct contention_times *ret)
@@ -323,7 +373,10 @@ static bool simulate_anew(const struct machine *machine, const struct plan *plan
             contention.abreast = true;
     bool const done = item_paths_build(arena, machine, plan, item, CHIPS_MAX, &paths) &&
                       contention_build(arena, &contention);
-    if (done) times_find(&contention, ret);
+    if (done) {
+        sendings_find(&contention);
+        times_find(&contention, ret);
+    }
     arena_destroy(arena);
     return done;
 }

@@ -378,5 +378,6 @@ void collective_estimate(const struct machine *machine, const struct plan *plan,
         .alpha_s = alpha_s,
         .beta_s_per_byte = plan->size_bytes > 0 ? (time_s - alpha_s) / (double)plan->size_bytes : 0,
         .time_s = time_s,
+        .wire_s = busiest_s,
     };
 }

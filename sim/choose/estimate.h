@@ -19,6 +19,7 @@ struct collective_estimate {
     double alpha_s;         /* Time of the plan if it had no bytes. */
     double beta_s_per_byte; /* Time that each byte of plan.size_bytes adds. */
     double time_s;          /* α + β·V */
+    double wire_s;          /* Bytes on the busiest wires alone: never more than time_s. */
 };
 
 /* With the plan's own protocol. `known` keeps what does not depend on the size; or NULL. */

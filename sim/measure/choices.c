@@ -70,29 +70,74 @@ static enum status choose(void *owner, struct plan_request *request, const char 
     return STATUS_OK;
 }
 
-/* Tries each protocol with the request's algorithm, in memory of its own. */
+/* The protocol that has been found to be the fastest so far, of a request's algorithm. */
+struct protocol_search {
+    struct choices *choices;
+    struct protocol_use use;
+    const char *where;
+    struct plan plan;
+    enum protocol fastest;
+    struct collective_estimate least;
+    struct plan_protocol least_of;
+};
+
+static double wire_of(const struct plan_protocol *protocol)
+{
+    return protocol->wire_ppm == 0 ? PPM_ONE : protocol->wire_ppm;
+}
+
+/* Bytes on the wires grow with a protocol's flags, so that their time alone may say that another
+ * one is faster, and no messages need to be simulated. */
+static bool wires_take_longer(const struct protocol_search *search)
+{
+    double const least = 1 - 1e-6; /* Sums of times may be rounded in another order. */
+    return search->least.wire_s * least * wire_of(&search->plan.protocol) >
+           search->least.time_s * wire_of(&search->least_of);
+}
+
+/* Of protocols that take equally long the first one is taken. */
+static enum status protocol_try(struct protocol_search *search, enum protocol protocol,
+                                struct error *reterr)
+{
+    struct collective_estimate estimate;
+    if (protocol_refusal(&search->use, protocol) != NULL ||
+        !protocol_is_taken(&search->use, protocol))
+        return STATUS_OK;
+    STATUS_TRY(
+        protocol_make(&search->use, protocol, search->where, &search->plan.protocol, reterr));
+    if (wires_take_longer(search)) return STATUS_OK;
+    collective_estimate(search->choices->machine, &search->plan, &search->choices->known,
+                        &estimate);
+    if (estimate.time_s > search->least.time_s) return STATUS_OK;
+    if (estimate.time_s >= search->least.time_s && protocol > search->fastest) return STATUS_OK;
+    search->fastest = protocol;
+    search->least = estimate;
+    search->least_of = search->plan.protocol;
+    return STATUS_OK;
+}
+
+/* Tries each protocol with the request's algorithm, in memory of its own: the one without flags
+ * first, which is the fastest for long arrays. */
 static enum status protocol_find_least(struct choices *choices, const struct plan_request *asked,
                                        const char *where, struct arena *arena,
                                        struct plan_protocol *ret_protocol, struct error *reterr)
 {
+    struct protocol_search search = {.choices = choices,
+                                     .where = where,
+                                     .fastest = PROTOCOL_NONE,
+                                     .least = {.time_s = INFINITY}};
     struct plan_request request = *asked;
-    struct plan plan;
-    double least_s = INFINITY;
     plan_request_links(choices->machine, &request);
-    STATUS_TRY(plan_build(arena, &request, where, &plan, reterr));
-    struct protocol_use const use = {choices->machine, &asked->group, asked->kind, plan.algorithm,
-                                     asked->size_bytes};
-    for (enum protocol p = PROTOCOL_LL; p < PROTOCOL_COUNT; p++) {
-        struct collective_estimate estimate;
-        if (protocol_refusal(&use, p) != NULL || !protocol_is_taken(&use, p)) continue;
-        STATUS_TRY(protocol_make(&use, p, where, &plan.protocol, reterr));
-        collective_estimate(choices->machine, &plan, &choices->known, &estimate);
-        if (estimate.time_s >= least_s) continue;
-        least_s = estimate.time_s;
-        *ret_protocol = plan.protocol;
-        ret_protocol->cores =
-            asked->chunk_count != 0 ? channels_of_chunks(asked->kind) : channels_of(&use, p);
-    }
+    STATUS_TRY(plan_build(arena, &request, where, &search.plan, reterr));
+    search.use = (struct protocol_use){choices->machine, &asked->group, asked->kind,
+                                       search.plan.algorithm, asked->size_bytes};
+    STATUS_TRY(protocol_try(&search, PROTOCOL_SIMPLE, reterr));
+    for (enum protocol p = PROTOCOL_LL; p < PROTOCOL_COUNT; p++)
+        if (p != PROTOCOL_SIMPLE) STATUS_TRY(protocol_try(&search, p, reterr));
+    if (search.fastest == PROTOCOL_NONE) return STATUS_OK;
+    *ret_protocol = search.least_of;
+    ret_protocol->cores = asked->chunk_count != 0 ? channels_of_chunks(asked->kind)
+                                                  : channels_of(&search.use, search.fastest);
     return STATUS_OK;
 }
 

@@ -89,6 +89,23 @@ static bool play(struct arena *arena, const struct machine *machine,
     return status == STATUS_OK;
 }
 
+/* By which the choice of a protocol leaves those out whose flags alone take too long. */
+static void wires_bound_estimate(const struct machine *machine, const struct plan *plan,
+                                 struct contention_cache *known,
+                                 const struct collective_estimate *estimate)
+{
+    struct plan flagged = *plan;
+    struct collective_estimate twice;
+    double const slack = 1 + 1e-9;
+    if (plan->protocol.wire_ppm != 0) return;
+    flagged.protocol.wire_ppm = 2 * PPM_ONE;
+    collective_estimate(machine, &flagged, known, &twice);
+    assert_true(estimate->wire_s <= estimate->time_s * slack);
+    assert_true(twice.wire_s <= twice.time_s * slack);
+    assert_true(twice.wire_s <= 2 * estimate->wire_s * slack);
+    assert_true(twice.wire_s * slack >= 2 * estimate->wire_s);
+}
+
 static void judge(const struct fabric *fabric, const struct machine *machine,
                   const struct plan_request *request, const struct measured *measured,
                   struct outcome *outcome)
@@ -110,6 +127,7 @@ static void judge(const struct fabric *fabric, const struct machine *machine,
                  least_s, bound.bound_by, bound.where);
     struct collective_estimate estimate;
     collective_estimate(machine, measured->plans, &outcome->known, &estimate);
+    wires_bound_estimate(machine, measured->plans, &outcome->known, &estimate);
     if (outcome->fastest_s == 0 || time_s < outcome->fastest_s) outcome->fastest_s = time_s;
     if (outcome->estimate_s == 0 || estimate.time_s < outcome->estimate_s) {
         outcome->estimate_s = estimate.time_s;

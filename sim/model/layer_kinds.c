@@ -7,7 +7,7 @@
 #include "sim/model/model.h"
 
 #define COUNT(name, text) +1
-_Static_assert(sizeof(struct layer_kind) == (1 LAYER_FLAGS(COUNT)) * sizeof(bool),
+_Static_assert(sizeof(struct layer_kind) == (2 LAYER_FLAGS(COUNT)) * sizeof(bool),
                "flags alone, without gaps");
 #undef COUNT
 
@@ -80,33 +80,42 @@ static void kind_insert(struct layer_kinds *kinds, uint32_t at, struct layer_kin
     kinds->first[at] = layer;
 }
 
-/* Stops at a layer of one kind too many, and returns its number; else the number of layers. */
-static uint64_t kinds_find(const struct model *model, uint64_t keys, struct layer_kinds *ret_kinds)
+static struct layer_kind kind_of(const struct layer_kinds *kinds, const struct model *model,
+                                 uint64_t layer)
 {
-    struct layer_kinds kinds = {.keys = keys};
+    struct layer_kind kind = model_layer_kind(model, layer, kinds->keys);
+    kind.keeps = layer_set_has(&kinds->kept, layer);
+    return kind;
+}
+
+/* Stops at a layer of one kind too many, and returns its number; else the number of layers. */
+static uint64_t kinds_find(const struct model *model, uint64_t keys, struct layer_kinds *kinds)
+{
     struct layer_kind former = {.experts = false};
     uint64_t layer = 0;
     uint32_t at = 0;
+    kinds->keys = keys;
+    kinds->count = 0;
+    kinds->changes = 0;
     for (; layer < model->layers; layer++) {
-        struct layer_kind const kind = model_layer_kind(model, layer, keys);
+        struct layer_kind const kind = kind_of(kinds, model, layer);
         bool const changes = layer == 0 || !layer_kinds_equal(kind, former);
         former = kind;
-        if (changes) at = index_of(&kinds, kind);
-        kinds.changes += changes && layer > 0;
-        if (at == kinds.count || !layer_kinds_equal(kinds.kind[at], kind)) {
-            if (kinds.count == LAYER_KINDS_MAX) break;
-            kind_insert(&kinds, at, kind, layer);
+        if (changes) at = index_of(kinds, kind);
+        kinds->changes += changes && layer > 0;
+        if (at == kinds->count || !layer_kinds_equal(kinds->kind[at], kind)) {
+            if (kinds->count == LAYER_KINDS_MAX) break;
+            kind_insert(kinds, at, kind, layer);
         }
-        kinds.layers[at]++;
+        kinds->layers[at]++;
     }
-    *ret_kinds = kinds;
     return layer;
 }
 
 enum status model_layer_kinds_check(const struct model *model, const char *where,
                                     struct error *reterr)
 {
-    struct layer_kinds kinds;
+    struct layer_kinds kinds = {.kept.any = false};
     uint64_t const found = kinds_find(model, UINT64_MAX, &kinds);
     if (found == model->layers) return STATUS_OK;
     return error_set(reterr, STATUS_LIMIT, where,
@@ -117,16 +126,25 @@ enum status model_layer_kinds_check(const struct model *model, const char *where
 
 struct layer_kinds model_layer_kinds(const struct model *model, uint64_t keys)
 {
-    struct layer_kinds kinds;
+    struct layer_kinds kinds = {.kept.any = false};
     uint64_t const found = kinds_find(model, keys, &kinds);
     SIM_ASSERT(found == model->layers);
     return kinds;
 }
 
+enum status layer_kinds_find(const struct model *model, uint64_t keys, const char *where,
+                             struct layer_kinds *kinds, struct error *reterr)
+{
+    if (kinds_find(model, keys, kinds) == model->layers) return STATUS_OK;
+    return error_set(reterr, STATUS_LIMIT, where,
+                     "layers of %.60s that are recomputed, and layers that are not, are of more "
+                     "than %d kinds; leave the key out",
+                     model->name, LAYER_KINDS_MAX);
+}
+
 uint32_t layer_kinds_at(const struct layer_kinds *kinds, const struct model *model, uint64_t layer)
 {
-    if (kinds->count == 1) return 0;
-    return index_of(kinds, model_layer_kind(model, layer, kinds->keys));
+    return kinds->count == 1 ? 0 : index_of(kinds, kind_of(kinds, model, layer));
 }
 
 static void text_add(struct layer_kind_text *text, const char *words)
@@ -143,5 +161,6 @@ struct layer_kind_text layer_kind_text(struct layer_kind kind)
     if (kind.name) text_add(&text, words);
     LAYER_FLAGS(ADD)
 #undef ADD
+    if (kind.keeps) text_add(&text, LAYER_KEPT_TEXT);
     return text;
 }

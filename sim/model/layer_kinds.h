@@ -32,7 +32,26 @@ struct model;
 struct layer_kind {
     bool experts; /* A router and experts are in the MLP's place. */
     LAYER_FLAGS(LAYER_KIND_FLAG)
+    bool keeps; /* The step keeps all that the backward pass reads, though it repeats layers. */
 };
+
+/* Layers of a model that a step keeps, a bit each. */
+enum { LAYER_SET_LAYERS = 30720 };
+struct layer_set {
+    bool any;
+    uint8_t bits[LAYER_SET_LAYERS / 8];
+};
+
+static inline void layer_set_add(struct layer_set *set, uint64_t layer)
+{
+    set->any = true;
+    set->bits[layer / 8] |= (uint8_t)(1U << layer % 8);
+}
+
+static inline bool layer_set_has(const struct layer_set *set, uint64_t layer)
+{
+    return set->any && (set->bits[layer / 8] >> layer % 8 & 1) != 0;
+}
 
 /* [layer] of each flag; NULL: no layer has it. */
 struct layer_arrays {
@@ -43,7 +62,8 @@ enum { LAYER_KINDS_MAX = 6 };
 
 /* The kinds that a model has, in their order. */
 struct layer_kinds {
-    uint64_t keys; /* Keys of the longest sequence. */
+    uint64_t keys;         /* Keys of the longest sequence. */
+    struct layer_set kept; /* Layers that a step keeps. */
     uint32_t count;
     uint64_t changes; /* Layers of another kind than the layer before them. */
     struct layer_kind kind[LAYER_KINDS_MAX];
@@ -70,14 +90,20 @@ enum status model_layer_kinds_check(const struct model *model, const char *where
 /* Of a model that is not refused. */
 struct layer_kinds model_layer_kinds(const struct model *model, uint64_t keys);
 
+/* Kinds of a model of which a step keeps the layers `kinds->kept`; sets all else. Refused: more
+ * kinds than there is room for. `where`: the place of the key that says which layers are kept. */
+enum status layer_kinds_find(const struct model *model, uint64_t keys, const char *where,
+                             struct layer_kinds *kinds, struct error *reterr);
+
 /* The kind of a layer, by its place among the kinds of the model. */
 uint32_t layer_kinds_at(const struct layer_kinds *kinds, const struct model *model, uint64_t layer);
 
 /* What is said of layers of a kind behind their number: ", with experts"; of plain layers "". */
 #define LAYER_EXPERTS_TEXT ", with experts"
+#define LAYER_KEPT_TEXT ", not recomputed"
 #define LAYER_TEXT(name, text) text
 struct layer_kind_text {
-    char text[sizeof(LAYER_EXPERTS_TEXT LAYER_FLAGS(LAYER_TEXT))];
+    char text[sizeof(LAYER_EXPERTS_TEXT LAYER_FLAGS(LAYER_TEXT) LAYER_KEPT_TEXT)];
 };
 struct layer_kind_text layer_kind_text(struct layer_kind kind);
 

@@ -1,11 +1,12 @@
 /*
- * remat_keys.c: `remat` of a training step: a policy, or lists of arrays that differ from it.
+ * remat_keys.c: `remat` of a training step: a policy, lists of arrays that differ from it, and the
+ * layers that it is of.
  */
 #include "sim/base/arena.h"
 #include "sim/base/json.h"
 #include "sim/scenario/scenario_parts.h"
 
-enum { NAMES_MAX = 64 };
+enum { NAMES_MAX = 64, LAYERS_MAX = 30000 };
 
 /* --- A list of names --- */
 
@@ -44,6 +45,27 @@ static void names_schema(struct json_writer *writer, const struct key *row)
 static const struct key_kind names_kind = {
     .read = names_read, .write = names_write, .schema = names_schema, .begin = '['};
 
+/* --- Layers --- */
+
+static enum status layers_settle(const struct key_reader *reader, struct json *member,
+                                 struct error *reterr)
+{
+    const struct workload_repeated *repeated = &scenario_of(reader)->workload.kept.repeated;
+    if (member == NULL || (repeated->first != 0) != (repeated->every != 0)) return STATUS_OK;
+    return error_set(reterr, STATUS_INVALID, json_where(member),
+                     "must have one of \"first\" and \"every\", such as {\"every\": 2}");
+}
+
+#define LAYERS(text, field, of)                                                                    \
+    KEY_ROW(struct workload_repeated, text, key_count, field, .least = 1, .most = LAYERS_MAX,      \
+            .quiet = true, .preset_text = "none", .help = (of))
+
+static const struct key layers_keys[] = {
+    LAYERS("first", first, "the first layers of each stage of the pipeline"),
+    LAYERS("every", every, "each n-th layer, counted over the layers of a rank of `pp`"),
+    {0},
+};
+
 /* --- The object --- */
 
 /* Arrays that are saved are an exception to a repetition of the rest; arrays that are repeated are
@@ -53,10 +75,11 @@ static enum status policy_settle(const struct key_reader *reader, struct json *m
 {
     struct workload_plan *plan = &scenario_of(reader)->workload;
     const struct graph_named *named = &plan->kept.named;
+    bool const layers = workload_repeats_some(plan) && named->repeat.count == 0;
     (void)reterr;
     if (member == NULL)
-        plan->remat =
-            named->save.count + named->offload.count > 0 ? GRAPH_REMAT_BLOCK : GRAPH_REMAT_NONE;
+        plan->remat = layers || named->save.count + named->offload.count > 0 ? GRAPH_REMAT_BLOCK
+                                                                             : GRAPH_REMAT_NONE;
     return STATUS_OK;
 }
 
@@ -68,10 +91,14 @@ const struct key scenario_remat_keys[] = {
     NAMES("save", save, "arrays that are kept for the backward pass, though the policy does not"),
     NAMES("repeat", repeat, "arrays that are computed again, though the policy keeps them"),
     NAMES("offload", offload, "arrays that are kept in the memory of the host"),
-    WORKLOAD_ROW("policy", key_choice, remat, .choices = graph_remat_names,
-                 .least = GRAPH_REMAT_NONE, .preset = GRAPH_REMAT_NEVER, .settle = policy_settle,
-                 .quiet = true, .preset_text = "`block` with `save` or `offload`, else `none`",
-                 .help = "what is kept of all other arrays"),
+    WORKLOAD_ROW("layers", key_object, kept.repeated, .members = layers_keys,
+                 .settle = layers_settle, .quiet = true, .preset_text = "all",
+                 .help = "the layers that are recomputed; all others keep what is read"),
+    WORKLOAD_ROW(
+        "policy", key_choice, remat, .choices = graph_remat_names, .least = GRAPH_REMAT_NONE,
+        .preset = GRAPH_REMAT_NEVER, .settle = policy_settle, .quiet = true,
+        .preset_text = "`block` with `save`, `offload`, or `layers` without `repeat`, else `none`",
+        .help = "what is kept of all other arrays"),
     {0},
 };
 
@@ -88,11 +115,13 @@ static enum status remat_read(const struct key *row, const struct key_reader *re
                               struct json *value, struct error *reterr)
 {
     struct key_reader inner = *reader;
-    scenario_of(reader)->workload.kept.named = (struct graph_named){.save.count = 0};
+    struct workload_kept *kept = &scenario_of(reader)->workload.kept;
+    kept->named = (struct graph_named){.save.count = 0};
+    kept->repeated = (struct workload_repeated){0, 0};
     if (value != NULL && json_kind(value) != JSON_OBJECT && json_kind(value) != JSON_STRING)
         return error_set(reterr, STATUS_INVALID, json_where(value),
-                         "must be the name of a policy, or an object with lists of arrays, such as "
-                         "{\"save\": [\"A\"]}");
+                         "must be the name of a policy, or an object with lists of arrays or with "
+                         "layers, such as {\"save\": [\"A\"]}");
     if (value == NULL || json_kind(value) == JSON_STRING) {
         struct key const policy = policy_row(row);
         return key_choice.read(&policy, reader, value, reterr);
@@ -106,7 +135,7 @@ static void remat_write(struct json_writer *writer, const struct key *row,
                         const struct key_source *source)
 {
     const struct workload_plan *plan = &shown_of(source)->workload;
-    if (!graph_named_any(&plan->kept.named)) {
+    if (!graph_named_any(&plan->kept.named) && !workload_repeats_some(plan)) {
         struct key const policy = policy_row(row);
         key_choice.write(writer, &policy, source);
         return;

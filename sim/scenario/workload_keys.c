@@ -256,9 +256,10 @@ const struct key workload_train_step_keys[] = {
         .help = "tokens a sequence; the bare MLP has no sequences"),
     ROW("remat", scenario_remat_kind, remat, .choices = graph_remat_names,
         .members = scenario_remat_keys, .preset_text = "`none`",
-        .values.words = "`none`, `norms`, `big_matmuls`, `block`, `layer`, or "
+        .values.words = "`none`, `norms`, `big_matmuls`, `block`, `layer`; or "
                         "[lists of arrays](program.md#lists-of-arrays) such as "
-                        "`{\"save\": [\"Q\", \"A\"]}`",
+                        "`{\"save\": [\"Q\", \"A\"]}`, and [some layers](program.md#some-layers) "
+                        "alone such as `{\"layers\": {\"every\": 2}}`",
         .help = "what the backward pass computes again. `block`: what the backward pass of a layer "
                 "reads, as `jax.checkpoint` does; `layer`: the whole layer, as Megatron's own "
                 "checkpoint does ([programs](program.md))"),

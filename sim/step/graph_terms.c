@@ -231,6 +231,17 @@ static struct graph_policy policy_of(const struct ranks *ranks)
     };
 }
 
+/* What a layer of a kind is, and what is kept. */
+static void layer_set(const struct ranks *ranks, uint32_t kind, struct graph_terms *terms)
+{
+    const struct graph_named *named = &ranks->plan->kept.named;
+    terms->layer = ranks->kinds.kind[kind];
+    if (terms->layer.keeps)
+        terms->policy.remat = GRAPH_REMAT_NONE;
+    else if (graph_named_any(named))
+        terms->policy.named = named;
+}
+
 void graph_terms_of_part(const struct ranks *ranks, const struct step_part *part,
                          struct graph_terms *ret_terms)
 {
@@ -257,9 +268,7 @@ void graph_terms_of_part(const struct ranks *ranks, const struct step_part *part
     ret_terms->policy.used_before = part->used_before;
     if (part->part != BLOCK_LAYER && ret_terms->policy.remat > GRAPH_REMAT_NORMS)
         ret_terms->policy.remat = GRAPH_REMAT_NORMS;
-    if (part->part == BLOCK_LAYER && graph_named_any(&ranks->plan->kept.named))
-        ret_terms->policy.named = &ranks->plan->kept.named;
-    if (part->part == BLOCK_LAYER) ret_terms->layer = ranks->kinds.kind[part->kind];
+    if (part->part == BLOCK_LAYER) layer_set(ranks, part->kind, ret_terms);
     ret_terms->axis_c = axis_c_add(ranks, &ret_terms->mesh);
     graph_dimensions_begin(&ranks->plan->model, ret_terms);
     widths_set(ranks, ret_terms);

@@ -134,6 +134,17 @@ static void letters_add(struct strbuf *text, const struct ranks *ranks, enum lis
             layer->block[b].block->explain(layer, &ranks->kinds, text);
 }
 
+/* Layers that are recomputed, and which one is listed. */
+static void kept_add(struct strbuf *text, const struct ranks *ranks)
+{
+    uint64_t repeated = 0;
+    for (uint32_t kind = 0; kind < ranks->kinds.count; kind++)
+        if (!ranks->kinds.kind[kind].keeps) repeated += ranks->kinds.layers[kind];
+    strbuf_add(text, "  remat is of %s; the last, which is listed, is %s of them\n",
+               counted(repeated, "layer").text,
+               ranks->kinds.kind[ranks_last_kind(ranks)].keeps ? "none" : "one");
+}
+
 void listing_heading(struct strbuf *text, const struct ranks *ranks, enum listing_parts parts)
 {
     char bytes[QUANTITY_TEXT_BYTES];
@@ -141,6 +152,7 @@ void listing_heading(struct strbuf *text, const struct ranks *ranks, enum listin
     const struct ranks_layer *layer = &ranks->layer[ranks_last_kind(ranks)];
     strbuf_add(text, "%s, one layer of %llu, on one chip\n", plan->model.name,
                wide(plan->model.layers));
+    if (ranks->kinds.kept.any) kept_add(text, ranks);
     axes_add(text, ranks);
     bool const serves = ranks_serves(ranks);
     uint32_t const passes = serves ? inference_batch_passes(&plan->inference) : 1;

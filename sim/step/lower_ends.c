@@ -130,7 +130,8 @@ static void layer_forward(struct lower *lower)
 static void layer_backward(struct lower *lower)
 {
     bool const reads = lower_has_input(lower);
-    bool const again = reads && graph_remat_repeats(lower->ranks->plan->remat);
+    bool const again = reads && graph_remat_repeats(lower->ranks->plan->remat) &&
+                       !lower->ranks->kinds.kind[lower->kind].keeps;
     bool const gathers = reads || lower->part.keeping == LOWER_TAKES;
     if (gathers)
         lower_buckets_gather(lower, lower->layer->bucket, lower->layer->bucket_count, !again);

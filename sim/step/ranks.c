@@ -293,7 +293,9 @@ static enum status make(struct arena *arena, const struct workload_plan *plan,
     STATUS_TRY(widths_build(&ranks, reterr));
     if (ranks_serves(&ranks)) inference_replicas_find(&ranks);
     STATUS_TRY(rows_build(&ranks, reterr));
-    ranks.kinds = model_layer_kinds(&plan->model, workload_keys(plan));
+    STATUS_TRY(ranks_kept_find(&ranks, reterr));
+    STATUS_TRY(layer_kinds_find(&plan->model, workload_keys(plan), "/workload/remat/layers",
+                                &ranks.kinds, reterr));
     if (ranks_is_decoder(&ranks)) {
         STATUS_TRY(ranks_sequences_build(&ranks, reterr));
         STATUS_TRY(mtp_build(&ranks, reterr));

@@ -260,6 +260,10 @@ enum status ranks_buckets_build(struct arena *arena, struct ranks *ranks, struct
 /* Buckets and places of layers, found again for a pass whose layers have other ops. */
 enum status ranks_places_build(struct ranks *ranks, struct error *reterr);
 
+/* Sets `kinds.kept`, where remat is of some layers alone (remat_layers.c). Refused: what repeats no
+ * layer, or cannot be told. */
+enum status ranks_kept_find(struct ranks *ranks, struct error *reterr);
+
 /* Refuses lists of arrays for remat that name no array of a layer (remat_names.c). */
 enum status ranks_remat_check(const struct ranks *ranks, struct error *reterr);
 
@@ -305,7 +309,8 @@ static inline bool ranks_is_decoder(const struct ranks *ranks)
 static inline bool ranks_keeps_parts(const struct ranks *ranks)
 {
     const struct workload_plan *plan = ranks->plan;
-    bool const may = plan->remat == GRAPH_REMAT_NONE || plan->kept.named.save.count > 0;
+    bool const may = plan->remat == GRAPH_REMAT_NONE || plan->kept.named.save.count > 0 ||
+                     workload_repeats_some(plan);
     return ranks->tp > 1 && ranks_is_decoder(ranks) && may &&
            plan->tp_inputs == WORKLOAD_TP_INPUTS_SHARDS;
 }

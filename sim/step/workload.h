@@ -148,9 +148,16 @@ struct workload_routing {
                                     NULL: everyone draws. */
 };
 
+/* The layers that `remat` is of; all others keep what the backward pass reads. Both 0: all. */
+struct workload_repeated {
+    uint32_t first; /* The first layers of each stage. */
+    uint32_t every; /* Each layer of this place, counted over the layers of a rank. */
+};
+
 /* Arrays that are kept otherwise than the policy says, and where. */
 struct workload_kept {
     struct graph_named named; /* Arrays for which `remat` does not hold. */
+    struct workload_repeated repeated;
     enum workload_offload offload;
 };
 
@@ -197,6 +204,12 @@ struct workload_plan {
 static inline bool workload_keeps_all(const struct workload_plan *plan)
 {
     return plan->remat == GRAPH_REMAT_NONE && plan->kept.named.repeat.count == 0;
+}
+
+/* Whether remat is of some layers alone. */
+static inline bool workload_repeats_some(const struct workload_plan *plan)
+{
+    return plan->kept.repeated.first + plan->kept.repeated.every > 0;
 }
 
 /* The key that offloads something. */

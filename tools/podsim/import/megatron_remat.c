@@ -104,10 +104,10 @@ enum status megatron_remat_set(struct import *import, struct error *reterr)
                              "selective",
                              facts->policy.recompute);
     if (word == 1) return selective_set(import, reterr);
+    uint64_t const layers = facts->policy.recompute_layers;
     if (name_same(facts->policy.recompute_method, "block"))
-        import_lacks(import, &facts->policy.recompute_method,
-                     "it repeats some layers of a stage; podsim repeats all of them");
-    else if (facts->policy.recompute_layers > 1)
+        return import_remat_layers(import, "layer", "first", layers == 0 ? 1 : layers, reterr);
+    if (layers > 1)
         import_lacks(import, &facts->policy.recompute_layers,
                      "layers that are repeated together from one input; podsim keeps the input of "
                      "each layer");

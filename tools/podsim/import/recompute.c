@@ -98,6 +98,14 @@ enum status import_remat(struct import *import, const char *policy,
     return status;
 }
 
+enum status import_remat_layers(struct import *import, const char *policy, const char *which,
+                                uint64_t count, struct error *reterr)
+{
+    return import_set(import, reterr,
+                      "/workload/remat={\"layers\": {\"%s\": %llu}, \"policy\": \"%s\"}", which,
+                      (unsigned long long)count, policy);
+}
+
 enum status import_recipe(struct import *import, const void *fact, const char *stack,
                           const char *recipe, struct error *reterr)
 {

@@ -33,6 +33,10 @@ void import_array_add(struct import_arrays *arrays, enum import_list list, const
 enum status import_remat(struct import *import, const char *policy,
                          const struct import_arrays *arrays, struct error *reterr);
 
+/* "/workload/remat" of some layers: `which` of workload.remat.layers, "first" or "every". */
+enum status import_remat_layers(struct import *import, const char *policy, const char *which,
+                                uint64_t count, struct error *reterr);
+
 /* "/workload/fp8_recipe", on a machine whose stack has kernels for it. Else the fact is not
  * expressed. `stack` is the framework's own. */
 enum status import_recipe(struct import *import, const void *fact, const char *stack,

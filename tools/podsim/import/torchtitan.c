@@ -4,6 +4,7 @@
  * Source: pytorch/torchtitan, torchtitan/config/job_config.py and the train_configs of its models.
  */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim/base/name.h"
@@ -268,6 +269,18 @@ static enum status selective_op_set(struct import *import, const void *said, str
     return import_remat(import, "block", &arrays, reterr);
 }
 
+/* Every n-th layer of a rank is repeated whole. */
+static enum status selective_layers_set(struct import *import, const void *said, const char *option,
+                                        struct error *reterr)
+{
+    char *end = NULL;
+    unsigned long const every = option == NULL ? 2 : strtoul(option, &end, 10);
+    if (option != NULL && (*option < '0' || *option > '9' || *end != '\0' || every == 0))
+        return import_refuse(import, said, reterr, "\"%.40s\" is neither op nor a number of layers",
+                             option);
+    return import_remat_layers(import, "block", "every", every, reterr);
+}
+
 /* "op", or n: every n-th layer is repeated whole. */
 static enum status selective_set(struct import *import, struct error *reterr)
 {
@@ -280,10 +293,7 @@ static enum status selective_set(struct import *import, struct error *reterr)
     if (name_same(option, "1")) return import_set(import, reterr, "/workload/remat=block");
     if (name_same(option, "op") && is_float8) return selective_fp8_set(import, reterr);
     if (name_same(option, "op")) return selective_op_set(import, said, reterr);
-    import_lacks(import, said,
-                 "it repeats each n-th layer; podsim keeps products of every layer (remat "
-                 "big_matmuls)");
-    return import_set(import, reterr, "/workload/remat=big_matmuls");
+    return selective_layers_set(import, said, option, reterr);
 }
 
 static enum status remat_set(struct import *import, struct error *reterr)
@@ -296,11 +306,6 @@ static enum status remat_set(struct import *import, struct error *reterr)
     if (words[word] == NULL)
         return import_refuse(import, &policy->recompute, reterr,
                              "\"%.40s\" is none of none, selective and full", mode);
-    if (policy->recompute == NULL)
-        STATUS_TRY(import_remark(import, "activation_checkpoint.mode",
-                                 "the file leaves it out: selective; podsim keeps products of "
-                                 "every layer (remat big_matmuls)",
-                                 reterr));
     if (word == 1) return selective_set(import, reterr);
     return import_set(import, reterr, "/workload/remat=%s", ours[word]);
 }

@@ -41,15 +41,34 @@ static enum status remat_add(const struct advise_search *search, struct rows *ro
     return row_add(search, rows, &row, has_tp, remat, reterr);
 }
 
+/* A neighbour that recomputes every other layer. */
+static enum status half_add(const struct advise_search *search, struct rows *rows,
+                            const struct advise_row *like, bool has_tp, struct error *reterr)
+{
+    const struct workload_plan *plan = &search->session->scenario.workload;
+    struct advise_row row = *like;
+    if (plan->model.layers < 2 || workload_mtp(plan) != 0) return STATUS_OK;
+    STATUS_TRY(advise_setting_add(search->session->arena, &row,
+                                  "/workload/remat={\"layers\":{\"every\":2}}", reterr));
+    return row_add(search, rows, &row, has_tp, GRAPH_REMAT_BLOCK, reterr);
+}
+
+/* Whether remat is a policy of all layers and arrays alone. */
+static bool is_plain(const struct workload_plan *plan)
+{
+    return !graph_named_any(&plan->kept.named) && !workload_repeats_some(plan);
+}
+
 /* A mesh with remat as it is and with either of the usual ones. */
 static enum status remats_add(const struct advise_search *search, struct rows *rows,
                               const struct advise_row *split, bool has_tp, struct error *reterr)
 {
     static const enum graph_remat usual[] = {GRAPH_REMAT_NONE, GRAPH_REMAT_BLOCK};
-    enum graph_remat const own = search->session->scenario.workload.remat;
-    STATUS_TRY(row_add(search, rows, split, has_tp, own, reterr));
+    const struct workload_plan *plan = &search->session->scenario.workload;
+    STATUS_TRY(row_add(search, rows, split, has_tp, plan->remat, reterr));
     for (uint32_t r = 0; r < sizeof usual / sizeof *usual; r++)
-        if (own != usual[r]) STATUS_TRY(remat_add(search, rows, split, has_tp, usual[r], reterr));
+        if (plan->remat != usual[r] || !is_plain(plan))
+            STATUS_TRY(remat_add(search, rows, split, has_tp, usual[r], reterr));
     return STATUS_OK;
 }
 
@@ -89,16 +108,16 @@ static enum status splits_play(struct advise_search *search, struct error *reter
 static bool keeps_all(const struct advise_search *search, const struct advise_row *row)
 {
     if (advise_sets(row, "/workload/remat")) return advise_sets_to(row, "/workload/remat=none");
-    return search->session->scenario.workload.remat == GRAPH_REMAT_NONE;
+    return workload_keeps_all(&search->session->scenario.workload);
 }
 
 /* A split that keeps all and does not fit, though it is faster than the best that does: it may fit
- * with a policy that repeats little. What such a policy gives is no faster, so slower splits are
- * left out. */
+ * with a policy that repeats little, or with one of half the layers. What such a policy gives is no
+ * faster, so slower splits are left out. */
 static enum status between_play(struct advise_search *search, struct error *reterr)
 {
     struct advise *advise = search->advise;
-    enum graph_remat const own = search->session->scenario.workload.remat;
+    const struct workload_plan *plan = &search->session->scenario.workload;
     struct rows rows = {.count = 0};
     advise_best_find(advise);
     if (advise->best == ADVISE_NONE) return STATUS_OK;
@@ -107,8 +126,9 @@ static enum status between_play(struct advise_search *search, struct error *rete
         bool const misses = row->state == ADVISE_PLAYED && !row->fits && keeps_all(search, row);
         if (!misses || row->time_ps >= advise->row[advise->best].time_ps) continue;
         for (enum graph_remat remat = GRAPH_REMAT_NONE + 1; remat < GRAPH_REMAT_BLOCK; remat++)
-            if (remat != own)
+            if (remat != plan->remat || !is_plain(plan))
                 STATUS_TRY(remat_add(search, &rows, row, row->tp_ranks > 1, remat, reterr));
+        STATUS_TRY(half_add(search, &rows, row, row->tp_ranks > 1, reterr));
     }
     return advise_rows_add(search, rows.row, rows.count, reterr);
 }

@@ -6,8 +6,8 @@
  *
  * Neighbours are folded runs in a fixed order, a fixed number of them and each of a bounded number
  * of events, so the advice is the same on every machine. First the scenario's own mesh, then every
- * split of tp, with each usual remat; policies between where keeping all does not fit; then what
- * else may change, on the best of these that fits.
+ * split of tp, with each usual remat; policies between, and half the layers, where keeping all does
+ * not fit; then what else may change, on the best of these that fits.
  */
 #ifndef TOOLS_PODSIM_RUN_ADVISE_H
 #define TOOLS_PODSIM_RUN_ADVISE_H
@@ -23,9 +23,10 @@ struct strbuf;
 enum {
     /* Of inference: the scenario's own mesh, three splits each of tp with dp, pp, cp and tp_d,
      * three of ep with tp, six unions, nine changes of the best. Of training: the own mesh and six
-     * splits with three ways of remat; then either two more ways with each of these, or four sizes
-     * of microbatches and three ways to offload; another arbitration, three changes of the best. */
-    ADVISE_ROWS_MAX = 40,
+     * splits with three ways of remat; then either three more ways with each of these, or four
+     * sizes of microbatches and three ways to offload; another arbitration, three changes of the
+     * best. */
+    ADVISE_ROWS_MAX = 48,
     ADVISE_SETTINGS_MAX = 12,
     ADVISE_EVENTS_MAX = 24000000, /* Events of one neighbour. */
     ADVISE_STEPS_MAX = 4,         /* For its period: most repeat by then. */

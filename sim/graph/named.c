@@ -116,6 +116,20 @@ static void names_apply(struct graph *graph, const struct graph_named *named)
     }
 }
 
+/* One collective gathers what attention reads of whole sequences: all is kept so, or none. */
+static void wholes_join(struct graph *graph)
+{
+    for (uint8_t i = 0; i < graph->op_count; i++) {
+        const struct graph_op *op = &graph->op[i];
+        bool all = true;
+        if (!op->kind->shares_sequence || graph->terms->sequence.parts == 1) continue;
+        for (uint8_t in = 1; in < op->in_count; in++)
+            all = all && graph->tensor[op->in[in]].saved_gathered;
+        for (uint8_t in = 1; in < op->in_count; in++)
+            graph->tensor[op->in[in]].saved_gathered = all;
+    }
+}
+
 void graph_saved_set(struct graph *graph)
 {
     const struct graph_policy *policy = &graph->terms->policy;
@@ -126,5 +140,7 @@ void graph_saved_set(struct graph *graph)
         at->framework_saved = at->framework.kept >= policy->remat;
         at->repeated = at->offloaded = false;
     }
-    if (policy->named != NULL) names_apply(graph, policy->named);
+    if (policy->named == NULL) return;
+    names_apply(graph, policy->named);
+    wholes_join(graph);
 }

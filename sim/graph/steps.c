@@ -75,6 +75,15 @@ static void tp_add(struct writer *writer, uint8_t index, enum op_pass pass, tens
     step_add(writer, &step);
 }
 
+/* Whether an op that is repeated finds what it gathered. */
+static bool finds_gathered(const struct writer *writer, const struct op_move *move,
+                           enum op_pass pass)
+{
+    bool const again = pass != OP_FORWARD && op_is_forward(pass);
+    return again && move->before && !move->rounds &&
+           writer->kept->kept[move->written[0].of] == GRAPH_GATHERED;
+}
+
 /* Collectives of an op's own. */
 static void own_moves_add(struct writer *writer, uint8_t index, enum op_pass pass, bool before)
 {
@@ -82,7 +91,7 @@ static void own_moves_add(struct writer *writer, uint8_t index, enum op_pass pas
     struct op_move move[OP_MOVES_MAX];
     uint8_t const count = op_moves(writer->sharded, op, pass, move);
     for (uint8_t i = 0; i < count; i++) {
-        if (move[i].before != before) continue;
+        if (move[i].before != before || finds_gathered(writer, &move[i], pass)) continue;
         step_add(writer, &(struct graph_step){
                              .of = GRAPH_NONE, .op = index, .pass = pass, .move = move[i]});
     }

@@ -220,6 +220,16 @@ static void outer_need(struct emit *emit, uint32_t at, struct graph_value value)
         kept_need(emit, at);
 }
 
+/* What a backward pass reads and no step of the pass has written was kept. */
+static void kept_read(struct emit *emit, uint32_t at, struct graph_value value)
+{
+    struct lower *lower = emit->lower;
+    bool const backward = emit->steps->request.backward;
+    if (!backward || value.gradient || emit->graph->tensor[value.of].role == GRAPH_WEIGHT) return;
+    uint32_t *reader = &lower->kept_reader[lower->build.op[emit->op[at]].stream];
+    if (*reader == LOWER_NONE) *reader = emit->op[at];
+}
+
 static void needs_add(struct emit *emit, uint32_t at)
 {
     const struct graph_step *step = &emit->steps->step[at];
@@ -229,7 +239,9 @@ static void needs_add(struct emit *emit, uint32_t at)
     if (lower->build.status != STATUS_OK) return;
     for (uint32_t s = 0; s < PROGRAM_STREAMS_MAX; s++) writer[s] = LOWER_NONE;
     for (uint8_t i = 0; i < step->read_count; i++) {
-        if (writers_add(emit, at, step->read[i], writer) || outer) continue;
+        bool const written = writers_add(emit, at, step->read[i], writer);
+        if (!written) kept_read(emit, at, step->read[i]);
+        if (written || outer) continue;
         outer_need(emit, at, step->read[i]);
         outer = emit->graph->tensor[step->read[i].of].role != GRAPH_WEIGHT;
     }

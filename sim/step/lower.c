@@ -52,6 +52,7 @@ void lower_pass_begin(struct lower *lower, const struct lower_part *part)
     lower->pass_first = lower->build.op_count;
     lower->output = LOWER_NONE;
     lower->received = LOWER_NONE;
+    for (uint32_t s = 0; s < PROGRAM_STREAMS_MAX; s++) lower->kept_reader[s] = LOWER_NONE;
     for (uint32_t p = 0; p < MATRICES_MAX; p++) lower->weights[p] = LOWER_NONE;
     for (uint32_t p = 0; p < MATRICES_MAX; p++) lower->parts_sum[p] = LOWER_NONE;
     lower->weights_needed = 0;

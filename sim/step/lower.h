@@ -204,11 +204,13 @@ struct lower {
     uint32_t output;   /* The op whose end makes the running activation (or its gradient)
                           available; LOWER_NONE: it comes from earlier slots. */
     uint32_t received; /* The RECEIVE that its input comes by, or LOWER_NONE. */
-    uint32_t weights[MATRICES_MAX]; /* The gather that a place's matrices wait for. */
-    uint32_t weights_needed;        /* Places whose gather some op already waits for. */
-    uint32_t gradients;             /* Places whose gradients are computed. */
-    uint32_t buckets_reduced;       /* Units whose reduction is emitted. */
-    struct lower_line *line;        /* [template] (lower_overlap.c); NULL: nothing is waited for. */
+    uint32_t kept_reader[PROGRAM_STREAMS_MAX]; /* The first op of a stream that reads what the
+                                                  forward pass has kept, or LOWER_NONE. */
+    uint32_t weights[MATRICES_MAX];            /* The gather that a place's matrices wait for. */
+    uint32_t weights_needed;                   /* Places whose gather some op already waits for. */
+    uint32_t gradients;                        /* Places whose gradients are computed. */
+    uint32_t buckets_reduced;                  /* Units whose reduction is emitted. */
+    struct lower_line *line; /* [template] (lower_overlap.c); NULL: nothing is waited for. */
     uint32_t parts_sum[MATRICES_MAX]; /* The sum over ranks of tp that have parts of a block's
                                          gradients, by the place of the block's last gradient. */
 };

@@ -103,9 +103,15 @@ void lower_offload_backward(struct lower *lower)
     lower_prefetch_need(lower, load);
     need_behind(lower, load, LOWER_STORE_ACTIVATIONS, 0, PROGRAM_REASON_DATA);
     lower_take(lower, load, PROGRAM_MEMORY_ACTIVATIONS, bytes);
-    for (uint32_t i = 0; i < sizeof readers / sizeof *readers; i++)
-        if (lower->stream[readers[i]] != PROGRAM_STREAMS_MAX)
-            need_saved(lower, first_of(lower, readers[i]), load);
+    for (uint32_t i = 0; i < sizeof readers / sizeof *readers; i++) {
+        uint8_t const stream = lower->stream[readers[i]];
+        if (stream == PROGRAM_STREAMS_MAX) continue;
+        need_saved(lower, first_of(lower, readers[i]), load);
+        lower->kept_reader[stream] = LOWER_NONE;
+    }
+    /* Ops before it on these streams read gradients alone. */
+    for (uint32_t s = 0; s < PROGRAM_STREAMS_MAX; s++)
+        need_saved(lower, lower->kept_reader[s], load);
 }
 
 void lower_offload_update(struct lower *lower, uint32_t update, uint64_t moments_bytes)

@@ -61,11 +61,31 @@ static bool keeps_first(const struct ranks *ranks, const char *name)
     return fit_of(ranks, name, /* repeats= */ true) != GRAPH_NAMED_FITS;
 }
 
+/* A list by the name of its key. */
+struct list {
+    const char *key;
+    const struct graph_names *names;
+};
+
+enum { PLACE_BYTES = 64 };
+
+static const char *place_of(const struct list *list, uint32_t index, char text[PLACE_BYTES])
+{
+    (void)snprintf(text, PLACE_BYTES, "/workload/remat/%s/%u", list->key, index);
+    return text;
+}
+
+/* The place of a name among the first `end` of a list; `end`: it is not there. */
+static uint32_t find(const struct graph_names *names, uint32_t end, const char *name)
+{
+    uint32_t at = 0;
+    while (at < end && !name_same(names->name[at], name)) at++;
+    return at;
+}
+
 static bool has(const struct graph_names *names, const char *name)
 {
-    for (uint32_t i = 0; i < names->count; i++)
-        if (name_same(names->name[i], name)) return true;
-    return false;
+    return find(names, names->count, name) < names->count;
 }
 
 /* Apart from the check of names, so that only a refusal has all names on its stack. */
@@ -80,14 +100,14 @@ static __attribute__((noinline)) enum status unknown_refuse(const struct ranks *
                      name, name_offer(name, known.name, "; the nearest is \"", "\"", NULL).text);
 }
 
-static enum status name_check(const struct ranks *ranks, const char *list,
-                              const struct graph_names *names, const char *name,
+static enum status name_check(const struct ranks *ranks, const struct list *list, uint32_t index,
                               struct error *reterr)
 {
-    bool const repeats = names == &ranks->plan->kept.named.repeat;
-    char where[64];
+    bool const repeats = list->names == &ranks->plan->kept.named.repeat;
+    const char *const name = list->names->name[index];
+    char text[PLACE_BYTES];
+    const char *const where = place_of(list, index, text);
     enum graph_named_fit const fit = fit_of(ranks, name, repeats);
-    (void)snprintf(where, sizeof where, "/workload/remat/%s", list);
     if (fit == GRAPH_NAMED_UNKNOWN) return unknown_refuse(ranks, where, name, repeats, reterr);
     if (fit == GRAPH_NAMED_UNFIT && repeats)
         return error_set(reterr, STATUS_INVALID, where,
@@ -105,17 +125,34 @@ static enum status name_check(const struct ranks *ranks, const char *list,
     return STATUS_OK;
 }
 
-static enum status list_check(const struct ranks *ranks, const char *list,
-                              const struct graph_names *names, struct error *reterr)
+/* Names that stand there twice, or in another list. */
+static enum status twice_check(const struct ranks *ranks, const struct list *list, uint32_t index,
+                               struct error *reterr)
 {
-    for (uint32_t i = 0; i < names->count; i++)
-        STATUS_TRY(name_check(ranks, list, names, names->name[i], reterr));
+    const struct graph_named *named = &ranks->plan->kept.named;
+    const char *const name = list->names->name[index];
+    char text[PLACE_BYTES];
+    const char *const where = place_of(list, index, text);
+    uint32_t const first = find(list->names, index, name);
+    if (first < index)
+        return error_set(reterr, STATUS_INVALID, where, "\"%.64s\" is at place %u of the list, too",
+                         name, first);
+    if (list->names == &named->repeat && (has(&named->save, name) || has(&named->offload, name)))
+        return error_set(reterr, STATUS_INVALID, where,
+                         "\"%.64s\" cannot be both kept and computed again", name);
+    if (list->names == &named->offload && has(&named->save, name))
+        return error_set(reterr, STATUS_INVALID, where,
+                         "\"%.64s\" is in \"save\", too, which keeps it on the chip; it can be in "
+                         "one of both",
+                         name);
     return STATUS_OK;
 }
 
 enum status ranks_remat_check(const struct ranks *ranks, struct error *reterr)
 {
     const struct graph_named *named = &ranks->plan->kept.named;
+    struct list const lists[] = {
+        {"repeat", &named->repeat}, {"save", &named->save}, {"offload", &named->offload}};
     if (!graph_named_any(named) || ranks_serves(ranks)) return STATUS_OK;
     if (ranks->plan->remat == GRAPH_REMAT_LAYER && named->save.count + named->repeat.count > 0)
         return error_set(reterr, STATUS_INVALID, "/workload/remat/policy",
@@ -123,21 +160,10 @@ enum status ranks_remat_check(const struct ranks *ranks, struct error *reterr)
     if (ranks_offloads_kept(ranks) && named->offload.count > 0)
         return error_set(reterr, STATUS_INVALID, "/workload/remat/offload",
                          "the host has all that is kept already, by /workload/offload");
-    if (ranks->cp > 1 && ranks->plan->attention.context == WORKLOAD_CONTEXT_ALL_GATHER)
-        return error_set(reterr, STATUS_UNSUPPORTED, "/workload/remat",
-                         "lists of arrays are not modelled with the context \"all_gather\"; "
-                         "\"ring\" and \"ulysses\" have them");
-    if (named->repeat.count > 0 && ranks_offloads_kept(ranks) &&
-        model_has_experts(&ranks->plan->model))
-        return error_set(reterr, STATUS_UNSUPPORTED, "/workload/remat/repeat",
-                         "what layers with experts keep is not repeated in part where the host "
-                         "has it; leave out \"repeat\", or /workload/offload");
-    for (uint32_t i = 0; i < named->repeat.count; i++)
-        if (has(&named->save, named->repeat.name[i]) || has(&named->offload, named->repeat.name[i]))
-            return error_set(reterr, STATUS_INVALID, "/workload/remat/repeat",
-                             "\"%.64s\" cannot be both kept and computed again",
-                             named->repeat.name[i]);
-    STATUS_TRY(list_check(ranks, "save", &named->save, reterr));
-    STATUS_TRY(list_check(ranks, "repeat", &named->repeat, reterr));
-    return list_check(ranks, "offload", &named->offload, reterr);
+    for (uint32_t l = 0; l < sizeof lists / sizeof *lists; l++)
+        for (uint32_t i = 0; i < lists[l].names->count; i++) {
+            STATUS_TRY(twice_check(ranks, &lists[l], i, reterr));
+            STATUS_TRY(name_check(ranks, &lists[l], i, reterr));
+        }
+    return STATUS_OK;
 }

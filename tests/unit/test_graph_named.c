@@ -51,6 +51,23 @@ static void kept_hold(const struct graph_case *part)
     }
 }
 
+/* What the forward pass leaves is what is kept, and what the backward pass finds. */
+static void left_hold(const struct graph_case *part)
+{
+    static struct graph_steps steps;
+    static struct graph_live live;
+    for (uint32_t backward = 0; backward < 2; backward++) {
+        uint64_t bytes = 0;
+        graph_steps(&part->sharded, &part->backward, &part->kept,
+                    (struct graph_request){.backward = backward == 1}, &steps);
+        graph_live(&part->sharded, &part->kept, &steps, NULL, &live);
+        for (uint32_t i = 0; i < live.count; i++)
+            if (backward == 1 ? live.life[i].before : live.life[i].after)
+                bytes += live.life[i].bytes;
+        assert_int_equal(bytes, graph_kept_bytes(&part->sharded, &part->kept));
+    }
+}
+
 static void drawn_hold(struct workload_case *made, uint64_t *state)
 {
     static struct ranks ranks;
@@ -69,6 +86,7 @@ static void drawn_hold(struct workload_case *made, uint64_t *state)
         graph_lives_hold("drawn lists", &cases.part[i]);
         graph_steps_are_read("drawn lists", &cases.part[i]);
         kept_hold(&cases.part[i]);
+        if (cases.part[i].which.part == BLOCK_LAYER) left_hold(&cases.part[i]);
     }
 }
 
@@ -93,6 +111,24 @@ static void steps_find_what_drawn_lists_keep(void **state)
             if (i / 3 % 4 == 2) made.plan.model.norms.behind = true;
         }
         if (i % 3 == 2 && i / 3 % 2 == 0 && decoder) drawn_set_mla(&made.plan.model);
+        drawn_hold(&made, &drawn);
+        case_free(&made);
+    }
+}
+
+/* One collective gathers keys, which have norms of their own, and values. */
+static void whole_sequences_are_kept_together(void **state)
+{
+    uint64_t drawn = 7;
+    (void)state;
+    for (uint32_t i = 0; i < DRAWN; i++) {
+        static struct workload_case made;
+        drawn_build(&made, &drawn_blocks[4 + i % 2]);
+        drawn_vary(&made, i / 6);
+        if (made.mesh.axis[MESH_CP].size > 1)
+            made.plan.attention.context = (enum workload_context)(i / 2 % 3);
+        made.plan.sequence_length = 8192;
+        made.plan.model.norms.qk = MODEL_QK_NORMS_SHARED;
         drawn_hold(&made, &drawn);
         case_free(&made);
     }
@@ -219,12 +255,18 @@ static void names_of_no_array_are_refused(void **state)
         struct lists lists;
         const char *where, *words;
     } rows[] = {
-        {{.name = {{"Gat"}}, .count = {1}}, "/workload/remat/save", "the nearest is \"Gate\""},
-        {{.name = {{"Tmp"}}, .count = {1}}, "/workload/remat/save", "never in memory"},
+        {{.name = {{"A", "Gat"}}, .count = {2}},
+         "/workload/remat/save/1",
+         "the nearest is \"Gate\""},
+        {{.name = {{"Tmp"}}, .count = {1}}, "/workload/remat/save/0", "never in memory"},
         {{.name = {{0}, {"attention.X"}}, .count = {0, 1}},
-         "/workload/remat/repeat",
+         "/workload/remat/repeat/0",
          "always kept"},
-        {{.name = {{"A"}, {"A"}}, .count = {1, 1}}, "/workload/remat/repeat", "both kept"},
+        {{.name = {{"A"}, {"Q", "A"}}, .count = {1, 2}}, "/workload/remat/repeat/1", "both kept"},
+        {{.name = {{"A", "Q", "A"}}, .count = {3}}, "/workload/remat/save/2", "place 0"},
+        {{.name = {{"A"}, {0}, {"Q", "A"}}, .count = {1, 0, 2}},
+         "/workload/remat/offload/1",
+         "in \"save\", too"},
     };
     (void)state;
     for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -243,6 +285,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(steps_find_what_drawn_lists_keep),
+        cmocka_unit_test(whole_sequences_are_kept_together),
         cmocka_unit_test(policies_are_lists),
         cmocka_unit_test(lowered_steps_wait_for_what_lists_repeat),
         cmocka_unit_test(arrays_of_frameworks_are_given_back),

@@ -6,6 +6,7 @@
 #define SIM_REPLAY_ARRIVAL_COST_H
 
 #include "sim/base/units.h"
+#include "sim/replay/link.h"
 #include "sim/replay/server.h"
 
 /* Time and memory traffic of a message, by its units. */
@@ -54,14 +55,14 @@ static inline int64_t dma_grant(const struct servers *servers, enum server serve
 static inline int64_t dma_clock(const struct servers *servers, enum server server, uint32_t chip,
                                 int64_t since_ps, int64_t work_ps, int64_t now_ps)
 {
-    struct server_state *state = server_at(servers, server, chip);
-    int64_t const from_ps = state->free_ps > since_ps ? state->free_ps : since_ps;
-    state->free_ps = from_ps + dma_grant(servers, server, chip, work_ps);
-    if (from_ps < state->edge_ps) {
-        int64_t const until_ps = state->free_ps < now_ps ? state->free_ps : now_ps;
-        server_passed(state, until_ps - from_ps, from_ps, until_ps);
+    struct server_past *past = server_past_at(servers, server, chip);
+    int64_t const from_ps = past->free_ps > since_ps ? past->free_ps : since_ps;
+    past->free_ps = from_ps + dma_grant(servers, server, chip, work_ps);
+    if (from_ps < server_at(servers, server, chip)->edge_ps) {
+        int64_t const until_ps = past->free_ps < now_ps ? past->free_ps : now_ps;
+        server_passed(servers, server, chip, until_ps - from_ps, from_ps, until_ps);
     }
-    return state->free_ps;
+    return past->free_ps;
 }
 
 /* Where HBM may be behind, the tail of a message leaves no earlier than it has been read: at the
@@ -96,16 +97,18 @@ static inline void dma_leave(const struct servers *servers, struct server_reads 
 static inline struct server_reads *reads_at(const struct servers *servers, uint32_t way,
                                             uint32_t chip)
 {
-    return &servers->reads[(uint64_t)way * servers->chip_count + chip];
+    if (way < servers->port_ways)
+        return &servers->ports[(uint64_t)way * servers->chip_count + chip].reads;
+    return &servers->reads[(uint64_t)(way - servers->port_ways) * servers->chip_count + chip];
 }
 
 /* Work of a server along a passage that ends now. */
 static inline void dma_pass(const struct servers *servers, enum server server, uint32_t chip,
                             int64_t work_ps, int64_t from_ps, int64_t now_ps)
 {
-    struct server_state *state = server_at(servers, server, chip);
     work_ps = dma_grant(servers, server, chip, work_ps);
-    if (from_ps < state->edge_ps) server_passed(state, work_ps, from_ps, now_ps);
+    if (from_ps < server_at(servers, server, chip)->edge_ps)
+        server_passed(servers, server, chip, work_ps, from_ps, now_ps);
 }
 
 /* Whether the passage of a message, of at most `most_ps`, can affect an op where it lands. */
@@ -114,19 +117,22 @@ static inline bool arrival_cost_looks_back(const struct servers *servers,
                                            int64_t most_ps, int64_t now_ps)
 {
     if (servers->may_exceed) return true;
+    const struct chip_servers *states = &servers->states[chip];
     int64_t const from_ps = now_ps - most_ps;
-    return (cost->write_ps > 0 && from_ps < servers->hbm[chip].edge_ps) ||
-           (cost->vector_ps > 0 && from_ps < servers->vpu[chip].edge_ps);
+    return (cost->write_ps > 0 && from_ps < states->of[SERVER_HBM].edge_ps) ||
+           (cost->vector_ps > 0 && from_ps < states->of[SERVER_VPU].edge_ps);
 }
 
 /* The server has time for all that links carry, so their own limits keep its sum from
  * overflowing. */
-static inline void pass_plain(struct server_state *state, int64_t work_ps, int64_t link_ps,
-                              int64_t now_ps)
+static inline void pass_plain(const struct servers *servers, enum server server, uint32_t chip,
+                              int64_t work_ps, int64_t link_ps, int64_t now_ps)
 {
+    struct server_state *state = server_at(servers, server, chip);
     if (work_ps == 0) return;
     state->dma_ps += work_ps;
-    if (now_ps - link_ps < state->edge_ps) server_passed(state, work_ps, now_ps - link_ps, now_ps);
+    if (now_ps - link_ps < state->edge_ps)
+        server_passed(servers, server, chip, work_ps, now_ps - link_ps, now_ps);
 }
 
 /* Whether a message may cost another time on some chip where it lands. */
@@ -157,8 +163,8 @@ static inline void arrival_cost_single(const struct servers *servers,
         write_ps = scaled_ps(write_ps, kind->hbm_ppm);
         vector_ps = scaled_ps(vector_ps, kind->math_ppm);
     }
-    pass_plain(&servers->vpu[chip], vector_ps, cost->link_ps, now_ps);
-    pass_plain(&servers->hbm[chip], write_ps, cost->link_ps, now_ps);
+    pass_plain(servers, SERVER_VPU, chip, vector_ps, cost->link_ps, now_ps);
+    pass_plain(servers, SERVER_HBM, chip, write_ps, cost->link_ps, now_ps);
 }
 
 /* Charges what a message costs where it lands; `link_ps` is its own time. Where HBM or the VPU is

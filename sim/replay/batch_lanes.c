@@ -103,7 +103,7 @@ static void next_send(struct replay *replay, struct lane_table *lane,
     for (uint32_t i = 0; i < count; i++) {
         uint32_t const chip = chips[i];
         struct lane_state *state = &lane->states[chip];
-        struct link_state *link = &lane->route.links[chip];
+        struct link_state *link = &lane->route.ports[chip].link;
         bool const alike = next->all_alike || is_alike(state, first);
         if (alike && next->waits) {
             if (next->is_checked) transport_lane_check(replay, lane, chip);

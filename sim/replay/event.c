@@ -134,6 +134,7 @@ void replay_ahead(void *owner, uint64_t key, uint32_t chip)
     struct replay *replay = owner;
     uint32_t const stream = event_key_stream(key);
     __builtin_prefetch(stream_at(replay, stream, chip), 1);
+    __builtin_prefetch(&replay->servers.states[chip], 1);
     if (event_key_kind(key) == EVENT_COMPUTE_END) {
         __builtin_prefetch(&replay->chips[chip], 1);
         return;
@@ -147,6 +148,5 @@ void replay_ahead(void *owner, uint64_t key, uint32_t chip)
     }
     __builtin_prefetch(lane_at(replay, lane, chip), 1);
     if (port != KEY_ROUTED) __builtin_prefetch(link_at(replay, port, chip), 1);
-    __builtin_prefetch(&replay->servers.hbm[chip], 1);
     __builtin_prefetch(running_at(replay, stream, chip));
 }

@@ -36,9 +36,10 @@ static uint32_t passed_until(const struct flight_instant *at, uint32_t first, ui
 }
 
 /* What arrivals cost a server, from `first` to before `end`. */
-static void arrivals_serve(const struct flight *flight, uint32_t end, enum server server,
-                           struct server_state *state)
+static void arrivals_serve(struct replay *replay, const struct flight *flight, uint32_t end,
+                           enum server server, uint32_t chip)
 {
+    struct server_state *state = server_at(&replay->servers, server, chip);
     const struct flight_log *log = flight->log;
     uint32_t const first = flight->arrived;
     int64_t const edge_ps = state->edge_ps - flight->begin_ps;
@@ -53,7 +54,8 @@ static void arrivals_serve(const struct flight *flight, uint32_t end, enum serve
         int64_t const work_ps = log->arrived[i].sum_ps[server] - sum_ps;
         sum_ps = log->arrived[i].sum_ps[server];
         if (work_ps > 0 && log->arrived[i].from_ps < edge_ps)
-            server_passed(state, work_ps, flight->begin_ps + log->arrived[i].from_ps,
+            server_passed(&replay->servers, server, chip, work_ps,
+                          flight->begin_ps + log->arrived[i].from_ps,
                           flight->begin_ps + log->arrived_at[i].at_ps);
     }
 }
@@ -65,7 +67,7 @@ static void leavings_serve(struct replay *replay, const struct flight *flight, u
     const struct flight_leaving *left = flight->log->left;
     uint32_t const first = flight->left;
     uint32_t ways = flight->log->ways;
-    replay->servers.hbm[chip].dma_ps +=
+    server_at(&replay->servers, SERVER_HBM, chip)->dma_ps +=
         left[end - 1].sum_ps - (first == 0 ? 0 : left[first - 1].sum_ps);
     for (uint32_t i = end; i > first && ways != 0; i--) {
         const struct flight_leaving *last = &left[i - 1];
@@ -83,8 +85,8 @@ static void serve(struct replay *replay, struct flight *flight, uint32_t chip, u
                   uint32_t left)
 {
     if (arrived > flight->arrived) {
-        arrivals_serve(flight, arrived, SERVER_HBM, &replay->servers.hbm[chip]);
-        arrivals_serve(flight, arrived, SERVER_VPU, &replay->servers.vpu[chip]);
+        arrivals_serve(replay, flight, arrived, SERVER_HBM, chip);
+        arrivals_serve(replay, flight, arrived, SERVER_VPU, chip);
         flight->arrived = arrived;
     }
     if (left > flight->left) {

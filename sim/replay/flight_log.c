@@ -174,9 +174,10 @@ enum status flight_engine_create(struct arena *arena, struct replay *replay, uin
 void flight_servers_save(struct replay *replay, uint32_t chip, struct flight_servers *ret_saved)
 {
     struct servers *servers = &replay->servers;
-    ret_saved->hbm = servers->hbm[chip];
-    ret_saved->vpu = servers->vpu[chip];
-    servers->hbm[chip] = servers->vpu[chip] = (struct server_state){.dma_ps = 0};
+    ret_saved->states = servers->states[chip];
+    ret_saved->pasts = servers->pasts[chip];
+    servers->states[chip] = (struct chip_servers){.of = {{.dma_ps = 0}}};
+    servers->pasts[chip] = (struct chip_pasts){.of = {{.free_ps = 0}}};
     SIM_ASSERT(servers->read_ways <= MACHINE_PORTS_MAX + 1);
     for (uint32_t way = 0; way < servers->read_ways; way++) {
         ret_saved->reads[way] = *reads_at(servers, way, chip);
@@ -188,8 +189,8 @@ void flight_servers_restore(struct replay *replay, uint32_t chip,
                             const struct flight_servers *saved)
 {
     struct servers *servers = &replay->servers;
-    servers->hbm[chip] = saved->hbm;
-    servers->vpu[chip] = saved->vpu;
+    servers->states[chip] = saved->states;
+    servers->pasts[chip] = saved->pasts;
     for (uint32_t way = 0; way < servers->read_ways; way++)
         *reads_at(servers, way, chip) = saved->reads[way];
 }

@@ -9,7 +9,8 @@
 
 /* The servers of a chip, while handlers run whose work is not to be counted. */
 struct flight_servers {
-    struct server_state hbm, vpu;
+    struct chip_servers states;
+    struct chip_pasts pasts;
     struct server_reads reads[MACHINE_PORTS_MAX + 1]; /* [way] */
 };
 

@@ -14,11 +14,10 @@
 struct arena;
 struct flights;
 struct record_passing;
-struct link_state;
+struct grid_port;
 struct message_cost;
 struct replay;
 struct routed_lane;
-struct server_reads;
 
 /* Consecutive lanes of a plan: an item's. */
 struct lane_range {
@@ -50,11 +49,10 @@ struct lane_route {
     uint8_t leg_count;
     struct plan_leg leg[PLAN_ROUTE_MAX];
     uint16_t hop_count;
-    bool single;              /* One link a message, and no server of a chip delays it. */
-    struct link_state *links; /* [chip]: the first link of the route. */
-    const uint8_t *classes;   /* [chip · MACHINE_PORTS_MAX]: of the first link; NULL: all are 0. */
+    bool single;             /* One link a message, and no server of a chip delays it. */
+    struct grid_port *ports; /* [chip]: the first link of the route, and its reads. */
+    const uint8_t *classes;  /* [chip · MACHINE_PORTS_MAX]: of the first link; NULL: all are 0. */
     const uint32_t *neighbours; /* [chip]: the chip at the end of that link. */
-    struct server_reads *reads; /* [chip]: reads of messages that leave by the first port. */
     int64_t overhead_ps;        /* Of a message, in addition to the latency of its links. */
     int64_t latency_ps;         /* Of a message over one link of class 0, overhead included. */
     uint64_t arrive_key;        /* Of a message over one link, less its class and units. */

@@ -307,8 +307,7 @@ static void lane_attach(struct replay *replay, struct plan_table *plan, uint32_t
     lane->route.latency_ps = replay->fold->link_classes[0].latency_ps + lane->route.overhead_ps;
     if (lane->routed != NULL) return;
     uint32_t const port = lane->route.leg[0].port;
-    lane->route.reads = &replay->servers.reads[(uint64_t)port * replay->chip_count];
-    lane->route.links = link_at(replay, port, 0);
+    lane->route.ports = &replay->grid.ports[(uint64_t)port * replay->chip_count];
     lane->route.neighbours = &replay->grid.neighbour[(uint64_t)port * replay->chip_count];
     lane->route.classes = replay->fold->link_class == NULL ? NULL : &replay->fold->link_class[port];
     lane->route.single = lane->route.hop_count == 1 && !replay->servers.may_exceed;

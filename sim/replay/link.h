@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "sim/base/status.h"
+#include "sim/replay/server.h"
 
 struct arena;
 struct fold;
@@ -29,10 +30,16 @@ struct link_waits {
     uint64_t messages;
 };
 
+/* What a message that leaves by a port of the grid changes: a line of the cache. */
+struct grid_port {
+    _Alignas(64) struct link_state link;
+    struct server_reads reads; /* Of the messages that leave by the link. */
+};
+
 struct grid_links {
     uint32_t port_count;      /* Ports of a chip on the grid. */
     uint32_t *neighbour;      /* [port][chip]; UINT32_MAX: no link. */
-    struct link_state *links; /* [port][chip] */
+    struct grid_port *ports;  /* [port][chip] */
     struct link_waits *waits; /* [port][chip]; NULL: not counted. */
 };
 

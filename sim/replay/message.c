@@ -83,10 +83,9 @@ static struct port_entry entry_of(const struct replay *replay, struct lane_table
 
 static struct port_ticket place_of(struct replay *replay, uint32_t port, uint32_t chip)
 {
-    struct link_state *link = link_at(replay, port, chip);
     return (struct port_ticket){
-        .link = link,
-        .waits = replay->grid.waits == NULL ? NULL : &replay->grid.waits[link - replay->grid.links],
+        .link = link_at(replay, port, chip),
+        .waits = link_waits_at(replay, port, chip),
         .kind = link_class_of(replay, chip, port),
         .port = port,
         .chip = chip,
@@ -145,8 +144,8 @@ int64_t message_depart(struct replay *replay, struct lane_table *lane, uint32_t 
     int64_t const work_ps = cost_at(lane, 0, units)->read_ps;
     int64_t const read_ps = dma_read_ps(&replay->servers, chip, work_ps, now_ps);
     int64_t const depart_ps = message_forward(replay, lane, chip, units, 0, 0, now_ps, read_ps);
-    dma_leave(&replay->servers, &lane->route.reads[chip], chip, work_ps, now_ps,
-              promise_left_ps(&lane->route.links[chip], depart_ps));
+    dma_leave(&replay->servers, &lane->route.ports[chip].reads, chip, work_ps, now_ps,
+              promise_left_ps(&lane->route.ports[chip].link, depart_ps));
     return depart_ps;
 }
 

@@ -66,8 +66,8 @@ static inline void message_is_read(struct replay *replay, const struct lane_tabl
                                    int64_t depart_ps)
 {
     int64_t const read_ps = read_cost_ps(&replay->servers, cost, chip);
-    replay->servers.hbm[chip].dma_ps += read_ps;
-    reads_add(&lane->route.reads[chip], read_ps, now_ps, depart_ps);
+    server_at(&replay->servers, SERVER_HBM, chip)->dma_ps += read_ps;
+    reads_add(&lane->route.ports[chip].reads, read_ps, now_ps, depart_ps);
 }
 
 /* The class of the link by which the lane's messages leave a chip. */
@@ -110,8 +110,9 @@ static inline int64_t link_take(struct replay *replay, struct link_state *link,
         replay->tally.queued_ps[port] = start_ps - now_ps;
     link_serve(link, lane, cost, depart_ps);
     if (replay->grid.waits != NULL) {
-        replay->grid.waits[link - replay->grid.links].waited_ps += (uint64_t)(start_ps - now_ps);
-        replay->grid.waits[link - replay->grid.links].messages++;
+        struct link_waits *waits = link_waits_at(replay, port, chip);
+        waits->waited_ps += (uint64_t)(start_ps - now_ps);
+        waits->messages++;
     }
     replay->tally.transfers++;
     if (replay->records.active && replay->chips[chip].shown)
@@ -143,13 +144,13 @@ static inline __attribute__((always_inline)) int64_t message_send(struct replay 
                                                                   int64_t now_ps)
 {
     if (!lane->route.single ||
-        promise_meets(replay, &lane->route.links[chip], lane->stream, lane, now_ps))
+        promise_meets(replay, &lane->route.ports[chip].link, lane->stream, lane, now_ps))
         return message_depart(replay, lane, chip, units, now_ps);
     uint32_t const class = first_class(lane, chip);
     const struct message_cost *cost = cost_at(lane, class, units);
     int64_t depart_ps = 0;
-    (void)link_take(replay, &lane->route.links[chip], lane, 0, lane->route.leg[0].port, chip, cost,
-                    now_ps, 0, &depart_ps);
+    (void)link_take(replay, &lane->route.ports[chip].link, lane, 0, lane->route.leg[0].port, chip,
+                    cost, now_ps, 0, &depart_ps);
     message_is_read(replay, lane, chip, cost, now_ps, depart_ps);
     engine_post(replay->engine, depart_ps + arrival_latency_ps(replay, lane, class),
                 arrival_key(lane, class, units), channel_of(replay, EVENT_ARRIVE, lane->number),

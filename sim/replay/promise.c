@@ -369,13 +369,11 @@ static void place_find(struct replay *replay, uint64_t key, uint32_t chip,
         routed_port_ticket(replay, key, chip, ret_place);
         return;
     }
-    struct link_state *link = link_at(replay, port, chip);
-    *ret_place = (struct port_ticket){
-        .link = link,
-        .waits = replay->grid.waits == NULL ? NULL : &replay->grid.waits[link - replay->grid.links],
-        .kind = link_class_of(replay, chip, port),
-        .port = port,
-        .chip = chip};
+    *ret_place = (struct port_ticket){.link = link_at(replay, port, chip),
+                                      .waits = link_waits_at(replay, port, chip),
+                                      .kind = link_class_of(replay, chip, port),
+                                      .port = port,
+                                      .chip = chip};
 }
 
 /* Of the entries that an EVENT_PORT names the first that is due; or else the first. */

@@ -211,29 +211,35 @@ static bool streams_again(struct replay *replay)
     return true;
 }
 
-static int64_t break_ps(const struct server_state *state, uint32_t i)
+static int64_t break_ps(const struct server_past *past, uint32_t i)
 {
     int64_t const next_ps =
-        i + 1u == state->run_count ? state->run_begin_ps : state->run[i + 1].begin_ps;
-    return next_ps - state->run[i].end_ps;
+        i + 1u == past->run_count ? past->run_begin_ps : past->run[i + 1].begin_ps;
+    return next_ps - past->run[i].end_ps;
 }
 
 /* What is settled counts against what has been granted: in a run, and in a break that began since;
  * one that began before has both grow evenly. The breaks between runs say which are remembered as
  * one. */
-static bool servers_again(struct replay *replay, const struct server_state *states)
+static bool server_again(struct replay *replay, enum server server)
 {
     struct recur *recur = replay->recurrence.search;
     int64_t const now_ps = engine_now_ps(replay->engine);
     for (uint32_t chip = 0; chip < replay->chip_count; chip++) {
-        const struct server_state *then = recur_image_of(&recur->state, states, chip);
-        const struct server_state *now = &states[chip];
-        bool const in_run = now->needed || now->edge_ps == now_ps;
+        const struct chip_servers *servers_then =
+            recur_image_of(&recur->state, replay->servers.states, chip);
+        const struct chip_pasts *pasts_then =
+            recur_image_of(&recur->state, replay->servers.pasts, chip);
+        const struct server_state *then = &servers_then->of[server];
+        const struct server_state *now = server_at(&replay->servers, server, chip);
+        const struct server_past *past_then = &pasts_then->of[server];
+        const struct server_past *past = server_past_at(&replay->servers, server, chip);
+        bool const in_run = past->needed || now->edge_ps == now_ps;
         bool const counts = in_run || now->edge_ps != then->edge_ps;
         if (counts && now->settled_ps - then->settled_ps != now->dma_ps - then->dma_ps)
             return false;
-        for (uint32_t i = 0; i < now->run_count; i++)
-            if (break_ps(then, i) != break_ps(now, i)) return false;
+        for (uint32_t i = 0; i < past->run_count; i++)
+            if (break_ps(past_then, i) != break_ps(past, i)) return false;
     }
     return true;
 }
@@ -285,7 +291,7 @@ static bool is_again(struct replay *replay)
     if (then->position != now->position) return false;
     return pending_again(replay) && streams_again(replay) && memories_again(replay, period_ps) &&
            recur_state_again(&recur->state, recur->image_ps, period_ps) &&
-           servers_again(replay, replay->servers.hbm) && servers_again(replay, replay->servers.vpu);
+           server_again(replay, SERVER_HBM) && server_again(replay, SERVER_VPU);
 }
 
 /* The least of what others wait for at a stream: of those who wait for counts that move, and of

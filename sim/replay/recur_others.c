@@ -163,7 +163,7 @@ static void links_each(const struct replay *replay, void *owner,
 {
     if (replay->ports == NULL) return;
     for (uint32_t i = 0; i < replay->grid.port_count * replay->chip_count; i++)
-        if (replay->grid.links[i].queue != 0) visit(owner, &replay->grid.links[i]);
+        if (replay->grid.ports[i].link.queue != 0) visit(owner, &replay->grid.ports[i].link);
     for (uint32_t index = 0; index < replay->routes->level_count; index++)
         for (uint32_t t = 0; t < replay->machine->level[index].tier_count; t++) {
             const struct tier_links *tier = &replay->routes->level[index].tier[t];

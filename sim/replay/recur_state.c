@@ -66,19 +66,25 @@ static const struct recur_field lane_fields[] = {FIELD(INSTANT, lane_state, free
 HAS_BYTES(lane_state, 32);
 
 /* recur.c compares what is settled with what was granted, and the breaks between runs. */
-static const struct recur_field server_fields[] = {FIELD(SUM, server_state, dma_ps),
-                                                   FIELD(INSTANT, server_state, edge_ps),
-                                                   FIELD(INSTANT, server_state, run_begin_ps),
-                                                   FIELD(SUM, server_state, settled_ps),
-                                                   FIELD(SAME, server_state, debt_ps),
-                                                   FIELD(SAME, server_state, spared_ps),
-                                                   FIELD(INSTANT, server_state, free_ps),
-                                                   FIELD(SAME, server_state, needed),
-                                                   FIELD(SAME, server_state, run_count),
-                                                   FIELDS(INSTANT, server_state, run, int64_t),
-                                                   FIELDS(SAME, server_state, room_ps, int64_t),
-                                                   {0}};
-HAS_BYTES(server_state, 64 + SERVER_RUNS * 16 + (SERVER_RUNS + 1) * 8);
+#define SERVER_FIELDS(server)                                                                      \
+    FIELD(SUM, chip_servers, of[server].dma_ps), FIELD(INSTANT, chip_servers, of[server].edge_ps), \
+        FIELD(SUM, chip_servers, of[server].settled_ps),                                           \
+        FIELD(SAME, chip_servers, of[server].debt_ps)
+static const struct recur_field server_fields[] = {
+    SERVER_FIELDS(SERVER_HBM), SERVER_FIELDS(SERVER_VPU), {0}};
+HAS_BYTES(chip_servers, 32 * SERVER_COUNT);
+
+#define PAST_FIELDS(server)                                                                        \
+    FIELD(INSTANT, chip_pasts, of[server].run_begin_ps),                                           \
+        FIELD(SAME, chip_pasts, of[server].spared_ps),                                             \
+        FIELD(INSTANT, chip_pasts, of[server].free_ps),                                            \
+        FIELD(SAME, chip_pasts, of[server].needed), FIELD(SAME, chip_pasts, of[server].run_count), \
+        FIELDS(INSTANT, chip_pasts, of[server].run, int64_t),                                      \
+        FIELDS(SAME, chip_pasts, of[server].room_ps, int64_t)
+static const struct recur_field past_fields[] = {
+    PAST_FIELDS(SERVER_HBM), PAST_FIELDS(SERVER_VPU), {0}};
+HAS_BYTES(server_past, 32 + SERVER_RUNS * 16 + (SERVER_RUNS + 1) * 8);
+_Static_assert(SERVER_COUNT == 2, "every server's fields are compared");
 
 static const struct recur_field cores_fields[] = {FIELD(INSTANT, cores_state, edge_ps),
                                                   FIELD(SAME, cores_state, lost_ps),
@@ -98,6 +104,19 @@ static const struct recur_field link_fields[] = {
     FIELD(SAME, link_state, lane),       FIELD(SAME, link_state, stream),
     FIELD(SAME, link_state, flown),      {0}};
 HAS_BYTES(link_state, 32);
+
+static const struct recur_field port_fields[] = {FIELD(INSTANT, grid_port, link.free_ps),
+                                                 FIELD(SUM, grid_port, link.busy_ps),
+                                                 FIELD(SUM, grid_port, link.bytes),
+                                                 FIELD(SAME, grid_port, link.queue),
+                                                 FIELD(SAME, grid_port, link.lane),
+                                                 FIELD(SAME, grid_port, link.stream),
+                                                 FIELD(SAME, grid_port, link.flown),
+                                                 FIELD(SAME, grid_port, reads.work_ps),
+                                                 FIELD(INSTANT, grid_port, reads.since_ps),
+                                                 FIELD(INSTANT, grid_port, reads.until_ps),
+                                                 {0}};
+HAS_BYTES(grid_port, 64);
 
 static const struct recur_field waits_fields[] = {
     FIELD(SUM, link_waits, waited_ps), FIELD(SUM, link_waits, messages), {0}};
@@ -187,12 +206,12 @@ static void arrays_list(struct replay *replay, struct recur_state *state)
     ADD(chips, 1, chip_fields);
     ADD(breakdowns.memories, 1, memory_fields);
     ADD(lanes.running, streams, same_16);
-    ADD(servers.hbm, 1, server_fields);
-    ADD(servers.vpu, 1, server_fields);
+    ADD(servers.states, 1, server_fields);
+    ADD(servers.pasts, 1, past_fields);
     if (replay->servers.cores.is_on) ADD(servers.cores.states, 1, cores_fields);
-    ADD(servers.reads, replay->servers.read_ways, reads_fields);
+    ADD(servers.reads, replay->servers.read_ways - replay->grid.port_count, reads_fields);
     ADD(lanes.states, replay->lanes.count, lane_fields);
-    ADD(grid.links, replay->grid.port_count, link_fields);
+    ADD(grid.ports, replay->grid.port_count, port_fields);
     ADD(grid.waits, replay->grid.port_count, waits_fields);
     ADD(breakdowns.of_phase, PROGRAM_PHASE_COUNT, breakdown_fields);
     ADD(breakdowns.spans, PROGRAM_PHASE_COUNT, span_fields);

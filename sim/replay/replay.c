@@ -58,6 +58,7 @@ static enum status state_build(struct arena *arena, struct replay *replay, struc
     STATUS_TRY(arena_try(arena, program->class_count, sizeof *replay->breakdowns.class_end_ps,
                          &memory, reterr));
     replay->breakdowns.class_end_ps = memory;
+    replay->servers.ports = replay->grid.ports;
     memset(replay->lanes.running, 0xff, stream_rows * sizeof *replay->lanes.running);
     if (!replay->options->count_waits) replay->grid.waits = NULL;
     for (uint32_t chip = 0; chip < replay->chip_count; chip++) {

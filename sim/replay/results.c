@@ -36,7 +36,7 @@ static void link_results(struct replay *replay, struct trace *trace)
         for (uint32_t chip = 0; chip < replay->chip_count; chip++) {
             uint64_t const index = (uint64_t)port * replay->chip_count + chip;
             if (replay->grid.neighbour[index] == UINT32_MAX) continue;
-            link_result(&replay->grid.links[index],
+            link_result(&replay->grid.ports[index].link,
                         replay->grid.waits == NULL ? &none : &replay->grid.waits[index],
                         fold_machine_chip(replay->fold, replay->machine, chip), &trace->link[port]);
         }
@@ -120,9 +120,10 @@ static enum status demand_results(struct arena *arena, const struct replay *repl
         trace->queue_busy_ps[TRACE_QUEUE_HBM] += trace->phase[p].hbm_ps;
         trace->queue_busy_ps[TRACE_QUEUE_VMEM] += trace->phase[p].vmem_ps;
     }
-    trace->queue_busy_ps[TRACE_QUEUE_HBM] += replay->servers.hbm[chip].dma_ps;
-    trace->queue_busy_ps[TRACE_QUEUE_VPU] += replay->servers.vpu[chip].dma_ps;
-    trace->dma_ps = replay->servers.hbm[chip].dma_ps;
+    const struct chip_servers *servers = &replay->servers.states[chip];
+    trace->queue_busy_ps[TRACE_QUEUE_HBM] += servers->of[SERVER_HBM].dma_ps;
+    trace->queue_busy_ps[TRACE_QUEUE_VPU] += servers->of[SERVER_VPU].dma_ps;
+    trace->dma_ps = servers->of[SERVER_HBM].dma_ps;
     if (replay->prefetch.is_on) trace->prefetched_bytes = replay->prefetch.states[chip].sum_bytes;
     return STATUS_OK;
 }

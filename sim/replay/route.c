@@ -162,7 +162,7 @@ void route_grid_link(struct replay *replay, struct path_course course,
     int64_t const latency_ps = fold->link_classes[kind].latency_ps;
     uint64_t const index = (uint64_t)path.port * replay->chip_count + chip;
     *ret_link =
-        (struct route_link){.link = &replay->grid.links[index],
+        (struct route_link){.link = &replay->grid.ports[index].link,
                             .waits = replay->grid.waits == NULL ? NULL : &replay->grid.waits[index],
                             .chip = chip,
                             .port = path.port,

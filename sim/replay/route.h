@@ -154,7 +154,7 @@ static inline void route_leg_find(struct replay *replay, const struct path_leg *
     uint32_t const port = machine_port(leg->axis, leg->back);
     uint64_t const index = (uint64_t)port * replay->chip_count + chip;
     *ret_link =
-        (struct route_link){.link = &replay->grid.links[index],
+        (struct route_link){.link = &replay->grid.ports[index].link,
                             .waits = replay->grid.waits == NULL ? NULL : &replay->grid.waits[index],
                             .chip = chip,
                             .port = (uint8_t)port,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sim/base/units.h"
+#include "sim/replay/arrival_cost.h"
 
 int64_t server_share_ps(int64_t work_ps, int64_t part_ps, int64_t whole_ps)
 {
@@ -36,25 +37,27 @@ static int64_t passage_meet(struct passage *passage, int64_t begin_ps, int64_t e
     return passage->outside_ps - before_ps;
 }
 
-void server_passed(struct server_state *state, int64_t work_ps, int64_t from_ps, int64_t until_ps)
+void server_passed(const struct servers *servers, enum server server, uint32_t chip,
+                   int64_t work_ps, int64_t from_ps, int64_t until_ps)
 {
+    struct server_state *state = server_at(servers, server, chip);
+    struct server_past *past = server_past_at(servers, server, chip);
     struct passage passage = {.work_ps = work_ps, .from_ps = from_ps, .until_ps = until_ps};
-    int64_t settled_ps = 0, end_ps = state->run_begin_ps;
+    int64_t settled_ps = 0, end_ps = past->run_begin_ps;
     if (until_ps <= from_ps) return;
     /* A break that lasts takes all; what it has no room for is known when it ends. */
-    int64_t const open_ps = state->needed ? 0 : passage_meet(&passage, state->edge_ps, until_ps);
-    for (uint32_t i = state->run_count + 1; i-- > 0 && end_ps > from_ps;) {
-        int64_t part_ps =
-            passage_meet(&passage, i > 0 ? state->run[i - 1].end_ps : from_ps, end_ps);
-        if (part_ps > state->room_ps[i]) part_ps = state->room_ps[i];
-        state->room_ps[i] -= part_ps;
+    int64_t const open_ps = past->needed ? 0 : passage_meet(&passage, state->edge_ps, until_ps);
+    for (uint32_t i = past->run_count + 1; i-- > 0 && end_ps > from_ps;) {
+        int64_t part_ps = passage_meet(&passage, i > 0 ? past->run[i - 1].end_ps : from_ps, end_ps);
+        if (part_ps > past->room_ps[i]) part_ps = past->room_ps[i];
+        past->room_ps[i] -= part_ps;
         settled_ps += part_ps;
-        if (i > 0) end_ps = state->run[i - 1].begin_ps;
+        if (i > 0) end_ps = past->run[i - 1].begin_ps;
     }
     int64_t owed_ps = work_ps - settled_ps - open_ps;
-    if (!state->needed) {
-        int64_t const paid_ps = owed_ps < state->spared_ps ? owed_ps : state->spared_ps;
-        state->spared_ps -= paid_ps;
+    if (!past->needed) {
+        int64_t const paid_ps = owed_ps < past->spared_ps ? owed_ps : past->spared_ps;
+        past->spared_ps -= paid_ps;
         owed_ps -= paid_ps;
         state->debt_ps += owed_ps;
     }
@@ -67,13 +70,12 @@ static int64_t unserved_ps(const struct servers *servers, enum server server, ui
 {
     int64_t sum_ps = 0;
     if (servers->may_exceed) {
-        int64_t const free_ps = server_at(servers, server, chip)->free_ps;
+        int64_t const free_ps = server_past_at(servers, server, chip)->free_ps;
         return free_ps > now_ps ? free_ps - now_ps : 0;
     }
     if (server != SERVER_HBM) return 0; /* Only reads are granted before they are done. */
     for (uint32_t way = 0; way < servers->read_ways; way++) {
-        const struct server_reads *reads =
-            &servers->reads[(uint64_t)way * servers->chip_count + chip];
+        const struct server_reads *reads = reads_at(servers, way, chip);
         int64_t const rest_ps = reads->until_ps - now_ps;
         if (rest_ps <= 0) continue;
         sum_ps += server_share_ps(reads->work_ps, rest_ps, reads->until_ps - reads->since_ps);
@@ -82,25 +84,24 @@ static int64_t unserved_ps(const struct servers *servers, enum server server, ui
 }
 
 /* Keeps the latest run among the ended ones. If it was none, its two breaks are one. */
-static void run_keep(struct server_state *state)
+static void run_keep(struct server_past *past, int64_t edge_ps)
 {
-    struct server_run *run = state->run;
-    int64_t *room_ps = state->room_ps;
-    if (state->run_begin_ps == state->edge_ps) return;
-    if (state->run_count == SERVER_RUNS) {
+    struct server_run *run = past->run;
+    int64_t *room_ps = past->room_ps;
+    if (past->run_begin_ps == edge_ps) return;
+    if (past->run_count == SERVER_RUNS) {
         uint32_t least = 0;
         for (uint32_t i = 1; i + 1 < SERVER_RUNS; i++)
             if (run[i + 1].begin_ps - run[i].end_ps < run[least + 1].begin_ps - run[least].end_ps)
                 least = i;
         run[least + 1].begin_ps = run[least].begin_ps;
         memmove(&room_ps[least + 1], &room_ps[least + 2],
-                (state->run_count - least - 1) * sizeof *room_ps);
-        state->run_count--;
-        memmove(&run[least], &run[least + 1], (state->run_count - least) * sizeof *run);
+                (past->run_count - least - 1) * sizeof *room_ps);
+        past->run_count--;
+        memmove(&run[least], &run[least + 1], (past->run_count - least) * sizeof *run);
     }
-    run[state->run_count++] =
-        (struct server_run){.begin_ps = state->run_begin_ps, .end_ps = state->edge_ps};
-    room_ps[state->run_count] = 0;
+    run[past->run_count++] = (struct server_run){.begin_ps = past->run_begin_ps, .end_ps = edge_ps};
+    room_ps[past->run_count] = 0;
 }
 
 /* What the break since the latest run has left at an instant, with `served_ps` that is served or
@@ -111,27 +112,29 @@ static int64_t break_left_ps(const struct server_state *state, int64_t served_ps
 }
 
 /* A break ends. */
-static void break_end(struct server_state *state, int64_t served_ps, int64_t now_ps)
+static void break_end(struct server_state *state, struct server_past *past, int64_t served_ps,
+                      int64_t now_ps)
 {
     int64_t left_ps = break_left_ps(state, served_ps, now_ps);
-    run_keep(state);
-    left_ps += state->room_ps[state->run_count];
-    state->room_ps[state->run_count] = left_ps > 0 ? left_ps : 0;
+    run_keep(past, state->edge_ps);
+    left_ps += past->room_ps[past->run_count];
+    past->room_ps[past->run_count] = left_ps > 0 ? left_ps : 0;
     state->settled_ps = served_ps + (left_ps < 0 ? left_ps : 0);
-    state->run_begin_ps = now_ps;
+    past->run_begin_ps = now_ps;
 }
 
 void server_part_begin(const struct servers *servers, enum server server, uint32_t chip,
                        int64_t now_ps)
 {
     struct server_state *state = server_at(servers, server, chip);
+    struct server_past *past = server_past_at(servers, server, chip);
     if (state->edge_ps != now_ps)
-        break_end(state,
+        break_end(state, past,
                   state->dma_ps - unserved_ps(servers, server, chip, now_ps) - state->debt_ps,
                   now_ps);
     state->debt_ps = 0; /* From here on it is what is served and not settled. */
-    state->edge_ps = state->run_begin_ps;
-    state->needed = true;
+    state->edge_ps = past->run_begin_ps;
+    past->needed = true;
 }
 
 int64_t server_owed_ps(const struct servers *servers, enum server server, uint32_t chip,
@@ -145,11 +148,12 @@ void server_part_end(const struct servers *servers, enum server server, uint32_t
                      int64_t owed_ps, int64_t spared_ps, int64_t now_ps)
 {
     struct server_state *state = server_at(servers, server, chip);
+    struct server_past *past = server_past_at(servers, server, chip);
     SIM_ASSERT(owed_ps >= 0 && spared_ps >= 0);
     state->settled_ps += owed_ps;
-    state->spared_ps = spared_ps;
     state->edge_ps = now_ps;
-    state->needed = false;
+    past->spared_ps = spared_ps;
+    past->needed = false;
 }
 
 int64_t servers_left_ps(const struct servers *servers, uint32_t chip, int64_t now_ps)

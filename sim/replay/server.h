@@ -36,6 +36,7 @@
 #include "sim/replay/cores.h"
 
 struct compute_time;
+struct grid_port;
 struct replay;
 
 enum server { SERVER_HBM, SERVER_VPU, SERVER_COUNT };
@@ -49,15 +50,25 @@ struct server_run {
     int64_t end_ps;
 };
 
-/* All times but instants are the server's, at the chip's own rate. */
+/* What nearly every message and part of an op reads of a server. All times but instants are the
+ * server's, at the chip's own rate. */
 struct server_state {
-    int64_t dma_ps;       /* Granted to messages since the start. */
-    int64_t edge_ps;      /* Instant of the latest change of `needed`. */
+    int64_t dma_ps;     /* Granted to messages since the start. */
+    int64_t edge_ps;    /* Instant of the latest change of `needed`. */
+    int64_t settled_ps; /* In a run: time served that is paid or disturbed no op. Outside: the same
+                           up to the end of the latest run, less the work since then of ops with
+                           time to spare. */
+    int64_t debt_ps;    /* Outside a run: time owed from ended runs. */
+};
+
+/* The servers of a chip: a line of the cache. */
+struct chip_servers {
+    struct server_state of[SERVER_COUNT];
+};
+
+/* The runs of a server, and its clock. */
+struct server_past {
     int64_t run_begin_ps; /* Instant at which the latest run began. */
-    int64_t settled_ps;   /* In a run: time served that is paid or disturbed no op. Outside: the
-                             same up to the end of the latest run, less the work since then of ops
-                             with time to spare. */
-    int64_t debt_ps;      /* Outside a run: time owed from ended runs. */
     int64_t spared_ps;    /* Outside a run: time that the last ended op had to spare. */
     int64_t free_ps;      /* Clock of the server, where messages may ask for more than it has. */
     bool needed;          /* An op that needs the server runs. */
@@ -65,6 +76,10 @@ struct server_state {
     struct server_run run[SERVER_RUNS]; /* Runs that ended before the latest, in order. */
     int64_t room_ps[SERVER_RUNS + 1];   /* [run]: time that the break before the run has left;
                                            [run_count]: before the latest. */
+};
+
+struct chip_pasts {
+    struct server_past of[SERVER_COUNT];
 };
 
 /* Reads of the messages that leave a chip by one of its ports, or into one level, or to the host:
@@ -87,11 +102,13 @@ struct op_server {
 
 struct servers {
     struct cores cores;
-    struct server_state *hbm;   /* [chip] */
-    struct server_state *vpu;   /* [chip] */
-    struct server_reads *reads; /* [way][chip] */
+    struct chip_servers *states; /* [chip] */
+    struct chip_pasts *pasts;    /* [chip] */
+    struct grid_port *ports;     /* [way][chip]: reads by ports of the grid (link.h). */
+    struct server_reads *reads;  /* [way][chip]: by the ways behind these. */
     uint32_t chip_count;
     uint32_t read_ways;         /* Ways by which reads leave a chip: ports, levels, the host. */
+    uint32_t port_ways;         /* Of these, ports of the grid. */
     const struct fold *fold;    /* Classes of chips. */
     bool differs[SERVER_COUNT]; /* Some chip's server has another rate. */
     bool may_exceed;            /* False: no server ever delays a collective. */
@@ -111,13 +128,20 @@ int64_t server_share_ps(int64_t work_ps, int64_t part_ps, int64_t whole_ps);
 /* Splits work that messages had done evenly over a passage that began before `edge_ps` into what
  * is settled by breaks, and what is owed: what fell into runs, and what breaks have no room for.
  * The work has been granted. */
-void server_passed(struct server_state *state, int64_t work_ps, int64_t from_ps, int64_t until_ps);
+void server_passed(const struct servers *servers, enum server server, uint32_t chip,
+                   int64_t work_ps, int64_t from_ps, int64_t until_ps);
 
 /* The state of a server of a chip. */
 static inline struct server_state *server_at(const struct servers *servers, enum server server,
                                              uint32_t chip)
 {
-    return server == SERVER_HBM ? &servers->hbm[chip] : &servers->vpu[chip];
+    return &servers->states[chip].of[server];
+}
+
+static inline struct server_past *server_past_at(const struct servers *servers, enum server server,
+                                                 uint32_t chip)
+{
+    return &servers->pasts[chip].of[server];
 }
 
 /* A part of an op that needs the server begins. */

@@ -42,8 +42,9 @@ void servers_build(struct replay *replay)
         most += level_bundle_bytes_per_s(&replay->machine->level[i].tier[0]);
     const struct machine_host *host = &replay->machine->host;
     if (replay->program->copy_count > 0 && host->level == LEVEL_NONE) most += host->bytes_per_s;
+    servers->port_ways = replay->grid.port_count;
     servers->read_ways =
-        replay->grid.port_count + replay->machine->level_count + (replay->host != NULL ? 1 : 0);
+        servers->port_ways + replay->machine->level_count + (replay->host != NULL ? 1 : 0);
     servers->most_ppm[SERVER_HBM] = share_ppm(2 * (units_wide)most, least[SERVER_HBM]);
     servers->most_ppm[SERVER_VPU] =
         share_ppm((units_wide)most * 8 / element_bits, least[SERVER_VPU]);

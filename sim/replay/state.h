@@ -91,13 +91,13 @@ struct replay {
     X(chips, 1)                                                                                    \
     X(streams.states, replay->stream_count)                                                        \
     X(lanes.running, replay->stream_count)                                                         \
-    X(servers.hbm, 1)                                                                              \
-    X(servers.vpu, 1)                                                                              \
-    X(servers.reads, replay->servers.read_ways)                                                    \
+    X(servers.states, 1)                                                                           \
+    X(servers.pasts, 1)                                                                            \
+    X(servers.reads, replay->servers.read_ways - replay->grid.port_count)                          \
     X(servers.cores.states, replay->servers.cores.is_on)                                           \
     X(prefetch.states, replay->prefetch.is_on)                                                     \
     X(lanes.states, replay->lanes.count)                                                           \
-    X(grid.links, replay->grid.port_count)                                                         \
+    X(grid.ports, replay->grid.port_count)                                                         \
     X(grid.waits, replay->options->count_waits ? replay->grid.port_count : 0)                      \
     X(breakdowns.of_phase, PROGRAM_PHASE_COUNT)                                                    \
     X(breakdowns.spans, PROGRAM_PHASE_COUNT)                                                       \
@@ -150,7 +150,15 @@ static inline struct lane_state *lane_at(struct replay *replay, uint32_t lane, u
 
 static inline struct link_state *link_at(struct replay *replay, uint32_t port, uint32_t chip)
 {
-    return &replay->grid.links[(uint64_t)port * replay->chip_count + chip];
+    return &replay->grid.ports[(uint64_t)port * replay->chip_count + chip].link;
+}
+
+/* NULL: waits are not counted. */
+static inline struct link_waits *link_waits_at(const struct replay *replay, uint32_t port,
+                                               uint32_t chip)
+{
+    if (replay->grid.waits == NULL) return NULL;
+    return &replay->grid.waits[(uint64_t)port * replay->chip_count + chip];
 }
 
 static inline struct op_table *op_table_at(const struct replay *replay, uint32_t work,

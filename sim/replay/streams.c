@@ -304,7 +304,8 @@ void streams_check_finished(struct replay *replay, uint32_t chip, int64_t now_ps
         return;
     }
     /* The last op that needed the server goes on for so long, and then nothing is owed. */
-    replay->servers.hbm[chip].debt_ps = replay->servers.vpu[chip].debt_ps = 0;
+    for (enum server server = SERVER_HBM; server < SERVER_COUNT; server++)
+        server_at(&replay->servers, server, chip)->debt_ps = 0;
     int64_t const end_ps = left_ps < TIME_PS_END - now_ps ? now_ps + left_ps : TIME_PS_END;
     replay->chips[chip].computes = true;
     engine_post(replay->engine, end_ps, event_key_make(EVENT_FINISH, 0, 0, 0),

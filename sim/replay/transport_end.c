@@ -43,8 +43,8 @@ static int64_t shards_write(struct replay *replay, uint32_t stream, uint32_t chi
     enum collective_kind const kind = plan->plan->kind;
     bool const adds = kind == COLLECTIVE_REDUCE_SCATTER || kind == COLLECTIVE_ALL_REDUCE ||
                       kind == COLLECTIVE_REDUCE;
-    int64_t const hbm_ps = replay->servers.hbm[chip].free_ps,
-                  vpu_ps = replay->servers.vpu[chip].free_ps;
+    int64_t const hbm_ps = server_past_at(&replay->servers, SERVER_HBM, chip)->free_ps,
+                  vpu_ps = server_past_at(&replay->servers, SERVER_VPU, chip)->free_ps;
     return adds && vpu_ps > hbm_ps ? vpu_ps : hbm_ps;
 }
 

@@ -28,8 +28,10 @@ static APART void chips_finish(struct replay *replay, const uint32_t *chips, uin
     for (uint32_t i = 0; i < count; i++) streams_finish(replay, chips[i], now_ps);
 }
 
-static inline void event_handle(struct replay *replay, int64_t now_ps, uint64_t key,
-                                const uint32_t *chips, uint32_t count)
+static inline __attribute__((always_inline)) void event_handle(struct replay *replay,
+                                                               int64_t now_ps, uint64_t key,
+                                                               const uint32_t *chips,
+                                                               uint32_t count)
 {
     uint32_t const port = event_key_port(key);
     bool const routed = port == KEY_ROUTED;
@@ -113,19 +115,26 @@ static APART void ends_handle(struct replay *replay, int64_t now_ps, uint64_t ke
     if (left_count > 0) replay_event(replay, now_ps, key, left, left_count);
 }
 
+/* An event where collectives may fly. */
+static APART void flights_event(struct replay *replay, int64_t now_ps, uint64_t key,
+                                const uint32_t *chips, uint32_t count)
+{
+    flights_order(replay->lanes.flights, now_ps, key);
+    if (event_key_kind(key) == EVENT_COLLECTIVE_END)
+        ends_handle(replay, now_ps, key, chips, count);
+    else
+        replay_event(replay, now_ps, key, chips, count);
+}
+
 void replay_handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t key,
                    const uint32_t *chips, uint32_t count)
 {
     struct replay *replay = owner;
     (void)engine;
-    if (replay->lanes.flights != NULL) {
-        flights_order(replay->lanes.flights, now_ps, key);
-        if (event_key_kind(key) == EVENT_COLLECTIVE_END) {
-            ends_handle(replay, now_ps, key, chips, count);
-            return;
-        }
-    }
-    replay_event(replay, now_ps, key, chips, count);
+    if (replay->lanes.flights != NULL)
+        flights_event(replay, now_ps, key, chips, count);
+    else
+        replay_event(replay, now_ps, key, chips, count);
 }
 
 /* The lines that the handler of an event will touch first. */

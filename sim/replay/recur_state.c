@@ -37,7 +37,7 @@ static const struct recur_field chip_fields[] = {FIELD(INSTANT, chip_state, part
                                                  FIELD(SAME, chip_state, computes),
                                                  FIELD(SAME, chip_state, shown),
                                                  {0}};
-HAS_BYTES(chip_state, 88);
+HAS_BYTES(chip_state, 128);
 
 /* recur.c holds the counts of a stream against its program. */
 static const struct recur_field stream_fields[] = {
@@ -50,7 +50,7 @@ static const struct recur_field stream_fields[] = {
     FIELD(SUM, stream_state, epoch),          FIELD(SUM, stream_state, operand_first),
     FIELD(SAME, stream_state, operand_parts), FIELD(SUM, stream_state, wants),
     FIELD(INSTANT, stream_state, begin_ps),   {0}};
-HAS_BYTES(stream_state, 56);
+HAS_BYTES(stream_state, 64);
 
 static const struct recur_field lane_fields[] = {FIELD(INSTANT, lane_state, free_ps),
                                                  FIELD(SAME, lane_state, ahead),

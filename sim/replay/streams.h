@@ -39,10 +39,10 @@ enum stream_phase {
     STREAM_FINISHED,
 };
 
-struct stream_state {
-    uint32_t done;     /* Parts done since the start of the step. */
-    uint32_t begun;    /* Parts begun since the start of the step. */
-    uint32_t op_first; /* Value of `done` when the running op began. */
+struct stream_state {           /* A line of the cache. */
+    _Alignas(64) uint32_t done; /* Parts done since the start of the step. */
+    uint32_t begun;             /* Parts begun since the start of the step. */
+    uint32_t op_first;          /* Value of `done` when the running op began. */
     uint32_t slot;
     uint16_t position; /* In stream_ops of the slot's template. */
     uint8_t phase;     /* enum stream_phase */
@@ -67,23 +67,24 @@ struct streams {
 };
 
 struct chip_state {
-    int64_t part_begin_ps;
-    int64_t part_end_ps;      /* When the part ends, as far as is known. */
-    int64_t breakdown_ps;     /* Instant up to which the breakdown is written. */
-    int64_t first_begin_ps;   /* Of compute before the update; TIME_PS_NEVER: none yet. */
-    int64_t last_end_ps;      /* Of compute before the update. */
-    int64_t start_ps;         /* Begin of the step. */
-    int64_t exposed_ps;       /* Exposed time in all. */
-    int64_t exposed_last_ps;  /* Exposed time up to last_end_ps. */
-    int64_t exposed_first_ps; /* Exposed time up to first_begin_ps. */
-    uint32_t running;         /* Streams with a collective or a copy under way, as bits. */
-    uint32_t sends;           /* Streams with a message to another rank under way, as bits. */
-    uint16_t chip_class;      /* The fold's class of the chip. */
+    /* The first line of the cache has what parts of ops need. */
+    _Alignas(64) int64_t part_begin_ps;
+    int64_t part_end_ps;  /* When the part ends, as far as is known. */
+    int64_t breakdown_ps; /* Instant up to which the breakdown is written. */
+    int64_t start_ps;     /* Begin of the step. */
+    int64_t exposed_ps;   /* Exposed time in all. */
+    uint32_t running;     /* Streams with a collective or a copy under way, as bits. */
+    uint32_t sends;       /* Streams with a message to another rank under way, as bits. */
+    uint16_t chip_class;  /* The fold's class of the chip. */
     uint16_t role;
     uint8_t block_phase; /* enum program_phase of the compute stream's slot. */
     uint8_t last_phase;  /* enum program_phase of the op that ended last before the update. */
     bool computes;
     bool shown;
+    int64_t first_begin_ps;   /* Of compute before the update; TIME_PS_NEVER: none yet. */
+    int64_t last_end_ps;      /* Of compute before the update. */
+    int64_t exposed_last_ps;  /* Exposed time up to last_end_ps. */
+    int64_t exposed_first_ps; /* Exposed time up to first_begin_ps. */
 };
 
 /* NEED_CACHES: chips of a batch pass to the next op in turn, so the needs of both are kept. */

@@ -49,6 +49,7 @@ struct happening {
 struct contention_lane {
     double free_s;
     uint32_t sent;
+    uint32_t sends; /* All pieces together. */
     uint32_t counted;
     bool waiting; /* A happening will say when it is free. */
 };
@@ -166,7 +167,7 @@ static void lane_try(struct contention *contention, uint32_t chip, uint32_t numb
     struct contention_lane *lane = &contention->lane[index];
     uint32_t const first = contention->sending_first[index];
     uint32_t const each = contention->sending_first[index + 1] - first;
-    while (lane->sent < each * contention->piece_count && !lane->waiting) {
+    while (lane->sent < lane->sends && !lane->waiting) {
         uint32_t const piece = lane->sent / each;
         const struct sending *sending = &contention->sending[first + lane->sent - piece * each];
         if (sending_waits(contention, chip, sending, piece)) return;
@@ -199,8 +200,9 @@ static void message_land(struct contention *contention, const struct message *me
     } else {
         lane->counted++;
     }
+    const struct contention_lane *own = &contention->lane[index - message->lane];
     for (uint32_t l = 0; l < contention->lane_count; l++)
-        lane_try(contention, message->receiver, l, now_s);
+        if (own[l].sent < own[l].sends) lane_try(contention, message->receiver, l, now_s);
 }
 
 static void happen(struct contention *contention, const struct happening *what)
@@ -228,6 +230,9 @@ static double pieces_simulate(struct contention *contention, uint32_t piece_coun
     contention->message_count = 0;
     memset(contention->slots, 0, (size_t)lanes * contention->words * sizeof *contention->slots);
     memset(contention->lane, 0, lanes * sizeof *contention->lane);
+    for (uint32_t lane = 0; lane < lanes; lane++)
+        contention->lane[lane].sends =
+            piece_count * (contention->sending_first[lane + 1] - contention->sending_first[lane]);
     for (uint32_t link = 0; link < paths->link_count; link++)
         contention->free_s[link] = contention->busy_s[link] = 0;
     for (uint32_t chip = 0; chip < paths->chip_count; chip++)
@@ -335,10 +340,25 @@ static void sendings_find(struct contention *contention)
     contention->sending_first[at] = count;
 }
 
+/* Without bytes, and where no message waits for others, the longest way. */
+static double idle_time_s(struct contention *contention, uint32_t piece_count)
+{
+    uint32_t const lanes = contention->paths->chip_count * contention->lane_count;
+    double longest_s = 0;
+    for (uint32_t i = 0; i < contention->sending_first[lanes]; i++) {
+        const struct sending *sending = &contention->sending[i];
+        double way_s = 0;
+        if (sending->arrivals != 0) return pieces_simulate(contention, piece_count, 0);
+        for (uint32_t hop = sending->hop; hop < sending->end; hop++)
+            way_s += contention->hop[hop].latency_s;
+        longest_s = fmax(longest_s, way_s);
+    }
+    return longest_s;
+}
+
 static void times_find(struct contention *contention, struct contention_times *ret)
 {
-    double const idle_s = pieces_simulate(contention, 1, 0),
-                 idle_next_s = pieces_simulate(contention, 2, 0);
+    double const idle_s = idle_time_s(contention, 1), idle_next_s = idle_time_s(contention, 2);
     double const next_s = pieces_simulate(contention, 2, many_bytes);
     double const once_s = pieces_simulate(contention, 1, many_bytes);
     *ret = (struct contention_times){

@@ -63,7 +63,7 @@ static const char *bound_text(const struct compute_time *time)
     X(STACK, "stack", WORDS(of.is_of_stack ? chip->kernels.stack->name : NULL), HIDDEN)            \
     X(TABLE, "table", WHERE(of.table[0] != '\0', WORDS(of.table)), HIDDEN)                         \
     X(ROW, "row", WHERE(of.row[0] != '\0', WORDS(of.row)), HIDDEN)                                 \
-    X(OUTSIDE, "outside", WHERE(of.table[0] != '\0', FLAG(kernels.is_outside)), HIDDEN)            \
+    X(OUTSIDE, "outside", WHERE(of.table[0] != '\0', FLAG(is_outside)), HIDDEN)                    \
     X(TABLE_OF, "table_of", WHERE(of.table_of[0] != '\0', WORDS(of.table_of)), HIDDEN)             \
     X(DERIVED, "derived",                                                                          \
       WHERE(kernels.table != NULL && kernels.table->derived != NULL,                               \
@@ -99,6 +99,18 @@ static void remark_text(char text[REMARK_BYTES], const struct work_kernels *kern
                    is_carried_over && how[0] != '\0' ? ", " : "", how);
 }
 
+/* The work of the experts' kernel that has the time of ops within it; NULL: the slot has none. */
+static const struct work *experts_find(const struct op_rows *rows, const struct op_row *row)
+{
+    const struct program_template *slot = row->of->slot;
+    for (uint32_t i = 0; i < slot->op_count; i++) {
+        if (slot->op[i].kind != PROGRAM_OP_COMPUTE) continue;
+        const struct work *work = &rows->program->works[slot->op[i].index];
+        if (work->kernel == WORK_KERNEL_EXPERTS_IN) return work;
+    }
+    return NULL;
+}
+
 static void op_find(const void *owner, uint32_t index, struct column_value *ret_values)
 {
     const struct op_rows *rows = owner;
@@ -116,6 +128,9 @@ static void op_find(const void *owner, uint32_t index, struct column_value *ret_
     bool const has_tokens = of.call_count > 0 && !is_product;
     bool const attends = has_tokens && !is_experts;
     struct compute_time const time = compute_time(chip, work, PPM_ONE, PPM_ONE);
+    const struct work *experts = is_within ? experts_find(rows, row) : NULL;
+    if (experts != NULL) op_tables_share(chip, experts, &of);
+    bool const is_outside = of.kernels.is_outside;
     remark_text(remark, &kernels);
     OPS(COLUMN_FIND)
 }

@@ -177,3 +177,13 @@ void op_tables_find(const struct chip *chip, const struct work *work, struct op_
     else
         add(ret_tables->by, sizeof ret_tables->by, "%s", stack == NULL ? "tiles" : "profile");
 }
+
+void op_tables_share(const struct chip *chip, const struct work *kernel, struct op_tables *tables)
+{
+    static struct op_tables of; /* Until it is copied. */
+    op_tables_find(chip, kernel, &of);
+    tables->kernels.is_outside = of.kernels.is_outside;
+    memcpy(tables->table, of.table, sizeof of.table);
+    memcpy(tables->row, of.row, sizeof of.row);
+    memcpy(tables->table_of, of.table_of, sizeof of.table_of);
+}

@@ -33,4 +33,8 @@ struct op_tables {
 
 void op_tables_find(const struct chip *chip, const struct work *work, struct op_tables *ret_tables);
 
+/* Gives an op whose time is in another op's kernel the table, the row and the stack of that
+ * kernel. */
+void op_tables_share(const struct chip *chip, const struct work *kernel, struct op_tables *tables);
+
 #endif

@@ -119,6 +119,13 @@ static enum status between_read(struct json *object, struct kernel_between *betw
     return json_end(object, keys, reterr);
 }
 
+/* Products for each expert are a software's own: it runs them one by one, in streams or as one. */
+static bool is_of_other_software(const struct kernel_table *table, const struct kernel_stack *from,
+                                 const struct kernel_stack *stack)
+{
+    return table->family == KERNEL_GROUPED && !name_same(from->name, stack->name);
+}
+
 /* The tables of another stack of which it has none of its own. On another chip their shares are
  * taken for its shares. */
 static enum status others_take(struct kernel_reading *reading, struct json *value,
@@ -138,6 +145,7 @@ static enum status others_take(struct kernel_reading *reading, struct json *valu
     for (uint32_t i = 0; i < other->table_count; i++) {
         struct kernel_table *table = &stack->table[stack->table_count];
         if (has_kind(stack, &other->table[i])) continue;
+        if (is_of_other_software(&other->table[i], other, stack)) continue;
         if (stack->table_count == KERNEL_TABLES_MAX)
             return error_set(reterr, STATUS_INVALID, json_where(value),
                              "a stack has %d tables at most", KERNEL_TABLES_MAX);

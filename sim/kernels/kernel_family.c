@@ -185,6 +185,7 @@ struct family {
 
 static const struct family families[KERNEL_FAMILIES] = {
     [KERNEL_MATMUL] = {"matmul", 3, {"m", "n", "k"}, matmul_amounts, matmul_steps},
+    [KERNEL_GROUPED] = {"grouped_matmul", 3, {"m", "n", "k"}, matmul_amounts, matmul_steps},
     [KERNEL_ATTENTION] = {"attention", ATTENTION_SIDES, attention_amounts, attention_steps},
     [KERNEL_ATTENTION_BACKWARD] = {"attention_backward", ATTENTION_SIDES, backward_amounts,
                                    attention_steps},
@@ -197,6 +198,11 @@ static const struct family families[KERNEL_FAMILIES] = {
 const char *kernel_family_name(enum kernel_family family)
 {
     return families[family].name;
+}
+
+bool kernel_is_of_products(enum kernel_family family)
+{
+    return family == KERNEL_MATMUL || family == KERNEL_GROUPED;
 }
 
 uint32_t kernel_side_count(enum kernel_family family)
@@ -233,7 +239,7 @@ void kernel_table_name_add(const struct kernel_table *table, struct strbuf *text
 {
     strbuf_add(text, "%s %s", kernel_family_name(table->family), format_name(table->format));
     if (table->family == KERNEL_EXPERTS && table->quantises) strbuf_add(text, ", casts included");
-    if (table->family == KERNEL_MATMUL)
+    if (kernel_is_of_products(table->family))
         strbuf_add(text, " %s%s%s%s%s", kernel_layout_name(table->layout),
                    table->result == FORMAT_FP32 ? " into fp32" : "",
                    table->quantises ? ", casts included" : "",

@@ -113,6 +113,11 @@ uint32_t work_calls(const struct work *work, struct work_call ret_calls[WORK_MAT
 const struct kernel_table *kernel_table_of_call(const struct kernel_stack *stack,
                                                 enum format format, const struct work_call *call)
 {
+    const struct kernel_table *grouped =
+        call->family == KERNEL_MATMUL && call->count > 1
+            ? kernel_grouped_of(stack, format, call->layout, call->result, call->cast)
+            : NULL;
+    if (grouped != NULL) return grouped;
     if (call->family == KERNEL_MATMUL)
         return kernel_table_of(stack, format, call->layout, call->result, call->cast);
     return kernel_other_of(stack, call->family, format,

@@ -120,7 +120,7 @@ static bool reads_cache(enum kernel_family family)
 /* Whether kernels of a family may cast operands of their products. */
 static bool multiplies(enum kernel_family family)
 {
-    return family == KERNEL_MATMUL || family == KERNEL_EXPERTS;
+    return kernel_is_of_products(family) || family == KERNEL_EXPERTS;
 }
 
 /* Reads which scales operands that were cast before have. Without the member they were not cast
@@ -149,7 +149,7 @@ static enum status kind_read(struct json *object, struct kernel_table *table, st
     if (reads_cache(table->family))
         STATUS_TRY(format_read(object, "stored", &table->stored, reterr));
     if (!multiplies(table->family)) return STATUS_OK;
-    if (table->family == KERNEL_MATMUL) {
+    if (kernel_is_of_products(table->family)) {
         STATUS_TRY(layout_read(object, &table->layout, reterr));
         if (json_take(object, "result") != NULL)
             STATUS_TRY(format_read(object, "result", &table->result, reterr));
@@ -201,6 +201,8 @@ static enum status base_find(struct kernel_reading *reading, struct json *of,
     *ret_base =
         family == KERNEL_MATMUL
             ? kernel_table_of(stack, table->format, layout, FORMAT_BF16, table->cast)
+        : family == KERNEL_GROUPED
+            ? kernel_grouped_of(stack, table->format, layout, table->result, table->cast)
             : kernel_other_of(stack, (enum kernel_family)family, table->format, table->stored);
     bool const has_sides = *ret_base != NULL && kernel_side_count((*ret_base)->family) ==
                                                     kernel_side_count(table->family);
@@ -275,9 +277,9 @@ static enum status keys_end(struct json *object, enum kernel_family family, bool
     const char *keys[5] = {NULL};
     uint32_t count = 0;
     if (is_reference) keys[count++] = "factor";
-    if (family == KERNEL_MATMUL) keys[count++] = "result";
+    if (kernel_is_of_products(family)) keys[count++] = "result";
     if (multiplies(family)) keys[count++] = "quantises";
-    if (family == KERNEL_MATMUL) keys[count++] = "cast";
+    if (kernel_is_of_products(family)) keys[count++] = "cast";
     return json_end(object, keys, reterr);
 }
 

@@ -37,6 +37,19 @@ const struct kernel_table *kernel_table_of(const struct kernel_stack *stack, enu
     return table_cast_so(stack, format, layout, result, WORK_CAST_TENSOR);
 }
 
+const struct kernel_table *kernel_grouped_of(const struct kernel_stack *stack, enum format format,
+                                             enum kernel_layout layout, enum format result,
+                                             enum work_cast cast)
+{
+    for (uint32_t i = 0; i < stack->table_count; i++) {
+        const struct kernel_table *table = &stack->table[i];
+        if (table->family == KERNEL_GROUPED && table->format == format && table->layout == layout &&
+            table->result == result && table->cast == cast)
+            return table;
+    }
+    return NULL;
+}
+
 const struct kernel_table *kernel_other_of(const struct kernel_stack *stack,
                                            enum kernel_family family, enum format format,
                                            enum format stored)

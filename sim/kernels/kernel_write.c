@@ -31,7 +31,7 @@ static void put_kind(struct json_writer *json, const struct kernel_table *table)
         table->family == KERNEL_DECODE || table->family == KERNEL_LATENT_DECODE;
     json_put_string(json, "format", format_name(table->format));
     if (reads_cache) json_put_string(json, "stored", format_name(table->stored));
-    if (table->family == KERNEL_MATMUL) {
+    if (kernel_is_of_products(table->family)) {
         json_put_string(json, "layout", kernel_layout_name(table->layout));
         if (table->result != FORMAT_BF16)
             json_put_string(json, "result", format_name(table->result));

@@ -31,6 +31,7 @@ enum { KERNEL_CLOCK_LEAST_PPM = 600000 };
 /* What a table is of. */
 enum kernel_family {
     KERNEL_MATMUL,             /* y[m, n] = x[m, k] · W[k, n] */
+    KERNEL_GROUPED,            /* Such products of alike sides, one for each expert of a rank. */
     KERNEL_ATTENTION,          /* Causal attention of whole sequences. */
     KERNEL_ATTENTION_BACKWARD, /* Gradients of such attention, in one kernel or several. */
     KERNEL_DECODE,             /* Attention of a token a sequence to the rows of its cache. */
@@ -63,11 +64,11 @@ enum kernel_layout { KERNEL_TN, KERNEL_NN, KERNEL_NT, KERNEL_LAYOUTS };
 struct kernel_table {
     enum kernel_family family;
     enum format format;        /* The operands' format. The result has two bytes. */
-    enum kernel_layout layout; /* The layout of a matmul. */
+    enum kernel_layout layout; /* The layout of a product. */
     enum format stored;        /* A decode's format of keys and values; else `format`. */
-    enum format result;        /* The result's format, for a matmul. */
+    enum format result;        /* The result's format, for a product. */
     bool quantises;            /* The time of the casts to `format` is in that of products. */
-    enum work_cast cast;       /* A matmul's cast before it: which scales the operands have. */
+    enum work_cast cast;       /* A product's cast before it: which scales the operands have. */
     const char *source;
     const char *of;       /* The stack whose table it is, or was made from; NULL: its own. */
     const char *derived;  /* How it was made from that; NULL: it was measured. */
@@ -142,6 +143,8 @@ const char *kernel_layout_name(enum kernel_layout layout);
 const char *kernel_family_name(enum kernel_family family);
 /* "matmul bf16 NT into fp32": what a table is of, for people. */
 void kernel_table_name_add(const struct kernel_table *table, struct strbuf *text);
+/* Whether a family is of products, whose tables have a layout, a result and a cast. */
+bool kernel_is_of_products(enum kernel_family family);
 uint32_t kernel_side_count(enum kernel_family family);
 const char *kernel_side_name(enum kernel_family family, uint32_t side);
 
@@ -159,7 +162,13 @@ const struct kernel_table *kernel_table_of(const struct kernel_stack *stack, enu
                                            enum kernel_layout layout, enum format result,
                                            enum work_cast cast);
 
-/* The table of a family other than that of products, or NULL. `stored`: the format of keys and
+/* The table of products for each expert, with the layout, the result and the cast; NULL: the stack
+ * has none. */
+const struct kernel_table *kernel_grouped_of(const struct kernel_stack *stack, enum format format,
+                                             enum kernel_layout layout, enum format result,
+                                             enum work_cast cast);
+
+/* The table of a family other than those of products, or NULL. `stored`: the format of keys and
  * values; of families without a cache `format`. */
 const struct kernel_table *kernel_other_of(const struct kernel_stack *stack,
                                            enum kernel_family family, enum format format,

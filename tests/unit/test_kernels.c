@@ -281,7 +281,7 @@ static void every_shipped_stack_is_read(void **state)
             case_ok(kernel_error_of_edges(case_arena, table, &edges_error, &case_error));
             case_ok(kernel_error_of_shapes(case_arena, table, sides, &shapes_error, &case_error));
             assert_true(table->derived != NULL || table->row_count > 1000);
-            assert_true(table->error_median_ppm < 90000);
+            assert_true(table->error_median_ppm < 110000);
             assert_true(edges_error.median_ppm < 130000);
             assert_true(shapes_error.median_ppm < 130000);
         }

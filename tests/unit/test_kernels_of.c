@@ -253,6 +253,71 @@ static void shipped_training_tables_have_what_was_measured(void **state)
     }
 }
 
+/* Rows that SimuMax measured, of which each expert has `rows`: TN, and the gradients of inputs and
+ * of weights at the sides as executed. The share is of the larger of math and bytes, which bound
+ * 128 rows. */
+static void products_for_each_expert_have_tables_where_they_were_measured(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *chip;
+        enum work_kernel kernel;
+        enum kernel_layout layout;
+        enum format result;
+        uint64_t rows, inner, columns;
+        double share, within;
+    } rows[] = {
+        {"b200", WORK_KERNEL_FORWARD, KERNEL_TN, FORMAT_BF16, 1024, 7168, 4096, 0.457, 0.15},
+        {"b200", WORK_KERNEL_FORWARD, KERNEL_TN, FORMAT_BF16, 128, 7168, 4096, 0.475, 0.1},
+        {"b200", WORK_KERNEL_INPUT, KERNEL_NN, FORMAT_BF16, 1024, 7168, 4096, 0.435, 0.1},
+        {"b200", WORK_KERNEL_WEIGHT, KERNEL_NT, FORMAT_FP32, 1024, 7168, 4096, 0.289, 0.1},
+        {"b200", WORK_KERNEL_WEIGHT, KERNEL_NT, FORMAT_BF16, 1024, 7168, 4096, 0.347, 0.15},
+        {"a100-sxm", WORK_KERNEL_FORWARD, KERNEL_TN, FORMAT_BF16, 1232, 5120, 3072, 0.707, 0.1},
+        {"a100-40gb", WORK_KERNEL_WEIGHT, KERNEL_NT, FORMAT_FP32, 1232, 5120, 3072, 0.604, 0.1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct kernel_stack const te = shipped(rows[i].chip, "te");
+        struct work work = {
+            .matmul = {{rows[i].rows, rows[i].inner, rows[i].columns, 20}},
+            .matmul_count = 1,
+            .math_format = FORMAT_BF16,
+            .kernel = rows[i].kernel,
+            .result = rows[i].result,
+        };
+        struct work_kernels const kernels = kernel_of_work(&te, 148, &work);
+        assert_ptr_equal(kernels.table, kernel_grouped_of(&te, FORMAT_BF16, rows[i].layout,
+                                                          rows[i].result, WORK_CAST_WITHIN));
+        assert_non_null(kernels.table->derived);
+        case_near(kernels.share_ppm / 1e6, rows[i].share, rows[i].within);
+        /* An expert alone is one product. */
+        work.matmul[0].count = 1;
+        assert_int_equal(kernel_of_work(&te, 148, &work).table->family, KERNEL_MATMUL);
+    }
+}
+
+/* PyTorch and XLA run the products of experts in kernels of their own; so does a format, a result
+ * or a chip without such rows. */
+static void no_other_software_has_the_table_of_grouped_products(void **state)
+{
+    (void)state;
+    static const char *const stacks[][2] = {{"b200", "xla"},
+                                            {"b200", "torch-compile"},
+                                            {"a100-sxm", "torch-eager"},
+                                            {"h100-sxm", "te"},
+                                            {"gb200-nvl72", "te"}};
+    for (size_t i = 0; i < sizeof stacks / sizeof *stacks; i++) {
+        struct kernel_stack const stack = shipped(stacks[i][0], stacks[i][1]);
+        assert_null(
+            kernel_grouped_of(&stack, FORMAT_BF16, KERNEL_TN, FORMAT_BF16, WORK_CAST_WITHIN));
+    }
+    struct kernel_stack const te = shipped("b200", "te");
+    assert_null(kernel_grouped_of(&te, FORMAT_FP8, KERNEL_TN, FORMAT_BF16, WORK_CAST_WITHIN));
+    assert_null(kernel_grouped_of(&te, FORMAT_BF16, KERNEL_TN, FORMAT_FP32, WORK_CAST_WITHIN));
+    struct kernel_stack mine;
+    case_ok(stack_read(", \"tables_of\": \"b200.te\"", &mine));
+    assert_null(kernel_grouped_of(&mine, FORMAT_BF16, KERNEL_NT, FORMAT_FP32, WORK_CAST_WITHIN));
+}
+
 static void references_to_nothing_are_refused(void **state)
 {
     (void)state;
@@ -310,6 +375,8 @@ int main(void)
         cmocka_unit_test(a_gradient_is_looked_up_by_its_format),
         cmocka_unit_test(backward_attention_beyond_the_grid_has_its_own_ratio),
         cmocka_unit_test(shipped_training_tables_have_what_was_measured),
+        cmocka_unit_test(products_for_each_expert_have_tables_where_they_were_measured),
+        cmocka_unit_test(no_other_software_has_the_table_of_grouped_products),
         cmocka_unit_test(references_to_nothing_are_refused),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);

@@ -5,8 +5,8 @@
 
 FOLDER holds the measurements as CSV, named <chip>.<family>.<stack>-<version>.csv or .csv.gz: gemm
 with gemm_dtype, m, n, k, latency_us; attention_context and attention_decode with num_heads,
-num_key_value_heads, batch_size, isl or step, latency_us; moe as experts.py reads it; train_gemm, train_attention and
-layer_ops as training.py and layers.py read them. Rates are those of topology/chips. Only maintainers run it,
+num_key_value_heads, batch_size, isl or step, latency_us; moe as experts.py reads it; train_gemm, train_attention,
+train_grouped_gemm and layer_ops as training.py and layers.py read them. Rates are those of topology/chips. Only maintainers run it,
 once for each new version of the measurements: podsim reads what it writes, and needs no Python.
 """
 import sys
@@ -155,15 +155,17 @@ def gradients_in_fp8(chip):
 def trained(folder, chip, of_sglang, fp8, smooth, flash):
     """Transformer Engine, and PyTorch, whose matmuls are the same libraries'."""
     of = f"{chip}.sglang"
+    lists = {}
     if chip in TRAINED:
         measured = TRAINED[chip]
+        lists["grouped_matmul"] = training.grouped(folder, measured, of, of_sglang)
         products, smooth[measured] = training.measured_matmuls(folder, measured, of, of_sglang)
     else:
         products = [reference(of, "bf16", layout="TN")] + training.derived_matmuls(of, smooth)
     backward = training.attention_backward(folder, ATTENDED.get(chip, BOTH), CORES[chip], f"{chip}.vllm")
     fp8 = fp8 + (gradients_in_fp8(chip) if chip in HOPPER else [])
     write(chip, "te", "Transformer Engine", matmul=products + fp8,
-          attention=[reference(f"{chip}.vllm", "bf16")], attention_backward=[backward])
+          attention=[reference(f"{chip}.vllm", "bf16")], attention_backward=[backward], **lists)
     write(chip, "xla", "XLA", tables_of=f"{chip}.te")
     lists = flash2.made(chip, flash) if chip in HOPPER else {}
     for stack, title in PYTORCH:

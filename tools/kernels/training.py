@@ -132,6 +132,70 @@ def derived_matmuls(of, smooth):
     return entries
 
 
+# --- Products for each expert ---
+
+# Rows of an expert, and the two sides of its matrix.
+GROUPED_ROWS = [128, 256, 512, 1024, 2048, 8192]
+GROUPED_SIDES = [2048, 4096, 8192]
+STAGES = {"fwd": "TN", "bwd_grad_act": "NN", "bwd_grad_w": "NT"}
+
+
+def grouped_rows(folder, chip, rates):
+    """Shares of the roofline by layout and format of the result, at the sides as executed. The files
+    have sides of the forward product, and efficiencies of the math rate alone."""
+    flop_per_s, bytes_per_s = (tables.amount(rate) for rate in rates)
+    rows = {}
+    for row in csv_rows(folder, chip, "train_grouped_gemm"):
+        m, n, k = (int(row[side]) for side in "mnk")
+        layout = STAGES[row["stage"]]
+        shape = {"TN": (m, n, k), "NN": (m, k, n), "NT": (n, k, m)}[layout]
+        math_s = 2 * m * n * k / flop_per_s
+        move_s = 2 * (m * k + n * k + m * n) / bytes_per_s
+        share = float(row["efficiency"]) * max(1, move_s / math_s)
+        key = (layout, row["main_grad_dtype"] if layout == "NT" else "bf16")
+        rows.setdefault(key, []).append((shape, share))
+    return rows
+
+
+def without_their_shape(rows, ratios):
+    """How far rows are from the ratios of all other shapes: half, and nine of ten."""
+    off = []
+    for (shape, share), (_, ratio) in zip(rows, ratios):
+        others = [at for at in ratios if at[0] != shape]
+        off.append(abs(ratio / factor_of(others, shape) - 1))
+    off.sort()
+    return [off[min(len(off) - 1, int(part * len(off)))] for part in (0.5, 0.9)]
+
+
+def grouped(folder, chip, of, base):
+    """Products for each expert, as factors of one product at the rows of an expert."""
+    axes, grid = grid_of(base)
+    entries = []
+    for key, rows in sorted(grouped_rows(folder, chip, (base["flop_rate"], base["hbm_rate"])).items(),
+                            reverse=True):
+        layout, result = key
+        sides = [GROUPED_ROWS, GROUPED_SIDES, GROUPED_SIDES]
+        sides = sides[1:] + sides[:1] if layout == "NT" else sides
+        ratios = [(shape, share / tables.looked_up(axes, grid, clamped(shape, axes)))
+                  for shape, share in rows]
+        nodes = {node: factor_of(ratios, node) for node in itertools.product(*sides)}
+        off = sorted(abs(ratio / tables.looked_up(sides, nodes, clamped(shape, sides)) - 1)
+                     for shape, ratio in ratios)
+        errors = [round(off[min(len(off) - 1, int(part * len(off)))] * 1e6) for part in (0.5, 0.9)]
+        alone = without_their_shape(rows, ratios)
+        print(f"te {chip} grouped {layout} {result}: {len(rows)} rows, off by {errors[0] / 1e4:.1f} %, "
+              f"{errors[1] / 1e4:.1f} %; without their shape {alone[0]:.1%}, {alone[1]:.1%}")
+        entries.append({"format": "bf16", "layout": layout} | (
+            {"result": result} if result != "bf16" else {}) | {
+            "of": {"stack": of, "family": "matmul", "layout": "TN"}, "source": source_of([chip]),
+            "derived": "shares of one product at the rows of an expert times those that Transformer "
+                       "Engine's grouped products had of it",
+            "factor": dict(zip("mnk", sides)) | {
+                "ppm": [round(nodes[node] * 1e6) for node in itertools.product(*sides)]},
+            "rows": len(rows), "error_median_ppm": errors[0], "error_ninetieth_ppm": errors[1]})
+    return entries
+
+
 # --- Attention ---
 
 TOKENS = [512, 1024, 2048, 4096, 8192, 16384, 32768, 131072]

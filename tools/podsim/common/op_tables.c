@@ -37,12 +37,12 @@ static void table_add(const struct kernel_table *table, char text[OP_TABLES_LIST
 {
     size_t const size = OP_TABLES_LIST_BYTES;
     add(text, size, "%s %s", kernel_family_name(table->family), format_name(table->format));
-    if (table->family == KERNEL_MATMUL)
+    if (kernel_is_of_products(table->family))
         add(text, size, " %s into %s", kernel_layout_name(table->layout),
             format_name(table->result));
     else if (table->stored != table->format)
         add(text, size, " of %s", format_name(table->stored));
-    if (table->family == KERNEL_MATMUL && table->cast != WORK_CAST_WITHIN)
+    if (kernel_is_of_products(table->family) && table->cast != WORK_CAST_WITHIN)
         add(text, size, ", scales by %s", work_cast_name(table->cast));
 }
 
@@ -104,7 +104,7 @@ static void by_add(const struct chip *chip, const struct work *work, const struc
     const struct kernel_table *table = tables->kernels.table;
     const char *name = chip->kernels.stack->name;
     enum kernel_layout last = KERNEL_TN;
-    if (table->family != KERNEL_MATMUL) {
+    if (!kernel_is_of_products(table->family)) {
         add(tables->by, sizeof tables->by, "%s %s %s", name, format_name(table->stored),
             family_words[table->family]);
         return;
@@ -123,6 +123,7 @@ static void by_add(const struct chip *chip, const struct work *work, const struc
         if (other->result != FORMAT_BF16)
             add(tables->by, sizeof tables->by, " %s", format_name(other->result));
     }
+    if (table->family == KERNEL_GROUPED) add(tables->by, sizeof tables->by, " grouped");
 }
 
 /* Kernels of functions, which have a share of HBM's rate by their kind. */

@@ -8,13 +8,11 @@
 
 enum { NAME_COLUMN = 28, TITLE_COLUMN = 52 };
 
-static const char *const family_words[KERNEL_FAMILIES] = {[KERNEL_MATMUL] = "matmuls",
-                                                          [KERNEL_ATTENTION] = "attention",
-                                                          [KERNEL_ATTENTION_BACKWARD] =
-                                                              "its gradients",
-                                                          [KERNEL_DECODE] = "decodes",
-                                                          [KERNEL_LATENT_DECODE] = "of latents",
-                                                          [KERNEL_EXPERTS] = "experts"};
+static const char *const family_words[KERNEL_FAMILIES] = {
+    [KERNEL_MATMUL] = "matmuls",      [KERNEL_GROUPED] = "grouped matmuls",
+    [KERNEL_ATTENTION] = "attention", [KERNEL_ATTENTION_BACKWARD] = "its gradients",
+    [KERNEL_DECODE] = "decodes",      [KERNEL_LATENT_DECODE] = "of latents",
+    [KERNEL_EXPERTS] = "experts"};
 
 static const char *plural(uint32_t count)
 {
@@ -82,6 +80,7 @@ static const struct {
     uint32_t sides;
 } shapes[KERNEL_FAMILIES][2] = {
     [KERNEL_MATMUL] = {{"without their n and k", 1u << KERNEL_N | 1u << KERNEL_K}},
+    [KERNEL_GROUPED] = {{"without their n and k", 1u << KERNEL_N | 1u << KERNEL_K}},
     [KERNEL_ATTENTION] = {{"without their heads", 1u << KERNEL_HEADS},
                           {"without their width", 1u << KERNEL_WIDTH}},
     [KERNEL_ATTENTION_BACKWARD] = {{"without their heads", 1u << KERNEL_HEADS},

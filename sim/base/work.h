@@ -86,6 +86,10 @@ struct work_attended {
     uint64_t decodes;   /* 1: the queries are of tokens that follow their keys one by one. */
     uint64_t
         is_other; /* 1: the sequences are not whole, causal and alike; others stand for them. */
+    /* Where every query has all keys of a kernel: the keys of each, and the heads of queries of as
+     * many sequences of this length as have as many queries. 0: queries are masked. */
+    uint64_t full_tokens, full_heads;
+    uint64_t full_is_other; /* 1: a kernel has fewer queries than keys, or more. */
 };
 
 /* The side of a product that chunks divide. */

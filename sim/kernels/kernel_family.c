@@ -64,13 +64,13 @@ static uint64_t matmul_steps(const uint64_t *side, uint32_t core_count)
                  units_ceil_divide(side[KERNEL_K], TILE_INNER));
 }
 
-/* `products` of scores: query i has i keys, T·(T+1)/2 in all. `queries` and `keys` are arrays of
- * the size of Q and of K that are read or written. */
-static struct amounts causal_amounts(const struct kernel_table *table, const uint64_t *side,
-                                     uint64_t products, uint64_t queries, uint64_t keys)
+/* `products` of the scores of `pairs` of a head. `queries` and `keys` are arrays of the size of Q
+ * and of K that are read or written. */
+static struct amounts scored_amounts(const struct kernel_table *table, const uint64_t *side,
+                                     uint64_t pairs, uint64_t products, uint64_t queries,
+                                     uint64_t keys)
 {
     uint64_t const tokens = side[KERNEL_TOKENS], heads = side[KERNEL_HEADS];
-    uint64_t const pairs = saturated((units_wide)tokens * (tokens + 1) / 2);
     uint64_t const scored = times(times(pairs, heads), side[KERNEL_GROUP]);
     uint64_t const arrays = plus(times(queries, side[KERNEL_GROUP]), keys);
     uint64_t const rows = times(times(tokens, heads), arrays);
@@ -80,16 +80,28 @@ static struct amounts causal_amounts(const struct kernel_table *table, const uin
     };
 }
 
+/* Query i has i keys, T·(T+1)/2 in all. */
+static uint64_t causal_pairs(const uint64_t *side)
+{
+    uint64_t const tokens = side[KERNEL_TOKENS];
+    return saturated((units_wide)tokens * (tokens + 1) / 2);
+}
+
 /* Reads Q, K and V, writes the heads' values. */
 static struct amounts attention_amounts(const struct kernel_table *table, const uint64_t *side)
 {
-    return causal_amounts(table, side, 2, 2, 2);
+    return scored_amounts(table, side, causal_pairs(side), 2, 2, 2);
+}
+
+static struct amounts full_amounts(const struct kernel_table *table, const uint64_t *side)
+{
+    return scored_amounts(table, side, times(side[KERNEL_TOKENS], side[KERNEL_TOKENS]), 2, 2, 2);
 }
 
 /* Reads Q, K, V, the values and their gradient; writes dQ, dK, dV. */
 static struct amounts backward_amounts(const struct kernel_table *table, const uint64_t *side)
 {
-    return causal_amounts(table, side, 5, 4, 4);
+    return scored_amounts(table, side, causal_pairs(side), 5, 4, 4);
 }
 
 /*
@@ -110,6 +122,15 @@ static uint64_t attention_steps(const uint64_t *side, uint32_t core_count)
     units_wide steps = (units_wide)times(saturated(head), heads) * STEP_PARTS / cores;
     if (3 * blocks < 4 * cores) steps += longest * (4 * cores - 3 * blocks) / (6 * cores);
     return times(saturated(steps > longest ? steps : longest),
+                 units_ceil_divide(side[KERNEL_WIDTH], TILE_WIDTH));
+}
+
+/* Tiles of queries that all have all keys go in whole waves. */
+static uint64_t full_steps(const uint64_t *side, uint32_t core_count)
+{
+    uint64_t const blocks = units_ceil_divide(side[KERNEL_TOKENS], TILE_ROWS);
+    uint64_t const tiles = times(times(blocks, side[KERNEL_HEADS]), side[KERNEL_GROUP]);
+    return times(times(units_ceil_divide(tiles, core_count), blocks + FILL_STEPS),
                  units_ceil_divide(side[KERNEL_WIDTH], TILE_WIDTH));
 }
 
@@ -189,6 +210,9 @@ static const struct family families[KERNEL_FAMILIES] = {
     [KERNEL_ATTENTION] = {"attention", ATTENTION_SIDES, attention_amounts, attention_steps},
     [KERNEL_ATTENTION_BACKWARD] = {"attention_backward", ATTENTION_SIDES, backward_amounts,
                                    attention_steps},
+    [KERNEL_FULL_ATTENTION] = {"full_attention", ATTENTION_SIDES, full_amounts, full_steps},
+    [KERNEL_LATENT_ATTENTION] = {"latent_attention", ATTENTION_SIDES, attention_amounts,
+                                 attention_steps},
     [KERNEL_DECODE] = {"decode", ATTENTION_SIDES, decode_amounts, decode_steps},
     [KERNEL_LATENT_DECODE] = {"latent_decode", ATTENTION_SIDES, latent_amounts, decode_steps},
     [KERNEL_EXPERTS] =

@@ -76,24 +76,52 @@ static struct work_call experts_call(const struct work *work, const struct work_
     return call;
 }
 
-static struct work_call attention_call(const struct work *work, const struct work_attended *of)
+/* Whether a stack has a table of a family whose kernels are as wide. */
+static bool has_width(const struct kernel_stack *stack, enum kernel_family family,
+                      enum format format, uint64_t width)
 {
+    const struct kernel_table *table =
+        stack == NULL ? NULL : kernel_other_of(stack, family, format, format);
+    if (table == NULL) return false;
+    const uint32_t *edge = table->edge[KERNEL_WIDTH];
+    return edge[0] <= width && width <= edge[table->edge_count[KERNEL_WIDTH] - 1];
+}
+
+static struct work_call attention_call(const struct kernel_stack *stack, const struct work *work,
+                                       const struct work_attended *of)
+{
+    uint64_t const width = (of->key_width + of->value_width) / 2;
     struct work_call call = {
         .family = work->kernel == WORK_KERNEL_ATTENTION_BACKWARD ? KERNEL_ATTENTION_BACKWARD
                   : of->decodes != 0 && of->is_latent != 0       ? KERNEL_LATENT_DECODE
                   : of->decodes != 0                             ? KERNEL_DECODE
                                                                  : KERNEL_ATTENTION,
         .stored = (enum format)of->stored,
-        .side = {of->tokens, of->heads, of->group, (of->key_width + of->value_width) / 2},
+        .side = {of->tokens, of->heads, of->group, width},
         .count = 1,
         .chunk_count = 1,
         .is_of_other_mask = of->is_other != 0,
     };
+    bool const is_whole = call.family == KERNEL_ATTENTION;
+    if (is_whole && of->key_width != of->value_width &&
+        has_width(stack, KERNEL_LATENT_ATTENTION, work->math_format, width)) {
+        call.family = KERNEL_LATENT_ATTENTION;
+        call.side[KERNEL_HEADS] *= of->group;
+        call.side[KERNEL_GROUP] = 1;
+    } else if (is_whole && of->full_tokens != 0 &&
+               has_width(stack, KERNEL_FULL_ATTENTION, work->math_format, width)) {
+        call.family = KERNEL_FULL_ATTENTION;
+        call.side[KERNEL_TOKENS] = of->full_tokens;
+        call.side[KERNEL_HEADS] = of->full_heads;
+        call.side[KERNEL_GROUP] = 1;
+        call.is_of_other_mask = of->full_is_other != 0;
+    }
     memcpy(call.whole, call.side, sizeof call.whole);
     return call;
 }
 
-uint32_t work_calls(const struct work *work, struct work_call ret_calls[WORK_MATMULS_MAX])
+uint32_t work_calls(const struct kernel_stack *stack, const struct work *work,
+                    struct work_call ret_calls[WORK_MATMULS_MAX])
 {
     uint32_t count = 0;
     if (!attends(work)) {
@@ -104,7 +132,7 @@ uint32_t work_calls(const struct work *work, struct work_call ret_calls[WORK_MAT
     }
     for (uint32_t i = 0; i < WORK_ATTENDED_MAX; i++)
         if (work->attended[i].heads != 0)
-            ret_calls[count++] = attention_call(work, &work->attended[i]);
+            ret_calls[count++] = attention_call(stack, work, &work->attended[i]);
     return count;
 }
 
@@ -120,11 +148,8 @@ const struct kernel_table *kernel_table_of_call(const struct kernel_stack *stack
     if (grouped != NULL) return grouped;
     if (call->family == KERNEL_MATMUL)
         return kernel_table_of(stack, format, call->layout, call->result, call->cast);
-    return kernel_other_of(stack, call->family, format,
-                           call->family == KERNEL_ATTENTION ||
-                                   call->family == KERNEL_ATTENTION_BACKWARD
-                               ? format
-                               : call->stored);
+    bool const reads_cache = call->family == KERNEL_DECODE || call->family == KERNEL_LATENT_DECODE;
+    return kernel_other_of(stack, call->family, format, reads_cache ? call->stored : format);
 }
 
 static bool has_a_side_of_nothing(const struct work_call *call)
@@ -155,7 +180,7 @@ bool kernel_waves_ppm(const struct kernel_stack *stack, uint32_t core_count,
     units_wide all_ps = 0, own_ps[WORK_MATMULS_MAX] = {0};
     uint64_t steps[WORK_MATMULS_MAX] = {0};
     if (!has_calls(stack, work)) return false;
-    uint32_t const count = work_calls(work, calls);
+    uint32_t const count = work_calls(stack, work, calls);
     for (uint32_t i = 0; i < count; i++) {
         const struct work_call *call = &calls[i];
         const struct kernel_table *table = kernel_table_of_call(stack, work->math_format, call);
@@ -186,7 +211,7 @@ struct work_kernels kernel_of_work(const struct kernel_stack *stack, uint32_t co
     struct work_call calls[WORK_MATMULS_MAX];
     units_wide math_ps = 0, move_ps = 0, all_ps = 0;
     if (!has_calls(stack, work)) return kernels;
-    uint32_t const count = work_calls(work, calls);
+    uint32_t const count = work_calls(stack, work, calls);
     for (uint32_t i = 0; i < count; i++) {
         const struct work_call *call = &calls[i];
         const struct kernel_table *table = kernel_table_of_call(stack, work->math_format, call);
@@ -225,7 +250,7 @@ static bool has_tables(const struct kernel_stack *stack, const struct work *work
 {
     struct work_call calls[WORK_MATMULS_MAX];
     bool has = false;
-    uint32_t const count = has_calls(stack, work) ? work_calls(work, calls) : 0;
+    uint32_t const count = has_calls(stack, work) ? work_calls(stack, work, calls) : 0;
     for (uint32_t i = 0; i < count; i++) {
         if (kernel_table_of_call(stack, work->math_format, &calls[i]) == NULL) return false;
         has = has || !has_a_side_of_nothing(&calls[i]);

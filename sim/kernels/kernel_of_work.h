@@ -14,7 +14,8 @@ struct work_kernels {
     bool is_outside;         /* A side lies outside its grid. */
     bool is_of_other_layout; /* A product's layout has no table; TN's was taken. */
     bool is_derived;         /* A table was made from others. */
-    bool is_of_other_mask;   /* A causal sequence stands for what is none. */
+    bool is_of_other_mask;   /* A whole sequence stands for what is none, or a causal one for what
+                                has no mask. */
     bool is_of_other_scales; /* The table has operands with one scale an array, the work has other
                                 scales. */
 };
@@ -33,11 +34,13 @@ struct work_call {
     bool is_of_other_mask;
 };
 
-/* The calls of an op: of products one each, of attention one for its decodes and one for the rest.
- * dX[m, k] = dY[m, n] · W[n, k] and dW[n, k] = dY[m, n] · X[m, k] of Y[m, n] = X[m, k] · W[k, n]:
- * rows are m there. Products without a kernel are as forward ones. Of a product in chunks each
- * chunk is a kernel. */
-uint32_t work_calls(const struct work *work, struct work_call ret_calls[WORK_MATMULS_MAX]);
+/* The calls of an op with a stack (NULL: none), whose families of tables decide which kernel of
+ * attention stands for another: of products one each, of attention one for its decodes and one for
+ * the rest. dX[m, k] = dY[m, n] · W[n, k] and dW[n, k] = dY[m, n] · X[m, k] of Y[m, n] = X[m, k] ·
+ * W[k, n]: rows are m there. Products without a kernel are as forward ones. Of a product in chunks
+ * each chunk is a kernel. */
+uint32_t work_calls(const struct kernel_stack *stack, const struct work *work,
+                    struct work_call ret_calls[WORK_MATMULS_MAX]);
 
 /* The table that has a call whose operands are of a format, or stands for it; NULL: none does. */
 const struct kernel_table *kernel_table_of_call(const struct kernel_stack *stack,

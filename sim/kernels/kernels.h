@@ -34,6 +34,9 @@ enum kernel_family {
     KERNEL_GROUPED,            /* Such products of alike sides, one for each expert of a rank. */
     KERNEL_ATTENTION,          /* Causal attention of whole sequences. */
     KERNEL_ATTENTION_BACKWARD, /* Gradients of such attention, in one kernel or several. */
+    KERNEL_FULL_ATTENTION,     /* Attention of whole sequences without a mask. */
+    KERNEL_LATENT_ATTENTION,   /* Causal attention of whole prompts whose keys and values a latent
+                                  gives: keys are wider than values. */
     KERNEL_DECODE,             /* Attention of a token a sequence to the rows of its cache. */
     KERNEL_LATENT_DECODE,      /* A decode whose keys and values are one array for all heads. */
     KERNEL_EXPERTS,            /* A layer's experts with gates, from routing to summed rows. */

@@ -131,6 +131,16 @@ static bool attends_others(const void *line)
     return ((const struct work_attended *)line)->is_other != 0;
 }
 
+static bool attends_all(const void *line)
+{
+    return ((const struct work_attended *)line)->full_tokens != 0;
+}
+
+static bool attends_parts(const void *line)
+{
+    return ((const struct work_attended *)line)->full_is_other != 0;
+}
+
 static bool has_inner(const void *line)
 {
     return ((const struct program *)line)->inner_count > 1;
@@ -236,6 +246,9 @@ static const struct text_row attended_rows[] = {
     {WORD("latent", work_attended, is_latent, no_yes), .means = attends_latents},
     {WORD("decodes", work_attended, decodes, no_yes), .means = attends_decodes},
     {WORD("other", work_attended, is_other, no_yes), .means = attends_others},
+    {NUMBER("full_tokens", work_attended, full_tokens, ROWS_MOST), .means = attends_all},
+    {NUMBER("full_heads", work_attended, full_heads, ROWS_MOST), .means = attends_all},
+    {WORD("full_other", work_attended, full_is_other, no_yes), .means = attends_parts},
 };
 
 static const struct text_row plan_rows[] = {

@@ -212,17 +212,17 @@ static void training_asks_for_whole_sequences(void **state)
 /* A rank of cp has 2,048 of 8,192 queries, with 4,096.5 keys each in the mean: as sequences of
  * 8,192 have, of which 8 heads and a quarter of each come to 2 wholes. In a ring they are four
  * kernels with a quarter of the keys. Where every query has all 8,192 keys, 16,383 tokens have as
- * many. */
+ * many. Queries of a ring have all keys of a part, 1,024.125 in the mean. */
 static void ranks_of_cp_ask_for_as_many_keys_a_query(void **state)
 {
     (void)state;
     static const struct {
         const char *keys;
-        uint64_t tokens, heads;
+        uint64_t tokens, heads, full_tokens, full_heads;
     } rows[] = {
-        {"\"causal\", \"context\": \"all_gather\"", 8192, 2},
-        {"\"causal\", \"context\": \"ring\"", 2048, 8},
-        {"\"full\", \"context\": \"all_gather\"", 16383, 2},
+        {"\"causal\", \"context\": \"all_gather\"", 8192, 2, 0, 0},
+        {"\"causal\", \"context\": \"ring\"", 2048, 8, 1025, 64},
+        {"\"full\", \"context\": \"all_gather\"", 16383, 2, 8192, 8},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct play play;
@@ -234,6 +234,10 @@ static void ranks_of_cp_ask_for_as_many_keys_a_query(void **state)
         played(&play, "\"gpus\": 4", "{\"cp\": [\"gpu\"]}", workload);
         has_sides(&attention_of(&play, WORK_KERNEL_ATTENTION)->attended[0], rows[i].tokens,
                   rows[i].heads, 4, 1);
+        const struct work_attended *of = &attention_of(&play, WORK_KERNEL_ATTENTION)->attended[0];
+        assert_int_equal(of->full_tokens, rows[i].full_tokens);
+        assert_int_equal(of->full_heads, rows[i].full_heads);
+        assert_int_equal(of->full_is_other, rows[i].full_tokens != 0);
         play_close(&play);
     }
 }
@@ -248,7 +252,7 @@ static void decodes_and_prompts_have_tables_of_their_own(void **state)
            "\"kind\": \"decode\", \"model\": \"llama-3-8b\", \"batch\": 64, \"context\": 4096");
     const struct work *decode = attention_of(&play, WORK_KERNEL_ATTENTION);
     has_sides(&decode->attended[0], 4096, 512, 4, 0);
-    assert_int_equal(work_calls(decode, calls), 1);
+    assert_int_equal(work_calls(play.machine.chip.kernels.stack, decode, calls), 1);
     assert_int_equal(calls[0].family, KERNEL_DECODE);
     struct work_kernels const kernels =
         kernel_of_work(play.machine.chip.kernels.stack, play.machine.chip.core.count, decode);
@@ -259,7 +263,7 @@ static void decodes_and_prompts_have_tables_of_their_own(void **state)
     played(&play, "\"gpus\": 1", "{\"dp\": [\"gpu\"]}",
            "\"kind\": \"prefill\", \"model\": \"llama-3-8b\", \"prompt\": 2048, \"batch\": 4");
     const struct work *prefill = attention_of(&play, WORK_KERNEL_ATTENTION);
-    assert_int_equal(work_calls(prefill, calls), 1);
+    assert_int_equal(work_calls(play.machine.chip.kernels.stack, prefill, calls), 1);
     assert_int_equal(calls[0].family, KERNEL_ATTENTION);
     assert_int_equal(calls[0].side[KERNEL_TOKENS], 2048);
     assert_int_equal(calls[0].side[KERNEL_HEADS], 32);
@@ -277,7 +281,7 @@ static void decodes_of_latents_have_tables_of_their_own(void **state)
            "\"kind\": \"decode\", \"model\": \"deepseek-v3\", \"batch\": 64, \"context\": 4096, "
            "\"allow_oversubscription\": true");
     const struct work *decode = attention_of(&play, WORK_KERNEL_ATTENTION);
-    assert_int_equal(work_calls(decode, calls), 1);
+    assert_int_equal(work_calls(play.machine.chip.kernels.stack, decode, calls), 1);
     assert_int_equal(calls[0].family, KERNEL_LATENT_DECODE);
     static const uint64_t sides[KERNEL_SIDES_MAX] = {4096, 64, 128, 544};
     for (uint32_t s = 0; s < KERNEL_SIDES_MAX; s++) assert_int_equal(calls[0].side[s], sides[s]);
@@ -295,6 +299,30 @@ static void decodes_of_latents_have_tables_of_their_own(void **state)
     play_close(&play);
 }
 
+/* DeepSeek-V3 on one chip: prompts of 512 behind 3,584 cached latents have 3,840.5 keys in the
+ * mean. Each has 512 x 128 queries with the same rows, as 512 sequences of 128 heads have. */
+static void prompts_that_attend_to_latents_are_as_decodes(void **state)
+{
+    (void)state;
+    struct play play;
+    struct work_call calls[WORK_MATMULS_MAX];
+    played(&play, "\"gpus\": 1", "{\"dp\": [\"gpu\"]}",
+           "\"kind\": \"prefill\", \"model\": \"deepseek-v3\", \"batch\": 2, \"prompt\": 512, "
+           "\"cached\": 3584, \"allow_oversubscription\": true");
+    const struct work *prompts = attention_of(&play, WORK_KERNEL_ATTENTION);
+    assert_int_equal(work_calls(play.machine.chip.kernels.stack, prompts, calls), 1);
+    assert_int_equal(calls[0].family, KERNEL_LATENT_DECODE);
+    assert_true(calls[0].is_of_other_mask);
+    static const uint64_t sides[KERNEL_SIDES_MAX] = {3841, 2 * 512, 128, 544};
+    for (uint32_t s = 0; s < KERNEL_SIDES_MAX; s++) assert_int_equal(calls[0].side[s], sides[s]);
+    struct work_kernels const kernels =
+        kernel_of_work(play.machine.chip.kernels.stack, play.machine.chip.core.count, prompts);
+    assert_int_equal(kernels.table->family, KERNEL_LATENT_DECODE);
+    assert_false(kernels.is_outside);
+    assert_in_range(kernels.share_ppm, 400000, 900000);
+    play_close(&play);
+}
+
 /* In one pass prompts that begin and decodes have a kernel each, as in passes of their own. */
 static void a_pass_of_latents_has_a_kernel_of_each_kind(void **state)
 {
@@ -307,7 +335,8 @@ static void a_pass_of_latents_has_a_kernel_of_each_kind(void **state)
     for (uint32_t w = 0; w < play.program.work_count; w++) {
         struct work_call calls[WORK_MATMULS_MAX];
         if (play.program.works[w].kernel != WORK_KERNEL_ATTENTION) continue;
-        assert_int_equal(work_calls(&play.program.works[w], calls), 1);
+        assert_int_equal(work_calls(play.machine.chip.kernels.stack, &play.program.works[w], calls),
+                         1);
         bool const decodes = calls[0].family == KERNEL_LATENT_DECODE;
         static const uint64_t sides[2][KERNEL_SIDES_MAX] = {{2048, 4 * 128, 1, 160},
                                                             {4096, 64, 128, 544}};
@@ -315,7 +344,7 @@ static void a_pass_of_latents_has_a_kernel_of_each_kind(void **state)
             assert_int_equal(calls[0].side[s], sides[decodes][s]);
         count[calls[0].family]++;
     }
-    assert_int_equal(count[KERNEL_ATTENTION], 1);
+    assert_int_equal(count[KERNEL_LATENT_ATTENTION], 1);
     assert_int_equal(count[KERNEL_LATENT_DECODE], 1);
     play_close(&play);
 }
@@ -333,6 +362,7 @@ static void shipped_tables_have_what_was_measured(void **state)
         {KERNEL_ATTENTION, {4096, 32, 4, 128}, 1235, 0.05},
         {KERNEL_ATTENTION, {3072, 8, 8, 128}, 407.92, 0.1},
         {KERNEL_DECODE, {4096, 512, 4, 128}, 365.33, 0.05},
+        {KERNEL_LATENT_ATTENTION, {4096, 64, 1, 160}, 665.9, 0.05},
         {KERNEL_DECODE, {1024, 128, 5, 128}, 49.248, 0.1},
     };
     struct kernel_stack stack;
@@ -437,6 +467,7 @@ int main(void)
         cmocka_unit_test(ranks_of_cp_ask_for_as_many_keys_a_query),
         cmocka_unit_test(decodes_and_prompts_have_tables_of_their_own),
         cmocka_unit_test(decodes_of_latents_have_tables_of_their_own),
+        cmocka_unit_test(prompts_that_attend_to_latents_are_as_decodes),
         cmocka_unit_test(a_pass_of_latents_has_a_kernel_of_each_kind),
         cmocka_unit_test(counts_know_a_kernel_as_its_op_does),
         cmocka_unit_test(shipped_tables_have_what_was_measured),

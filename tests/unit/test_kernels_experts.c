@@ -99,7 +99,7 @@ static void both_products_share_the_time(void **state)
             bool const is_out = strcmp(walk.op->name, "experts.Out") == 0;
             if (is_in && in_count++ == 0) {
                 struct work_call calls[WORK_MATMULS_MAX];
-                assert_int_equal(work_calls(work, calls), 1);
+                assert_int_equal(work_calls(NULL, work, calls), 1);
                 assert_int_equal(calls[0].family, KERNEL_EXPERTS);
                 assert_int_equal(calls[0].side[KERNEL_TOKENS], 64);
                 assert_int_equal(calls[0].side[KERNEL_EXPERT], 128);

@@ -318,6 +318,47 @@ static void no_other_software_has_the_table_of_grouped_products(void **state)
     assert_null(kernel_grouped_of(&mine, FORMAT_BF16, KERNEL_NT, FORMAT_FP32, WORK_CAST_WITHIN));
 }
 
+/* A table of what has no mask is taken by heads as wide as those that were measured: here 64
+ * columns, of a stack with the table, and no others. Each query of a whole sequence has all keys.
+ */
+static void attention_without_a_mask_has_a_table_by_width(void **state)
+{
+    (void)state;
+    struct kernel_stack const vllm = shipped("h100-sxm", "vllm"),
+                              trtllm = shipped("h100-sxm", "trtllm");
+    struct work work = {
+        .kernel = WORK_KERNEL_ATTENTION,
+        .math_format = FORMAT_BF16,
+        .attended = {{.tokens = 8191,
+                      .heads = 17,
+                      .group = 2,
+                      .key_width = 64,
+                      .value_width = 64,
+                      .stored = FORMAT_BF16,
+                      .is_other = 1,
+                      .full_tokens = 4096,
+                      .full_heads = 64}},
+    };
+    struct work_call calls[WORK_MATMULS_MAX];
+    static const uint64_t sides[KERNEL_SIDES_MAX] = {4096, 64, 1, 64};
+    assert_int_equal(work_calls(&vllm, &work, calls), 1);
+    assert_int_equal(calls[0].family, KERNEL_FULL_ATTENTION);
+    for (uint32_t s = 0; s < KERNEL_SIDES_MAX; s++) assert_int_equal(calls[0].side[s], sides[s]);
+    struct work_kernels const kernels = kernel_of_work(&vllm, CORES, &work);
+    assert_false(kernels.is_of_other_mask);
+    assert_false(kernels.is_outside);
+    /* All scores, and not half of them. */
+    assert_int_equal(
+        kernel_demand(kernels.table, sides).math_ps,
+        units_duration_ps(UINT64_C(4) * 4096 * 4096 * 64 * 64, kernels.table->flop_per_s));
+    assert_int_equal(work_calls(&trtllm, &work, calls), 1);
+    assert_int_equal(calls[0].family, KERNEL_ATTENTION);
+    assert_true(calls[0].is_of_other_mask);
+    work.attended[0].key_width = work.attended[0].value_width = 128;
+    assert_int_equal(work_calls(&vllm, &work, calls), 1);
+    assert_int_equal(calls[0].family, KERNEL_ATTENTION);
+}
+
 static void references_to_nothing_are_refused(void **state)
 {
     (void)state;
@@ -377,6 +418,7 @@ int main(void)
         cmocka_unit_test(shipped_training_tables_have_what_was_measured),
         cmocka_unit_test(products_for_each_expert_have_tables_where_they_were_measured),
         cmocka_unit_test(no_other_software_has_the_table_of_grouped_products),
+        cmocka_unit_test(attention_without_a_mask_has_a_table_by_width),
         cmocka_unit_test(references_to_nothing_are_refused),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);

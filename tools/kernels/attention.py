@@ -14,9 +14,17 @@ GROUPS = [1, 2, 4, 8, 16, 32]
 WIDTHS = [64, 128, 256]
 PREFILL = [[2**i for i in range(4, 15)], [2**i for i in range(0, 11)], GROUPS, WIDTHS]
 DECODE = [[2**i for i in range(5, 18)], [2**i for i in range(0, 13)], GROUPS, WIDTHS]
+# Whole sequences without a mask, of heads as narrow as those of encoders of images.
+FULL = [[2**i for i in range(4, 17)], [2**i for i in range(0, 12)], [1], [64, 72, 80]]
+# Whole prompts of latent attention (DeepSeek-V3): heads with 192 columns of keys and 128 of values.
+MADE_KEY, MADE_VALUE = 192, 128
+MADE = [[2**i for i in range(4, 16)], [2**i for i in range(0, 13)], [1],
+        [(MADE_KEY + MADE_VALUE) // 2]]
 LATENT_KEY, LATENT_VALUE = 576, 512
 LATENT = [[2**i for i in range(5, 18)], [2**i for i in range(0, 11)], [2**i for i in range(0, 8)],
           [(LATENT_KEY + LATENT_VALUE) // 2]]
+# The publisher's families of those that are not its attention.
+FILES = {"latent_decode": "mla", "latent_attention": "mla", "full_attention": "encoder_attention"}
 FORMATS = {"bfloat16": "bf16", "fp8": "fp8"}
 
 
@@ -78,6 +86,44 @@ def latent_rows_of(folder, source):
     return rows
 
 
+def whole_us(shape, scores, flop_per_s, bytes_per_s):
+    """Of sequences with so many scores a head, in 16 bits."""
+    tokens, heads, _, width = shape
+    return max(4 * scores * heads * width / flop_per_s,
+               2 * 4 * tokens * heads * width / bytes_per_s) * 1e6
+
+
+def full_rows_of(folder, source):
+    """Sequences whose queries have all keys: encoders of images, a head of keys for each of queries."""
+    chip, stack, version = source
+    rates, bytes_per_s = tables.rates_of(tables.CHIPS[chip])
+    rows = []
+    for row in tables.rows_of_file(folder, chip, "encoder_attention", stack, version):
+        tokens = int(row["isl"])
+        shape = (tokens, int(row["num_heads"]) * int(row["batch_size"]), 1, int(row["head_dim"]))
+        least = whole_us(shape, tokens**2, tables.amount(rates["bf16"]), tables.amount(bytes_per_s))
+        if least <= float(row["latency_us"]):
+            rows.append((shape, least / float(row["latency_us"])))
+    return rows
+
+
+def made_rows_of(folder, source):
+    """Prompts of latent attention whose keys and values are made for each head. The width is the mean
+    of both. Rows that write a cache in 16 bits."""
+    chip, stack, version = source
+    rates, bytes_per_s = tables.rates_of(tables.CHIPS[chip])
+    rows = []
+    for row in tables.rows_of_file(folder, chip, "mla_context", stack, version):
+        tokens = int(row["isl"])
+        shape = (tokens, int(row["num_heads"]) * int(row["batch_size"]), 1,
+                 (MADE_KEY + MADE_VALUE) // 2)
+        least = whole_us(shape, tokens * (tokens + 1) / 2, tables.amount(rates["bf16"]),
+                         tables.amount(bytes_per_s))
+        if row["kv_cache_dtype"] == "bfloat16" and least <= float(row["latency_us"]):
+            rows.append((shape, least / float(row["latency_us"])))
+    return rows
+
+
 def grid_of(rows, wanted):
     there = {}
     for shape, share in rows:
@@ -93,9 +139,8 @@ def table_of(source, kind, stored, rows, wanted):
     chip, stack, version = source
     rates, bytes_per_s = tables.rates_of(tables.CHIPS[chip])
     axes, grid = grid_of(rows, wanted)
-    head = {"format": "bf16"} | ({} if kind == "attention" else {"stored": stored}) | {
-        "source": tables.source_of(chip, "mla" if kind == "latent_decode" else "attention", stack,
-                                   version),
+    head = {"format": "bf16"} | ({"stored": stored} if "decode" in kind else {}) | {
+        "source": tables.source_of(chip, FILES.get(kind, "attention"), stack, version),
         "flop_rate": rates["bf16"],
         "hbm_rate": bytes_per_s,
     }
@@ -115,3 +160,11 @@ def decodes(folder, source):
 def latent_decodes(folder, source):
     return [table_of(source, "latent_decode", stored, rows, LATENT)
             for stored, rows in sorted(latent_rows_of(folder, source).items())]
+
+
+def full(folder, source):
+    return [table_of(source, "full_attention", "bf16", full_rows_of(folder, source), FULL)]
+
+
+def latent_prompts(folder, source):
+    return [table_of(source, "latent_attention", "bf16", made_rows_of(folder, source), MADE)]

@@ -26,7 +26,11 @@ def backward(width, place):
     return FULL_BACKWARD[known][place] * CAUSAL[known][place] / FULL[known][place]
 
 
-def factors(table, speeds, times, arrays):
+def pairs_of(tokens, is_full):
+    return tokens * tokens if is_full else tokens * (tokens + 1) / 2
+
+
+def factors(table, speeds, times, arrays, widths=tuple(CAUSAL), is_full=False):
     """Shares over those of a table of forward attention at the same shape. A share is of the
     roofline of the pass: scores multiplied `times` times, and so many arrays that move once."""
     axes = [table[side] for side in attention.SIDES]
@@ -34,25 +38,28 @@ def factors(table, speeds, times, arrays):
     rate, hbm = tables.amount(table["flop_rate"]), tables.amount(table["hbm_rate"])
     ppm = []
     for place, tokens in enumerate(TOKENS):
-        for width in CAUSAL:
+        for width in widths:
             heads = ALL_TOKENS // tokens * COLUMNS // width
-            flop = times * 2 * heads * tokens * (tokens + 1) / 2 * width
+            flop = times * 2 * heads * pairs_of(tokens, is_full) * width
             least = max(flop / rate, arrays * 2 * heads * tokens * width / hbm)
             share = least / (flop / (speeds(width, place) * 1e12))
             ppm.append(round(share / tables.looked_up(axes, grid, (tokens, heads, 1, width)) * 1e6))
-    return {"tokens": TOKENS, "heads": HEADS, "group": GROUPS, "width": list(CAUSAL), "ppm": ppm}
+    return {"tokens": TOKENS, "heads": HEADS, "group": GROUPS, "width": list(widths), "ppm": ppm}
 
 
-def entry(chip, derived, factor):
-    return {"format": "bf16", "of": {"stack": f"{chip}.vllm", "family": "attention"},
+def entry(chip, derived, factor, family="attention"):
+    return {"format": "bf16", "of": {"stack": f"{chip}.vllm", "family": family},
             "source": SOURCE, "derived": derived, "factor": factor,
             "rows": 0, "error_median_ppm": 0, "error_ninetieth_ppm": 0}
 
 
-def made(chip, measured):
-    """Forward and backward of a chip, from the table of the H100's forward attention."""
+def made(chip, measured, measured_full):
+    """Forward and backward of a chip, from the tables of the H100's forward attention. Encoders' heads
+    are 64 to 80 columns wide, of which the paper has 64."""
     forward = factors(measured, lambda width, place: CAUSAL[width][place], 2, 4)
     gradients = factors(measured, backward, 5, 8)
+    full = factors(measured_full, lambda width, place: FULL[width][place], 2, 4, (64,), True)
     text = "shares of FlashAttention 3 times the ratio of FlashAttention 2 to it on H100"
     return {"attention": [entry(chip, text, forward)],
+            "full_attention": [entry(chip, text, full, "full_attention")],
             "attention_backward": [entry(chip, text + ", backward to forward", gradients)]}

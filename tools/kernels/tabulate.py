@@ -4,9 +4,9 @@
     tools/kernels/tabulate.py FOLDER
 
 FOLDER holds the measurements as CSV, named <chip>.<family>.<stack>-<version>.csv or .csv.gz: gemm
-with gemm_dtype, m, n, k, latency_us; attention_context and attention_decode with num_heads,
-num_key_value_heads, batch_size, isl or step, latency_us; moe as experts.py reads it; train_gemm, train_attention,
-train_grouped_gemm and layer_ops as training.py and layers.py read them. Rates are those of topology/chips. Only maintainers run it,
+with gemm_dtype, m, n, k, latency_us; attention_context, attention_decode, encoder_attention, mla_context and
+mla_decode with num_heads, num_key_value_heads, batch_size, isl or step, latency_us; moe as experts.py reads it;
+train_gemm, train_attention, train_grouped_gemm and layer_ops as training.py and layers.py read them. Rates are those of topology/chips. Only maintainers run it,
 once for each new version of the measurements: podsim reads what it writes, and needs no Python.
 """
 import sys
@@ -26,6 +26,10 @@ VERSIONS = {
     "b200_sxm": {"sglang": "0.5.14", "trtllm": "1.3.0rc20", "vllm": "0.24.0"},
     "gb200": {"sglang": "0.5.14", "trtllm": "1.3.0rc20", "vllm": "0.24.0"},
 }
+# Chips of which vLLM's encoders of images were measured: whole sequences without a mask.
+FULL = ["h100_sxm", "h200_sxm", "b200_sxm", "gb200"]
+# Chips on which vLLM's latent attention takes as long as TensorRT-LLM's.
+LATENT = FULL
 # Whose experts were measured, of those that take balanced rows; its other engines have the same.
 EXPERTS = {"a100_sxm": "sglang"}
 TITLES = {"sglang": "SGLang", "trtllm": "TensorRT-LLM", "vllm": "vLLM"}
@@ -109,7 +113,17 @@ def served(folder, file_chip):
     made = {stack: (attention.prefills(folder, (file_chip, stack, versions[stack])),
                     attention.decodes(folder, (file_chip, stack, versions[stack])))
             for stack in ("trtllm", "vllm")}
-    latent = attention.latent_decodes(folder, (file_chip, "trtllm", versions["trtllm"]))
+    # vLLM's rows of latent attention have the projections in them. They take as long as the
+    # projections' tables and TensorRT-LLM's attention together (docs/kernels.md, "Latent attention"),
+    # but on A100, where vLLM's kernels are Triton's.
+    latent = {"latent_attention": attention.latent_prompts(folder, (file_chip, "trtllm", versions["trtllm"])),
+              "latent_decode": attention.latent_decodes(folder, (file_chip, "trtllm", versions["trtllm"]))}
+    latent_of = {family: [reference(f"{chip}.trtllm", "bf16", **(
+                     {"stored": table["stored"]} if "stored" in table else {})) for table in of_family]
+                 for family, of_family in latent.items() if file_chip in LATENT}
+    full = {"full_attention": attention.full(folder, (file_chip, "vllm", versions["vllm"]))} \
+        if file_chip in FULL else {}
+    full_of = {family: [reference(f"{chip}.vllm", "bf16")] for family in full}
     fp8 = [reference(f"{chip}.trtllm", "fp8", layout="TN",
                      **({"cast": table["cast"]} if "cast" in table else {}))
            for table in of_trtllm if table["format"] == "fp8"]
@@ -120,15 +134,16 @@ def served(folder, file_chip):
                          [reference(f"{chip}.{engine}", table["format"]) for table in of_engine]
                   for stack in versions}
     write(chip, "trtllm", title["trtllm"], matmul=of_trtllm, attention=made["trtllm"][0],
-          decode=made["trtllm"][1], latent_decode=latent, experts=experts_of["trtllm"])
+          decode=made["trtllm"][1], **latent, experts=experts_of["trtllm"])
     write(chip, "vllm", title["vllm"],
           matmul=[reference(f"{chip}.sglang", "bf16", layout="TN")] + within,
-          attention=made["vllm"][0], decode=made["vllm"][1], experts=experts_of["vllm"])
+          attention=made["vllm"][0], **full, decode=made["vllm"][1], **latent_of,
+          experts=experts_of["vllm"])
     write(chip, "sglang", title["sglang"], matmul=of_sglang,
-          attention=[reference(f"{chip}.vllm", "bf16")],
+          attention=[reference(f"{chip}.vllm", "bf16")], **full_of,
           decode=[reference(f"{chip}.vllm", "bf16", stored=table["stored"])
-                  for table in made["vllm"][1]], experts=experts_of["sglang"])
-    return of_sglang[0], fp8, made["vllm"][0][0]
+                  for table in made["vllm"][1]], **latent_of, experts=experts_of["sglang"])
+    return of_sglang[0], fp8, made["vllm"][0][0], full.get("full_attention", [None])[0]
 
 
 # Transformer Engine and torchao let products of gradients add up in two steps on Hopper (use_split_accumulator,
@@ -152,14 +167,15 @@ def gradients_in_fp8(chip):
             for cast, (ppm, source, derived) in kinds.items() for layout in ("NN", "NT")]
 
 
-def trained(folder, chip, of_sglang, fp8, smooth, flash):
+def trained(folder, chip, measured, smooth, flash):
     """Transformer Engine, and PyTorch, whose matmuls are the same libraries'."""
     of = f"{chip}.sglang"
-    lists = {}
+    of_sglang, fp8 = measured[:2]
+    lists = {"full_attention": [reference(f"{chip}.vllm", "bf16")]} if measured[3] else {}
     if chip in TRAINED:
-        measured = TRAINED[chip]
-        lists["grouped_matmul"] = training.grouped(folder, measured, of, of_sglang)
-        products, smooth[measured] = training.measured_matmuls(folder, measured, of, of_sglang)
+        name = TRAINED[chip]
+        lists["grouped_matmul"] = training.grouped(folder, name, of, of_sglang)
+        products, smooth[name] = training.measured_matmuls(folder, name, of, of_sglang)
     else:
         products = [reference(of, "bf16", layout="TN")] + training.derived_matmuls(of, smooth)
     backward = training.attention_backward(folder, ATTENDED.get(chip, BOTH), CORES[chip], f"{chip}.vllm")
@@ -167,7 +183,7 @@ def trained(folder, chip, of_sglang, fp8, smooth, flash):
     write(chip, "te", "Transformer Engine", matmul=products + fp8,
           attention=[reference(f"{chip}.vllm", "bf16")], attention_backward=[backward], **lists)
     write(chip, "xla", "XLA", tables_of=f"{chip}.te")
-    lists = flash2.made(chip, flash) if chip in HOPPER else {}
+    lists = flash2.made(chip, *flash) if chip in HOPPER else {}
     for stack, title in PYTORCH:
         write(chip, stack, title, tables_of=f"{chip}.te", **lists)
 
@@ -178,9 +194,9 @@ def main():
     for file_chip in VERSIONS:
         engines[tables.CHIPS[file_chip]] = served(folder, file_chip)
     # Chips with training kernels of their own first: others have the ratios of both.
-    flash = engines["h100-sxm"][2]
+    flash = engines["h100-sxm"][2:]
     for chip in sorted(engines, key=lambda name: name not in TRAINED):
-        trained(folder, chip, *engines[chip][:2], smooth, flash)
+        trained(folder, chip, engines[chip], smooth, flash)
     for stack, title in (("te", "Transformer Engine"), *PYTORCH, ("xla", "XLA")):
         write("h800-sxm", stack, title, tables_of=f"h100-sxm.{stack}")
         write("a100-40gb", stack, title, tables_of=f"a100-sxm.{stack}")

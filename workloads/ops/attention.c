@@ -147,7 +147,8 @@ static struct work backward(const struct graph *graph, const struct graph_op *op
 }
 
 /* The causal sequences that a kernel has in a table with as many keys a query, in the mean, and as
- * many queries. Of a ring each part is a kernel. */
+ * many queries. Of a ring each part is a kernel, and in all of them but one each query has all keys
+ * that the kernel reads for it. */
 static struct work_attended attended_of(const struct graph *graph, const struct graph_op *op,
                                         const struct attention_shape *shape,
                                         const struct work_matmul *score)
@@ -163,6 +164,9 @@ static struct work_attended attended_of(const struct graph *graph, const struct 
     uint64_t const twice = (uint64_t)((2 * pairs + queries * parts - 1) / (queries * parts));
     uint64_t const tokens = twice > 1 ? twice - 1 : 1;
     units_wide const rows = (units_wide)shape->keys * count * queries;
+    bool const is_full = (!sequence->causal || parts > 1) && graph_window(graph->terms) == 0;
+    uint64_t const keys = is_full ? units_ceil_divide(twice, 2) : 0;
+    units_wide const queries_of_all = (units_wide)shape->queries * count * queries;
     return (struct work_attended){
         .tokens = tokens,
         .heads = (uint64_t)((rows + tokens - 1) / tokens),
@@ -171,6 +175,9 @@ static struct work_attended attended_of(const struct graph *graph, const struct 
         .value_width = shape->value_width,
         .stored = serves ? graph->tensor[op->in[1]].format : graph->terms->formats.activations,
         .is_other = !sequence->causal || graph_window(graph->terms) != 0 || sequence->parts > 1,
+        .full_tokens = keys,
+        .full_heads = is_full ? (uint64_t)((queries_of_all + keys - 1) / keys) : 0,
+        .full_is_other = is_full && (sequence->causal || sequence->parts > 1),
     };
 }
 

@@ -81,6 +81,22 @@ static uint64_t copies_of(const struct graph_terms *terms)
     return terms->cache.apart == GRAPH_APART_NOTHING ? terms->ranks_w : 1;
 }
 
+/* Prompts that attend to latents are as decodes: all heads and tokens of a prompt have the same
+ * rows of the cache. A kernel has tiles of 128 queries, so as many queries are those of a sequence.
+ */
+static void latent_prompts_set(const struct attention_served *of, struct work_attended *prompts)
+{
+    enum { TILE_QUERIES = 128 };
+    const struct graph_served *served = of->prompts;
+    uint64_t const two = served->paired ? 2 : 1;
+    uint64_t const queries = of->shape.group * units_ceil_divide(two * served->rows, served->count);
+    prompts->tokens = units_ceil_divide(served->columns, two);
+    prompts->group = queries < TILE_QUERIES ? queries : TILE_QUERIES;
+    prompts->heads = served->count * of->shape.keys * units_ceil_divide(queries, prompts->group);
+    prompts->decodes = 1;
+    prompts->is_other = 1;
+}
+
 /* Decodes are as long as the mean one. Of prompts the causal sequences stand for them that have as
  * many keys a query, in the mean, and as many queries. */
 static void attended_set(const struct attention_served *of, struct work *work)
@@ -93,9 +109,7 @@ static void attended_set(const struct attention_served *of, struct work *work)
                                        .is_latent = shape->is_latent,
                                        .stored = of->graph->tensor[of->op->in[1]].format};
     struct work_attended *some = work->attended, *others = work->attended + 1;
-    /* Prompts that attend to latents have no measured kernels. */
-    if (!of->graph->terms->policy.names_kernels || (shape->is_latent && prompts->columns != 0))
-        return;
+    if (!of->graph->terms->policy.names_kernels) return;
     work->kernel = WORK_KERNEL_ATTENTION;
     if (decodes->columns != 0) {
         *some = like;
@@ -105,8 +119,10 @@ static void attended_set(const struct attention_served *of, struct work *work)
         some->decodes = 1;
         some->is_other = decodes->rows > 1 || decodes->longest != some->tokens;
     }
-    if (prompts->columns != 0) {
-        *others = like;
+    if (prompts->columns != 0) *others = like;
+    if (prompts->columns != 0 && shape->is_latent) {
+        latent_prompts_set(of, others);
+    } else if (prompts->columns != 0) {
         uint64_t const two = prompts->paired ? 2 : 1;
         uint64_t const rows = two * prompts->rows,
                        columns = units_ceil_divide(prompts->columns, two);

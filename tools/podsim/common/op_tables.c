@@ -9,11 +9,11 @@
 
 /* Words of tables other than those of products. Before the word stands the format of keys and
  * values, or of the experts' weights. */
-static const char *const family_words[KERNEL_FAMILIES] = {[KERNEL_ATTENTION] = "prefill",
-                                                          [KERNEL_ATTENTION_BACKWARD] = "backward",
-                                                          [KERNEL_DECODE] = "decode",
-                                                          [KERNEL_LATENT_DECODE] = "latent decode",
-                                                          [KERNEL_EXPERTS] = "experts"};
+static const char *const family_words[KERNEL_FAMILIES] = {
+    [KERNEL_ATTENTION] = "prefill",   [KERNEL_ATTENTION_BACKWARD] = "backward",
+    [KERNEL_FULL_ATTENTION] = "full", [KERNEL_LATENT_ATTENTION] = "latent prefill",
+    [KERNEL_DECODE] = "decode",       [KERNEL_LATENT_DECODE] = "latent decode",
+    [KERNEL_EXPERTS] = "experts"};
 
 static void add(char *text, size_t size, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -158,7 +158,7 @@ void op_tables_find(const struct chip *chip, const struct work *work, struct op_
     bool const is_between = kernel_is_between(stack, work);
     *ret_tables = (struct op_tables){
         .kernels = kernel_of_work(stack, chip_cores_apart(chip), work),
-        .call_count = work_calls(work, calls),
+        .call_count = work_calls(stack, work, calls),
     };
     ret_tables->call = calls[0];
     const struct kernel_table *table = ret_tables->kernels.table;

@@ -9,9 +9,14 @@
 enum { NAME_COLUMN = 28, TITLE_COLUMN = 52 };
 
 static const char *const family_words[KERNEL_FAMILIES] = {
-    [KERNEL_MATMUL] = "matmuls",      [KERNEL_GROUPED] = "grouped matmuls",
-    [KERNEL_ATTENTION] = "attention", [KERNEL_ATTENTION_BACKWARD] = "its gradients",
-    [KERNEL_DECODE] = "decodes",      [KERNEL_LATENT_DECODE] = "of latents",
+    [KERNEL_MATMUL] = "matmuls",
+    [KERNEL_GROUPED] = "grouped matmuls",
+    [KERNEL_ATTENTION] = "attention",
+    [KERNEL_ATTENTION_BACKWARD] = "its gradients",
+    [KERNEL_FULL_ATTENTION] = "without a mask",
+    [KERNEL_LATENT_ATTENTION] = "of latent prompts",
+    [KERNEL_DECODE] = "decodes",
+    [KERNEL_LATENT_DECODE] = "of latents",
     [KERNEL_EXPERTS] = "experts"};
 
 static const char *plural(uint32_t count)
@@ -85,6 +90,9 @@ static const struct {
                           {"without their width", 1u << KERNEL_WIDTH}},
     [KERNEL_ATTENTION_BACKWARD] = {{"without their heads", 1u << KERNEL_HEADS},
                                    {"without their width", 1u << KERNEL_WIDTH}},
+    [KERNEL_FULL_ATTENTION] = {{"without their heads", 1u << KERNEL_HEADS},
+                               {"without their width", 1u << KERNEL_WIDTH}},
+    [KERNEL_LATENT_ATTENTION] = {{"without their heads", 1u << KERNEL_HEADS}},
     [KERNEL_DECODE] = {{"without their heads", 1u << KERNEL_HEADS},
                        {"without their width", 1u << KERNEL_WIDTH}},
     [KERNEL_LATENT_DECODE] = {{"without their heads", 1u << KERNEL_HEADS},

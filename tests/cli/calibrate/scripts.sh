@@ -1,7 +1,7 @@
 #!/bin/sh
 # The programs of `podsim calibrate --script` run, with libraries that compute nothing, and what
-# they print becomes a stack: scripts.sh PODSIM ROOT. Skipped without Python. The program for CUDA
-# is compiled where nvcc is.
+# they print becomes a stack: scripts.sh PODSIM ROOT. Skipped without Python. Programs for CUDA are
+# compiled where nvcc is.
 set -eu
 podsim=$1
 root=$2
@@ -46,8 +46,20 @@ done
 "$podsim" calibrate "$work/pytorch.rows" --chip h100-sxm -o - 2>&1 > "$work/out" |
     grep -q '^  matmul format=bf16 layout=TN .*: no room$'
 if command -v nvcc > /dev/null; then
-    "$podsim" calibrate --script cuda > "$work/measure.cu"
-    nvcc -std=c++17 -c -o "$work/measure.o" "$work/measure.cu"
+    compile() { # PROGRAM FLAG...
+        program=$1
+        shift
+        nvcc -std=c++17 -arch=sm_90 -Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror "$@" \
+            -c -o "$work/measure.o" "$work/$program.cu"
+    }
+    "$podsim" calibrate --script cuda > "$work/cuda.cu"
+    compile cuda
+    # With the declarations of cuDNN's graphs that the program needs.
+    mkdir "$work/include"
+    for header in "$root"/tests/cli/calibrate/fake/cuda/*.hpp; do
+        cp "$header" "$work/include/$(basename "$header" .hpp).h"
+    done
+    compile cuda -isystem "$work/include"
 else
-    echo "nvcc is not here: cuda.cu is not compiled"
+    echo "nvcc is not here: programs for CUDA are not compiled"
 fi

@@ -1,7 +1,7 @@
 /*
- * Measures cuBLAS on one GPU, for `podsim calibrate`.
+ * Measures cuBLAS, cuDNN and kernels between matmuls on one GPU, for `podsim calibrate`.
  *
- *     nvcc -O2 -o measure measure.cu -lcublas -lcublasLt
+ *     nvcc -O2 -std=c++17 -o measure measure.cu -lcublas -lcublasLt
  *     ./measure [--quick] > rows.txt
  *     podsim calibrate rows.txt --chip h100-sxm -o mine.json
  *
@@ -10,10 +10,14 @@
  * line "skipped". Nothing else should use the GPU meanwhile. --quick leaves every second size of
  * each side out.
  *
+ * Attention is cuDNN's. It is measured where the compiler finds cuDNN 9 and its frontend, 1.13 or
+ * newer (cudnn_frontend.h of github.com/NVIDIA/cudnn-frontend); add -lcudnn -lnvrtc then. Kernels
+ * between matmuls are those of this file, as no library of CUDA has them.
+ *
  * How a kernel is measured: operands are random numbers, because constant ones draw less power.
  * Before each call a gigabyte is written, so that operands come from HBM and the host is ahead of
  * the GPU. Events around the call give its time. After a warm-up, the median of 10 to 50 calls
- * counts. Not measured: attention and norms, which cuBLAS has not.
+ * counts.
  */
 #include <cstdint>
 #include <cstdio>
@@ -21,9 +25,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <functional>
+#include <memory>
 #include <stdexcept>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include <cublasLt.h>
@@ -31,6 +38,10 @@
 #include <cuda_bf16.h>
 #include <cuda_fp8.h>
 #include <cuda_runtime.h>
+#if __has_include(<cudnn.h>) && __has_include(<cudnn_frontend.h>)
+#include <cudnn_frontend.h>
+#define HAS_CUDNN 1
+#endif
 
 static const size_t FLUSH_BYTES = size_t(1) << 30, WORKSPACE_BYTES = size_t(32) << 20;
 static const double WARM_UP_S = 3, POINT_US = 100000;
@@ -40,6 +51,11 @@ static const int LEAST = 10, MOST = 50, GRAPH_KERNELS = 200;
 static const std::vector<int> M = {16, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384};
 static const std::vector<int> N = {256, 512, 1024, 2048, 4096, 8192, 16384, 32768};
 static const std::vector<int> K = N;
+static const std::vector<int> TOKENS = {128, 256, 512, 1024, 2048, 4096, 8192, 16384};
+static const std::vector<int> HEADS = {1, 4, 16, 64}; // Heads of keys over all sequences.
+static const std::vector<int> GROUPS = {1, 8};        // Heads of queries for each head of keys.
+static const std::vector<int> WIDTHS = {64, 128};
+static const std::vector<int> MEGABYTES = {1, 16, 128, 256, 512, 1024}; // Between matmuls.
 
 static void must(bool holds, const std::string &what)
 {
@@ -147,6 +163,9 @@ struct Libraries {
     cudaStream_t stream;
     cublasHandle_t blas;
     cublasLtHandle_t lt;
+#ifdef HAS_CUDNN
+    cudnnHandle_t dnn;
+#endif
 };
 
 // y[m, n] = x[m, k] W[k, n], by rows; cuBLAS has columns, so that W is its first operand. TN is the
@@ -283,21 +302,232 @@ static void products(const Libraries &with, Clock &clock, bool quick)
         }
 }
 
-// Copies, for lookups and moves of rows between matmuls.
-static void copies(const Libraries &with, Clock &clock)
+#ifdef HAS_CUDNN
+namespace fe = cudnn_frontend;
+
+static void dnn(fe::error_t error)
 {
-    for (size_t bytes = size_t(1) << 20; bytes <= size_t(1) << 30; bytes *= 4) {
-        std::string const words = "between kernel=rest bytes=" + std::to_string(bytes);
-        measured(words, [&] {
-            Memory from(bytes / 2), to(bytes / 2);
-            randomize<__nv_bfloat16>(from, bytes / 4, 3);
-            cuda(cudaDeviceSynchronize());
-            row(words, clock.times_us([&] {
-                cuda(cudaMemcpyAsync(to.at, from.at, bytes / 2, cudaMemcpyDeviceToDevice,
-                                     with.stream));
-            }));
-        });
+    must(error.is_good(), error.get_message());
+}
+
+// Causal attention and its gradients. Up to 8 heads of keys are of one sequence.
+struct Attention {
+    enum { Q, K, V, O, STATS, DO, DQ, DK, DV, TENSORS };
+    int64_t tokens, heads, group, width;
+    cudnnHandle_t handle;
+    std::vector<std::unique_ptr<Memory>> memory;
+    std::unordered_map<int64_t, void *> place;
+
+    std::vector<int64_t> dim(int of) const
+    {
+        int64_t const keys = std::min<int64_t>(heads, 8);
+        bool const is_key = of == K || of == V || of == DK || of == DV;
+        return {heads / keys, is_key ? keys : keys * group, tokens, of == STATS ? 1 : width};
     }
+
+    std::vector<int64_t> stride(int of) const
+    {
+        std::vector<int64_t> const d = dim(of);
+        return {d[1] * d[2] * d[3], d[2] * d[3], d[3], 1};
+    }
+
+    void allocate()
+    {
+        for (int of = Q; of < TENSORS; of++) {
+            size_t const count = dim(of)[0] * stride(of)[0];
+            memory.push_back(std::make_unique<Memory>(count * (of == STATS ? 4 : 2)));
+            place[of] = memory.back()->at;
+            if (of != STATS) randomize<__nv_bfloat16>(*memory.back(), count, 10 + of);
+        }
+    }
+
+    std::shared_ptr<fe::graph::Tensor_attributes> input(fe::graph::Graph &graph, int of) const
+    {
+        return graph.tensor(
+            fe::graph::Tensor_attributes()
+                .set_uid(of)
+                .set_dim(dim(of))
+                .set_stride(stride(of))
+                .set_data_type(of == STATS ? fe::DataType_t::FLOAT : fe::DataType_t::BFLOAT16));
+    }
+
+    void output(std::shared_ptr<fe::graph::Tensor_attributes> tensor, int of) const
+    {
+        tensor->set_output(true).set_uid(of).set_dim(dim(of)).set_stride(stride(of));
+        if (of == STATS) tensor->set_data_type(fe::DataType_t::FLOAT);
+    }
+
+    // A call of the forward pass, or of the gradients. It owns its graph.
+    std::function<void()> call(bool backward)
+    {
+        auto graph = std::make_shared<fe::graph::Graph>();
+        float const scale = 1 / std::sqrt(float(width));
+        graph->set_io_data_type(fe::DataType_t::BFLOAT16)
+            .set_intermediate_data_type(fe::DataType_t::FLOAT)
+            .set_compute_data_type(fe::DataType_t::FLOAT);
+        auto q = input(*graph, Q), k = input(*graph, K), v = input(*graph, V);
+        if (backward) {
+            auto options = fe::graph::SDPA_backward_attributes().set_name("back");
+            options.set_causal_mask(true).set_attn_scale(scale);
+            auto [dq, dk, dv] = graph->sdpa_backward(q, k, v, input(*graph, O), input(*graph, DO),
+                                                     input(*graph, STATS), options);
+            output(dq, DQ), output(dk, DK), output(dv, DV);
+        } else {
+            auto options = fe::graph::SDPA_attributes().set_name("forward");
+            options.set_causal_mask(true).set_attn_scale(scale).set_generate_stats(true);
+            auto [o, stats] = graph->sdpa(q, k, v, options);
+            output(o, O), output(stats, STATS);
+        }
+        int64_t bytes = 0;
+        dnn(graph->build(handle, {fe::HeurMode_t::A}));
+        dnn(graph->get_workspace_size(bytes));
+        auto work = std::make_shared<Memory>(std::max<int64_t>(bytes, 16));
+        return [this, graph, work] { dnn(graph->execute(handle, place, work->at)); };
+    }
+};
+
+static void attention(const Libraries &with, Clock &clock, bool backward, const int side[4],
+                      const std::string &words)
+{
+    Attention of{side[0], side[1], side[2], side[3], with.dnn, {}, {}};
+    of.allocate();
+    of.call(false)(); // The gradients need its result and its statistics.
+    cuda(cudaDeviceSynchronize());
+    row(words, clock.times_us(of.call(backward)));
+}
+
+static void attentions(const Libraries &with, Clock &clock, bool quick)
+{
+    for (std::string const word : {"attention", "attention_backward"})
+        for (int tokens : sides_of(TOKENS, quick)) {
+            std::fprintf(stderr, "%s tokens=%d\n", word.c_str(), tokens);
+            for (int heads : sides_of(HEADS, quick))
+                for (int group : GROUPS)
+                    for (int width : WIDTHS) {
+                        int const side[4] = {tokens, heads, group, width};
+                        std::string const words =
+                            word + " format=bf16 tokens=" + std::to_string(tokens) +
+                            " heads=" + std::to_string(heads) + " group=" + std::to_string(group) +
+                            " width=" + std::to_string(width);
+                        measured(words,
+                                 [&] { attention(with, clock, word != "attention", side, words); });
+                    }
+        }
+}
+#else
+static void attentions(const Libraries &, Clock &, bool)
+{
+    std::printf("skipped all of attention: not measured by the program, which was compiled without "
+                "cudnn_frontend.h\n");
+}
+#endif
+
+// Kernels between matmuls. A thread has eight numbers, 16 bytes of bf16, and reads and writes each
+// once; inside they are fp32.
+template <typename Number> struct alignas(8 * sizeof(Number)) Eight {
+    Number at[8];
+};
+using Wide = Eight<__nv_bfloat16>;
+
+static const int NORM_WIDTH = 8192, THREADS = 256;
+
+// x / sqrt(mean of x^2) * weight: a block for each row.
+__global__ void rms_norm(const Wide *x, const Wide *weight, Wide *y)
+{
+    __shared__ float sums[32];
+    size_t const at = size_t(blockIdx.x) * blockDim.x + threadIdx.x;
+    Wide const own = x[at], scale = weight[threadIdx.x];
+    float sum = 0;
+    for (int i = 0; i < 8; i++) sum += float(own.at[i]) * float(own.at[i]);
+    for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(~0u, sum, step);
+    if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = sum;
+    __syncthreads();
+    sum = sums[threadIdx.x % 32];
+    for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(~0u, sum, step);
+    float const by = rsqrtf(sum / NORM_WIDTH + 1e-5f);
+    Wide result;
+    for (int i = 0; i < 8; i++)
+        result.at[i] = __nv_bfloat16(float(own.at[i]) * by * float(scale.at[i]));
+    y[at] = result;
+}
+
+struct Sum {
+    static __device__ float of(float x, float y)
+    {
+        return x + y;
+    }
+};
+
+// silu(x) * y
+struct Gate {
+    static __device__ float of(float x, float y)
+    {
+        return x / (1 + __expf(-x)) * y;
+    }
+};
+
+template <typename Function> __global__ void pairwise(const Wide *x, const Wide *y, Wide *z)
+{
+    size_t const at = size_t(blockIdx.x) * blockDim.x + threadIdx.x;
+    Wide const left = x[at], right = y[at];
+    Wide result;
+    for (int i = 0; i < 8; i++)
+        result.at[i] = __nv_bfloat16(Function::of(float(left.at[i]), float(right.at[i])));
+    z[at] = result;
+}
+
+// To fp8 with one scale.
+__global__ void cast(const Wide *x, float scale, Eight<__nv_fp8_e4m3> *y)
+{
+    size_t const at = size_t(blockIdx.x) * blockDim.x + threadIdx.x;
+    Wide const own = x[at];
+    Eight<__nv_fp8_e4m3> result;
+    for (int i = 0; i < 8; i++) result.at[i] = __nv_fp8_e4m3(float(own.at[i]) * scale);
+    y[at] = result;
+}
+
+static void between(const Libraries &with, const std::string &kernel, size_t count, const Wide *x,
+                    const Wide *y, Wide *z)
+{
+    unsigned const blocks = unsigned(count / 8 / THREADS);
+    if (kernel == "norm")
+        rms_norm<<<unsigned(count / NORM_WIDTH), NORM_WIDTH / 8, 0, with.stream>>>(x, y, z);
+    else if (kernel == "sum")
+        pairwise<Sum><<<blocks, THREADS, 0, with.stream>>>(x, y, z);
+    else if (kernel == "gate")
+        pairwise<Gate><<<blocks, THREADS, 0, with.stream>>>(x, y, z);
+    else if (kernel == "cast")
+        cast<<<blocks, THREADS, 0, with.stream>>>(x, 0.5f,
+                                                  reinterpret_cast<Eight<__nv_fp8_e4m3> *>(z));
+    else
+        cuda(cudaMemcpyAsync(z, x, count * 2, cudaMemcpyDeviceToDevice, with.stream));
+    cuda(cudaGetLastError());
+}
+
+// "rest" are copies, for lookups and moves of rows.
+static void betweens(const Libraries &with, Clock &clock)
+{
+    struct Kind {
+        const char *kernel;
+        size_t number_bytes; // That are read and written for each number of the result.
+    };
+    for (const Kind &kind :
+         {Kind{"norm", 4}, Kind{"sum", 6}, Kind{"gate", 6}, Kind{"cast", 3}, Kind{"rest", 4}})
+        for (size_t megabytes : MEGABYTES) {
+            size_t const count = (megabytes << 20) / kind.number_bytes / NORM_WIDTH * NORM_WIDTH;
+            std::string const words = std::string("between kernel=") + kind.kernel +
+                                      " bytes=" + std::to_string(count * kind.number_bytes);
+            measured(words, [&] {
+                Memory x(count * 2), y(count * 2), z(count * 2);
+                randomize<__nv_bfloat16>(x, count, 3);
+                randomize<__nv_bfloat16>(y, count, 4);
+                cuda(cudaDeviceSynchronize());
+                row(words, clock.times_us([&] {
+                    between(with, kind.kernel, count, static_cast<Wide *>(x.at),
+                            static_cast<Wide *>(y.at), static_cast<Wide *>(z.at));
+                }));
+            });
+        }
 }
 
 // A kernel of one number, within a graph of many that wait for each other.
@@ -356,9 +586,13 @@ static void head(const Libraries &with)
     cuda(cudaRuntimeGetVersion(&runtime));
     blas(cublasGetVersion(with.blas, &library));
     std::printf("podsim_rows 1\nscript cuda\ndevice %s\ndriver CUDA %d.%d\nlibrary cuBLAS %d, CUDA "
-                "%d.%d\n",
+                "%d.%d",
                 device.name, driver / 1000, driver % 1000 / 10, library, runtime / 1000,
                 runtime % 1000 / 10);
+#ifdef HAS_CUDNN
+    std::printf(", cuDNN %zu", cudnnGetVersion());
+#endif
+    std::printf("\n");
 }
 
 int main(int argument_count, char **arguments)
@@ -374,12 +608,17 @@ int main(int argument_count, char **arguments)
         blas(cublasCreate(&with.blas));
         blas(cublasSetStream(with.blas, with.stream));
         blas(cublasLtCreate(&with.lt));
+#ifdef HAS_CUDNN
+        must(cudnnCreate(&with.dnn) == CUDNN_STATUS_SUCCESS &&
+                 cudnnSetStream(with.dnn, with.stream) == CUDNN_STATUS_SUCCESS,
+             "cuDNN does not start");
+#endif
         Clock clock(with.stream);
         head(with);
         warm_up(with);
         products(with, clock, quick);
-        std::printf("skipped all of attention: cuBLAS has none\n");
-        copies(with, clock);
+        attentions(with, clock, quick);
+        betweens(with, clock);
         measured("launch", [&] { launches(with); });
         std::printf("end %d\n", rows);
     } catch (const std::exception &error) {

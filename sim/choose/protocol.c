@@ -48,12 +48,13 @@ static const uint64_t whole = UINT64_C(1000000000);
 static const uint64_t nvls_share[GENERATIONS] = {0, 0, 850000000, 740000000};
 static const uint64_t tree_share = 920000000, ring_ll128_share = 920000000;
 
-/* Times within a node as measured, in percent of NCCL's prediction, by generation. */
-static const struct node_percent {
-    uint8_t latency;      /* Of all protocols and algorithms. */
-    uint8_t without_nvls; /* A byte, where chips send all messages: rings, trees, exchanges. */
-    uint8_t nvls;         /* A byte, where switches add or copy. */
-} node_percent[GENERATIONS] = {{100, 100, 100}, {178, 109, 100}, {123, 100, 127}, {191, 100, 140}};
+/* Times within a node as measured, in millionths of NCCL's prediction, by generation. */
+static const struct chip_nccl node_ppm[GENERATIONS] = {
+    {1000000, 1000000, 1000000},
+    {1780000, 1090000, 1000000},
+    {1230000, 1000000, 1270000},
+    {1910000, 1000000, 1400000},
+};
 
 /* Tenths, for sizes of 64 B, 128 B, ... */
 static const uint8_t tree_tenths[CLASS_COUNT][CORRECTIONS] = {
@@ -113,6 +114,17 @@ static uint32_t generation_of(const struct machine *machine)
     uint32_t const generation = machine->chip.network.nvlink_generation;
     uint32_t const index = generation < NVLINK_FIRST ? 0 : generation - NVLINK_FIRST;
     return index < GENERATIONS ? index : GENERATIONS - 1;
+}
+
+/* The chip's own factors, where a stack has some. */
+struct chip_nccl protocol_node_factors(const struct machine *machine)
+{
+    const struct chip_nccl *own = &machine->chip.kernels.nccl;
+    struct chip_nccl factors = node_ppm[generation_of(machine)];
+    if (own->latency_ppm != 0) factors.latency_ppm = own->latency_ppm;
+    if (own->byte_ppm != 0) factors.byte_ppm = own->byte_ppm;
+    if (own->nvls_ppm != 0) factors.nvls_ppm = own->nvls_ppm;
+    return factors;
 }
 
 const char *protocol_refusal(const struct protocol_use *use, enum protocol protocol)
@@ -221,9 +233,9 @@ static uint64_t share_of(const struct protocol_use *use, uint32_t class, uint64_
                          uint64_t ranks)
 {
     uint64_t const share = reckoned_share(use, class, nodes, ranks);
-    const struct node_percent *percent = &node_percent[generation_of(use->machine)];
+    struct chip_nccl const factors = protocol_node_factors(use->machine);
     if (nodes > 1 || class == LL) return share;
-    return share * 100 / (row_of(use) == ROW_NVLS ? percent->nvls : percent->without_nvls);
+    return share * PPM_ONE / (row_of(use) == ROW_NVLS ? factors.nvls_ppm : factors.byte_ppm);
 }
 
 /* Latency of one message by a way, NCCL's and the machine's together; 0 where it has none. */
@@ -240,24 +252,24 @@ static int64_t message_ns(const struct protocol_use *use, uint32_t level, uint32
     return own > post ? own : post;
 }
 
-/* Rings across nodes that send whole buffers are slower once these are filled; in percent. */
-static int64_t plateau(const struct protocol_use *use, uint32_t class, uint64_t nodes,
-                       uint64_t ranks)
+/* Rings across nodes that send whole buffers are slower once these are filled; in millionths. */
+static int64_t plateau_ppm(const struct protocol_use *use, uint32_t class, uint64_t nodes,
+                           uint64_t ranks)
 {
     bool const holds = row_of(use) == ROW_RING && class == SIMPLE && nodes > 1 &&
                        use->kind == COLLECTIVE_ALL_REDUCE &&
                        use->array_bytes / (PLATEAU_CHANNELS * ranks) >= PLATEAU_BYTES;
-    if (!holds) return 100;
-    return generation_of(use->machine) == 0 ? 190 : 140;
+    if (!holds) return PPM_ONE;
+    return generation_of(use->machine) == 0 ? 1900000 : 1400000;
 }
 
-/* Latencies, in percent of NCCL's. */
-static int64_t latency_percent(const struct protocol_use *use, uint32_t class, uint64_t nodes,
-                               uint64_t ranks)
+/* Latencies, in millionths of NCCL's. */
+static int64_t latency_ppm(const struct protocol_use *use, uint32_t class, uint64_t nodes,
+                           uint64_t ranks)
 {
     bool const singly = nodes == 1 && use->machine->chip.launch.by != CHIP_LAUNCHES_GRAPH;
-    return singly ? node_percent[generation_of(use->machine)].latency
-                  : plateau(use, class, nodes, ranks);
+    return singly ? protocol_node_factors(use->machine).latency_ppm
+                  : plateau_ppm(use, class, nodes, ranks);
 }
 
 enum status protocol_make(const struct protocol_use *use, enum protocol protocol, const char *where,
@@ -272,17 +284,17 @@ enum status protocol_make(const struct protocol_use *use, enum protocol protocol
     uint32_t const class = (uint32_t)protocol - PROTOCOL_LL;
     uint64_t nodes, ranks;
     protocol_extent(machine, use->group, &nodes, &ranks);
-    int64_t const percent = latency_percent(use, class, nodes, ranks);
+    int64_t const ppm = latency_ppm(use, class, nodes, ranks);
     enum measure_row const row = row_of(use);
     struct plan_protocol made = {.name = names[protocol]};
-    made.begin_ps = base_ns[row][class] * percent * ps_per_ns / 100;
+    made.begin_ps = base_ns[row][class] * ppm * ps_per_ns / PPM_ONE;
     for (uint32_t level = 0; level < machine->level_count; level++) {
         int64_t const path = path_ps(machine, use->group, level);
         int64_t const message =
-            message_ns(use, level, class, nodes, ranks) * percent * ps_per_ns / 100;
+            message_ns(use, level, class, nodes, ranks) * ppm * ps_per_ns / PPM_ONE;
         made.message_ps[1 + level] = message > path ? message - path : 0;
         if (row == ROW_NVLS && is_nvlink(machine, level))
-            made.begin_ps += nvlink_ns[row][class] * percent * ps_per_ns / 100 - path;
+            made.begin_ps += nvlink_ns[row][class] * ppm * ps_per_ns / PPM_ONE - path;
     }
     uint64_t const share = share_of(use, class, nodes, ranks);
     made.wire_ppm = (uint32_t)((PPM_ONE * whole + share / 2) / share);

@@ -62,6 +62,10 @@ enum status protocol_find(const char *name, const char *where, enum protocol *re
 /* What NCCL reckons a chip's cables to a level with; 0 where the machine has no such level. */
 uint64_t protocol_level_mb_per_s(const struct machine *machine, uint32_t level);
 
+/* Times of collectives within a node as factors on NCCL's own: the chip's, of a stack that was
+ * measured on the machine; each that it lacks is that of the generation of NVLink. */
+struct chip_nccl protocol_node_factors(const struct machine *machine);
+
 /* What is sent how. */
 struct protocol_use {
     const struct machine *machine;

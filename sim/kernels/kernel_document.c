@@ -1,4 +1,5 @@
-/* The document of a stack: its tables, its clocks, and the kernels between matmuls. */
+/* The document of a stack: its tables, its clocks, the kernels between matmuls, and factors of
+ * collectives. */
 #include <stddef.h>
 
 #include "sim/base/json.h"
@@ -95,6 +96,33 @@ static enum status clock_read(struct json *object, struct kernel_stack *stack, s
     return json_end(object, keys, reterr);
 }
 
+/* A factor that a file may leave out. */
+static enum status factor_read(struct json *object, const char *key, uint32_t *ret_ppm,
+                               struct error *reterr)
+{
+    struct json *value = json_take(object, key);
+    int64_t ppm = 0;
+    if (value == NULL) return STATUS_OK;
+    STATUS_TRY(
+        json_as_integer(value, KERNEL_FACTOR_LEAST_PPM, KERNEL_FACTOR_MOST_PPM, &ppm, reterr));
+    *ret_ppm = (uint32_t)ppm;
+    return STATUS_OK;
+}
+
+static enum status collectives_read(struct json *object, struct kernel_collectives *collectives,
+                                    struct error *reterr)
+{
+    static const char *const keys[] = {"source", "latency_ppm", "byte_ppm", "nvls_ppm", NULL};
+    struct json *value = NULL;
+    STATUS_TRY(json_as_object(object, reterr));
+    STATUS_TRY(json_need(object, "source", &value, reterr));
+    STATUS_TRY(json_as_string(value, &collectives->source, reterr));
+    STATUS_TRY(factor_read(object, "latency_ppm", &collectives->latency_ppm, reterr));
+    STATUS_TRY(factor_read(object, "byte_ppm", &collectives->byte_ppm, reterr));
+    STATUS_TRY(factor_read(object, "nvls_ppm", &collectives->nvls_ppm, reterr));
+    return json_end(object, keys, reterr);
+}
+
 static enum status between_read(struct json *object, struct kernel_between *between,
                                 struct error *reterr)
 {
@@ -161,9 +189,10 @@ static enum status others_take(struct kernel_reading *reading, struct json *valu
 static enum status families_read(struct kernel_reading *reading, struct json *document,
                                  struct kernel_stack *stack, struct error *reterr)
 {
-    enum { OWN_KEYS = 7 };
+    enum { OWN_KEYS = 8 };
     const char *keys[KERNEL_FAMILIES + OWN_KEYS + 1] = {
-        "podsim_kernels", "chip", "stack", "title", "tables_of", "clock", "between"};
+        "podsim_kernels", "chip", "stack", "title", "tables_of", "clock", "between", "collectives"};
+    struct json *collectives = json_take(document, "collectives");
     struct json *between = json_take(document, "between");
     struct json *clock = json_take(document, "clock");
     for (uint32_t f = 0; f < KERNEL_FAMILIES; f++) {
@@ -174,11 +203,12 @@ static enum status families_read(struct kernel_reading *reading, struct json *do
     }
     if (clock != NULL) STATUS_TRY(clock_read(clock, stack, reterr));
     if (between != NULL) STATUS_TRY(between_read(between, &stack->between, reterr));
+    if (collectives != NULL) STATUS_TRY(collectives_read(collectives, &stack->collectives, reterr));
     struct json *others = json_take(document, "tables_of");
     if (others != NULL && !reading->only_own)
         STATUS_TRY(others_take(reading, others, stack, reterr));
     STATUS_TRY(json_end(document, keys, reterr));
-    if (stack->table_count != 0 || reading->only_own) return STATUS_OK;
+    if (stack->table_count != 0 || collectives != NULL || reading->only_own) return STATUS_OK;
     return error_set(reterr, STATUS_INVALID, json_where(document),
                      "a stack has a list of tables, such as \"%s\"",
                      kernel_family_name(KERNEL_MATMUL));

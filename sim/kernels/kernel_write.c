@@ -104,6 +104,21 @@ static void put_clock(struct json_writer *json, const struct kernel_stack *stack
     json_write_object_end(json);
 }
 
+static void put_collectives(struct json_writer *json, const struct kernel_collectives *collectives)
+{
+    const struct {
+        const char *key;
+        uint32_t ppm;
+    } factors[] = {{"latency_ppm", collectives->latency_ppm},
+                   {"byte_ppm", collectives->byte_ppm},
+                   {"nvls_ppm", collectives->nvls_ppm}};
+    json_put_object(json, "collectives");
+    json_put_string(json, "source", collectives->source);
+    for (size_t i = 0; i < sizeof factors / sizeof *factors; i++)
+        if (factors[i].ppm != 0) json_put_unsigned(json, factors[i].key, factors[i].ppm);
+    json_write_object_end(json);
+}
+
 void kernel_stack_write(const struct kernel_stack *stack, const char *tables_of,
                         struct strbuf *text)
 {
@@ -120,6 +135,7 @@ void kernel_stack_write(const struct kernel_stack *stack, const char *tables_of,
     if (stack->clock_ppm != 0) put_clock(&json, stack);
     for (uint32_t f = 0; f < KERNEL_FAMILIES; f++) put_family(&json, stack, (enum kernel_family)f);
     if (stack->between.fusion != NULL) put_between(&json, &stack->between);
+    if (stack->collectives.source != NULL) put_collectives(&json, &stack->collectives);
     json_write_object_end(&json);
     json_fold(&flat, COLUMNS, text);
     text->failed = text->failed || flat.failed;

@@ -25,6 +25,9 @@ enum {
     KERNEL_SIDES_MAX = 4
 };
 
+/* Factors on what NCCL reckons, in millionths. */
+enum { KERNEL_FACTOR_LEAST_PPM = 500000, KERNEL_FACTOR_MOST_PPM = 10000000 };
+
 /* No chip is so short of power that a step leaves it less of its clock. */
 enum { KERNEL_CLOCK_LEAST_PPM = 600000 };
 
@@ -95,6 +98,15 @@ struct kernel_between {
     uint32_t share_ppm[WORK_FUNCTION_COUNT]; /* Of the data sheet's rate of HBM. */
 };
 
+/* Times of collectives within a node, as factors on NCCL's own; 0: the factor of the chip's NVLink.
+ */
+struct kernel_collectives {
+    const char *source;   /* NULL: the stack says nothing of collectives. */
+    uint32_t latency_ppm; /* Latencies of all algorithms and protocols. */
+    uint32_t byte_ppm;    /* A byte, where chips send all messages, but by LL. */
+    uint32_t nvls_ppm;    /* A byte, where switches add or copy. */
+};
+
 struct kernel_stack {
     const char *name;  /* "trtllm" */
     const char *title; /* "TensorRT-LLM 1.3.0rc20" */
@@ -109,6 +121,7 @@ struct kernel_stack {
     struct kernel_table table[KERNEL_TABLES_MAX];
     uint32_t table_count;
     struct kernel_between between;
+    struct kernel_collectives collectives;
 };
 
 /* Whether two tables are of the same kind, of which a stack has one: of the same family, formats,

@@ -139,12 +139,21 @@ struct chip_launch {
     int64_t message_ps; /* Added to the latency of each message over a link. */
 };
 
+/* Times of NCCL's collectives in a node, in millionths of what NCCL reckons; each 0: those of the
+ * generation of NVLink. */
+struct chip_nccl {
+    uint32_t latency_ppm; /* Latencies of all algorithms and protocols. */
+    uint32_t byte_ppm;    /* A byte, where chips send all messages, but by LL. */
+    uint32_t nvls_ppm;    /* A byte, where switches add or copy. */
+};
+
 /* Measured kernels of ops. The chip's rates are those of its data sheet then, and ops without a
  * kernel have the profile's shares of them. */
 struct chip_kernels {
     const struct kernel_stack *stack; /* NULL: none. */
     uint64_t sheet_hbm_bytes_per_s;   /* The data sheet's rate. */
     uint32_t rest_math_ppm, rest_hbm_ppm;
+    struct chip_nccl nccl; /* Factors of the stack. */
 };
 
 struct chip {

@@ -74,6 +74,9 @@ static enum status apply_stack(struct arena *arena, const struct machine_plan *p
     memcpy(chip->math_flop_per_s, chip->math_peak_flop_per_s, sizeof chip->math_flop_per_s);
     chip->hbm_bytes_per_s = chip->kernels.sheet_hbm_bytes_per_s;
     chip->kernels.stack = stack;
+    chip->kernels.nccl = (struct chip_nccl){.latency_ppm = stack->collectives.latency_ppm,
+                                            .byte_ppm = stack->collectives.byte_ppm,
+                                            .nvls_ppm = stack->collectives.nvls_ppm};
     return STATUS_OK;
 }
 

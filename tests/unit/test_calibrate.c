@@ -136,7 +136,7 @@ static void lines_that_are_none_are_refused(void **state)
         {HEAD "device\nlaunch" TIMES, "rows:2: \"device\" lacks its text"},
         {HEAD "device a\ndevice b\n", "rows:3: a second line \"device\"; *"},
         {HEAD "launch" TIMES "end 2\n", "rows:3: 2 rows were written, and 1 are before this line"},
-        {HEAD "launch" TIMES "end 1\nlaunch" TIMES, "rows:4: a line behind \"end\""},
+        {HEAD "launch" TIMES "end 1\nlaunch" TIMES, "rows:4: a line behind \"end\"; *"},
         {HEAD "device caf\xc3\xa9\n", "rows:2: a character that is not printable ASCII"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

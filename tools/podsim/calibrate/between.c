@@ -79,7 +79,7 @@ enum status calibrate_between(struct arena *arena, struct calibration *calibrati
     uint64_t *numbers = memory;
     if (calibration->base == NULL || calibration->base->between.fusion == NULL) {
         for (uint32_t i = 0; i < rows->count; i++)
-            if (rows->row[i].what != ROW_KERNEL)
+            if (rows->row[i].what == ROW_BETWEEN || rows->row[i].what == ROW_LAUNCH)
                 STATUS_TRY(calibrate_leave_out(arena, calibration, rows->row[i].line, reterr,
                                                "no base says which kernels are between matmuls"));
         return STATUS_OK;

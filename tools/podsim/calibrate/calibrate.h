@@ -8,8 +8,10 @@
 #include <stdint.h>
 
 #include "sim/base/status.h"
+#include "sim/choose/protocol.h"
+#include "sim/collective/algorithm.h"
 #include "sim/kernels/kernels.h"
-#include "sim/machine/chip.h"
+#include "sim/machine/machine.h"
 #include "tools/podsim/calibrate/rows.h"
 
 struct arena;
@@ -17,6 +19,8 @@ struct strbuf;
 
 /* Rows of this many bytes say what share of HBM's rate a large kernel reaches. */
 #define CALIBRATE_LARGE_BYTES UINT64_C(100000000)
+
+enum { CALIBRATE_NAME_COLUMN = 40 /* Of a summary: where names end. */ };
 
 /* How far apart repeated measurements of one kernel are: from a tenth of them to nine tenths, as a
  * share of the median. */
@@ -45,6 +49,31 @@ struct calibrate_function {
     struct calibrate_spread spread;
 };
 
+/* A constant of the model of collectives. */
+struct calibrate_factor {
+    const struct row *row;      /* The row that it is learned from; NULL: none has it. */
+    uint32_t ppm;               /* Millionths of what NCCL reckons; 0: it is not learned. */
+    bool is_outside;            /* No factor that a file may have gives the row's time. */
+    struct algorithm algorithm; /* Algorithm of the row, as it is simulated. */
+    enum protocol protocol;     /* Protocol of the row, as it is simulated. */
+};
+
+/* How far simulated times are off measured ones. */
+struct calibrate_error {
+    uint32_t count;
+    uint64_t median_ppm, ninetieth_ppm;
+};
+
+/* Rows of collectives, the constants that they set, and errors by kind, the last of all kinds. */
+struct calibrate_collectives {
+    uint32_t row_count;
+    struct calibrate_spread spread;
+    struct chip_nccl factors; /* Those that are learned; others are 0. */
+    struct calibrate_factor latency, byte, nvls;
+    struct calibrate_error before[MEASURE_COUNT + 1]; /* With the constants of podsim. */
+    struct calibrate_error error[MEASURE_COUNT + 1];  /* With those that are learned. */
+};
+
 /* A row that no table has. */
 struct calibrate_left_out {
     uint32_t line;
@@ -60,7 +89,9 @@ struct calibration {
     struct calibrate_table table[KERNEL_TABLES_MAX];
     uint32_t table_count;
     struct calibrate_function function[WORK_FUNCTION_COUNT];
-    int64_t launch_ps; /* 0: it was not measured. */
+    int64_t launch_ps;           /* 0: it was not measured. */
+    struct machine_plan machine; /* Says the chip of machines that rows are simulated on. */
+    struct calibrate_collectives collectives;
     struct calibrate_left_out *left_out;
     uint32_t left_out_count;
 };
@@ -87,6 +118,11 @@ enum status calibrate_spread(struct arena *arena, const struct row *const *row, 
 enum status calibrate_between(struct arena *arena, struct calibration *calibration,
                               struct error *reterr);
 
+/* Learns constants of collectives, and plays all rows. Errors: rows of more GPUs than a node has,
+ * with their line; STATUS_LIMIT. */
+enum status calibrate_collectives(struct arena *arena, const char *path,
+                                  struct calibration *calibration, struct error *reterr);
+
 /* The base's table of the same kind as one of its own; NULL: it has none. */
 const struct kernel_table *calibrate_base_table(const struct calibration *calibration,
                                                 const struct kernel_table *table);
@@ -104,6 +140,12 @@ bool calibrate_parts_add(const struct calibration *calibration, bool measured, c
 /* What was read, for people. */
 void calibrate_summary(const struct calibration *calibration, const char *path,
                        struct strbuf *text);
+
+/* The part on collectives; nothing where no row is of one. */
+void calibrate_summary_collectives(const struct calibration *calibration, struct strbuf *text);
+
+/* "spread 1.5%, at most 3.0% (line 12)" */
+void calibrate_spread_add(const struct calibrate_spread *spread, struct strbuf *text);
 
 /* The text of the program that measures a library: "pytorch". Errors: STATUS_NOT_FOUND, with the
  * nearest. */

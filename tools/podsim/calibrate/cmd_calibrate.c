@@ -20,7 +20,7 @@
 enum { ARENA_BYTES_MAX = 1 << 30, STACK_NAME_BYTES = 64 };
 
 static const struct option calibrate_options[] = {
-    {"--script", "NAME", "print the program that measures: pytorch, jax or cuda", false},
+    {"--script", "NAME", "print the program that measures: pytorch, jax, cuda or nccl", false},
     {"--chip", "NAME", "whose roofline the shares are of: h100-sxm, FILE.json", false},
     {"--base", "STACK", "has what was not measured: te, h100-sxm.te, none", false},
     {"-o", "STACK.json", "where the stack goes (standard output)", false},
@@ -40,6 +40,17 @@ static enum status chip_take(struct arena *arena, const struct options *options,
         return chip_find(arena, name, "ideal", "--chip", "--chip", ret_chip, reterr);
     STATUS_TRY(json_read_file(arena, name, &document, reterr));
     return chip_read(arena, document, name, "ideal", "--chip", ret_chip, reterr);
+}
+
+/* Machines of the chip, in the profile that steps with a stack have. */
+static enum status machine_take(struct arena *arena, const struct options *options,
+                                struct machine_plan *ret_plan, struct error *reterr)
+{
+    const char *name = options_value(options, "--chip");
+    *ret_plan = (struct machine_plan){.chip = name, .profile = "measured", .wrap = {-1, -1, -1}};
+    if (!path_is_json(name)) return STATUS_OK;
+    ret_plan->chip_path = name;
+    return json_read_file(arena, name, &ret_plan->chip_document, reterr);
 }
 
 /* The stack of a chip that is nearest to what a program calls; the chip's first where it has no
@@ -158,6 +169,7 @@ static enum status calibrate_all(struct arena *arena, const struct options *opti
     uint64_t text_bytes = 0;
     calibration = (struct calibration){.rows = &rows, .chip = &chip};
     STATUS_TRY(chip_take(arena, options, &chip, reterr));
+    STATUS_TRY(machine_take(arena, options, &calibration.machine, reterr));
     STATUS_TRY(input_load(arena, path, ROWS_FILE_BYTES_MAX, &text, &text_bytes, reterr));
     const char *place = strcmp(path, "-") == 0 ? "standard input" : path;
     STATUS_TRY(rows_read(arena, place, text, text_bytes, &rows, reterr));
@@ -215,7 +227,7 @@ static int run_calibrate(const struct options *options)
 
 const struct command command_calibrate = {
     .name = "calibrate",
-    .usage = "podsim calibrate --script pytorch|jax|cuda\n"
+    .usage = "podsim calibrate --script pytorch|jax|cuda|nccl\n"
              "podsim calibrate ROWS --chip NAME [--base STACK] [-o STACK.json]",
     .summary = "makes kernel tables from measurements of your own machine",
     .help = "Works in two steps. First, print a program that measures, and run it on the machine:\n"
@@ -226,6 +238,8 @@ const struct command command_calibrate = {
             "The program needs nothing but the library that it measures. It measures matmuls,\n"
             "attention, kernels between matmuls and a launch, with random operands, and prints a\n"
             "line for each. `python3 measure.py --quick` measures every second size of each side.\n"
+            "`nccl` measures collectives of a node's GPUs, as pytorch and jax do where there are\n"
+            "several; rows of two programs go into one file, one after the other.\n"
             "\n"
             "Second, make the file of a stack from the rows, which a scenario then names:\n"
             "\n"

@@ -14,6 +14,10 @@ between. The time of all calls by the host's clock, over their number, is a samp
 samples counts. Operands of small kernels may lie in a cache: `podsim calibrate` leaves out what is
 faster than the roofline. Not measured: fp8, a launch, and on TPUs attention, as jax.nn has no fused
 kernel there.
+
+With several GPUs, collectives between 2, 4 and 8 of them are measured too: the host's clock around
+many calls, each a function of its own. Arrays have 32 MiB or more, since shorter collectives take
+less time than the host needs to call them.
 """
 import subprocess
 import sys
@@ -21,6 +25,14 @@ import time
 
 import jax
 import jax.numpy as jnp
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+try:
+    from jax import shard_map  # JAX 0.6 or newer.
+    UNCHECKED = {"check_vma": False}
+except ImportError:
+    from jax.experimental.shard_map import shard_map
+    UNCHECKED = {"check_rep": False}
 
 COPY_BYTES = 1 << 28  # Operands of all calls in one function, at least, up to COPIES calls.
 COPIES = 32
@@ -37,6 +49,7 @@ HEADS = [1, 8, 64]  # Heads of keys over all sequences.
 GROUPS = [1, 8]     # Heads of queries for each head of keys.
 WIDTHS = [64, 128]
 BYTES = [1 << 27, 1 << 28, 1 << 29, 1 << 30]
+COLLECTIVE_BYTES = [1 << power for power in range(25, 30)]
 
 rows = 0
 seed = 0
@@ -68,6 +81,11 @@ def times_us(kernel, make, operand_bytes):
     copies = max(1, min(COPIES, COPY_BYTES // operand_bytes))
     operands = [make() for _ in range(copies)]
     function = jax.jit(lambda all_of: [kernel(*of) for of in all_of])
+    return [time / copies for time in function_times_us(function, operands)]
+
+
+def function_times_us(function, operands):
+    """Samples of a call of a compiled function."""
     jax.block_until_ready(function(operands))  # Compiles.
 
     def calls_s(count):
@@ -79,7 +97,7 @@ def times_us(kernel, make, operand_bytes):
 
     calls_s(2)
     count = max(2, int(SAMPLE_S / max(calls_s(4) / 4, 1e-7)))
-    return [calls_s(count) * 1e6 / count / copies for _ in range(SAMPLES)]
+    return [calls_s(count) * 1e6 / count for _ in range(SAMPLES)]
 
 
 def measured(word, call, make, operand_bytes, less_us=0.0, **values):
@@ -185,6 +203,43 @@ def between():
                      kernel=kernel, bytes=2 * arrays * lines * WIDTH)
 
 
+# What a GPU does with its part of an array. A size is a GPU's array of AllReduce and AllToAll, and the
+# whole array of AllGather and ReduceScatter, as in nccl-tests.
+COLLECTIVES = {
+    "all_reduce": lambda own: jax.lax.psum(own, "gpu"),
+    "all_gather": lambda own: jax.lax.all_gather(own, "gpu", tiled=True),
+    "reduce_scatter": lambda own: jax.lax.psum_scatter(own, "gpu", tiled=True),
+    "all_to_all": lambda own: jax.lax.all_to_all(own, "gpu", 0, 0, tiled=True),
+}
+
+
+def collective_times_us(kind, ranks, size):
+    mesh = Mesh(jax.devices()[:ranks], ("gpu",))
+    parts = PartitionSpec("gpu")
+    whole = size // 2 if kind == "all_gather" else size // 2 * ranks
+    operand = jax.device_put(random(whole), NamedSharding(mesh, parts))
+    function = jax.jit(shard_map(COLLECTIVES[kind], mesh=mesh, in_specs=parts, out_specs=parts,
+                                 **UNCHECKED))
+    return function_times_us(function, operand)
+
+
+def collectives(sides):
+    if len(jax.devices()) < 2:
+        say("skipped all of collectives: there is one GPU")
+    for ranks in (2, 4, 8):
+        if ranks > len(jax.devices()):
+            continue
+        print(f"collectives ranks={ranks}", file=sys.stderr)
+        for kind in COLLECTIVES:
+            for size in sides(COLLECTIVE_BYTES):
+                try:
+                    row("collective", collective_times_us(kind, ranks, size), kind=kind, ranks=ranks,
+                        bytes=size)
+                except Exception as error:
+                    print(f"collective {kind}: {error}", file=sys.stderr)
+                    say(f"skipped collective kind={kind} ranks={ranks} bytes={size}")
+
+
 def query(what):
     """What nvidia-smi says, or "unknown"."""
     try:
@@ -231,6 +286,8 @@ def main():
     else:
         attentions(sides)
     between()
+    if device.platform != "tpu":
+        collectives(sides)
     say(f"clock {clock_at_first} after the warm-up, {query('clocks.sm')} at the end")
     say(f"end {rows}")
 

@@ -12,12 +12,19 @@ fit is a line "skipped". Nothing else should use the GPU meanwhile. All sizes ta
 How a kernel is measured: operands are random numbers, because constant ones draw less power. Before
 each call a gigabyte is written, so that operands come from HBM and the host is ahead of the GPU.
 CUDA events around the call give its time. After a warm-up, the median of 10 to 50 calls counts.
+
+With several GPUs, collectives of NCCL between 2, 4 and 8 of them are measured too, a process for each
+GPU. A sample is 20 calls that follow each other, 5 of the largest, the slowest GPU counts, and the
+median of 11 samples is taken.
 """
+import socket
 import subprocess
 import sys
 import time
 
 import torch
+import torch.distributed as distributed
+import torch.multiprocessing as multiprocessing
 import torch.nn.functional as functional
 
 FLUSH_BYTES = 1 << 30
@@ -34,6 +41,8 @@ HEADS = [1, 4, 16, 64]  # Heads of keys over all sequences.
 GROUPS = [1, 8]         # Heads of queries for each head of keys.
 WIDTHS = [64, 128]
 BYTES = [1 << 20, 1 << 24, 1 << 27, 1 << 28, 1 << 29, 1 << 30]
+COLLECTIVE_BYTES = [1 << power for power in range(13, 30)]
+COLLECTIVE_CALLS, COLLECTIVE_SAMPLES = 20, 11
 
 DEVICE = "cuda"
 rows = 0
@@ -222,6 +231,74 @@ def launch_us():
     return times
 
 
+# A size is a GPU's array of AllReduce and AllToAll, and the whole array of AllGather and ReduceScatter,
+# as in nccl-tests. AllReduces take the mean: numbers stay finite in place.
+COLLECTIVES = {
+    "all_reduce": lambda whole, part, other: distributed.all_reduce(whole, op=distributed.ReduceOp.AVG),
+    "all_gather": lambda whole, part, other: distributed.all_gather_into_tensor(whole, part),
+    "reduce_scatter": lambda whole, part, other: distributed.reduce_scatter_tensor(part, whole),
+    "all_to_all": lambda whole, part, other: distributed.all_to_all_single(other, whole),
+}
+
+
+def collective_times_us(kind, ranks, size, flush):
+    """Samples of a call, as this GPU has them."""
+    whole, part, other = random(size // 2), random(size // 2 // ranks), random(size // 2)
+    calls = COLLECTIVE_CALLS if size < 1 << 25 else COLLECTIVE_CALLS // 4
+    times = []
+    for sample in range(1 + COLLECTIVE_SAMPLES):
+        begin = torch.cuda.Event(enable_timing=True)
+        end = torch.cuda.Event(enable_timing=True)
+        flush.zero_()  # The host is ahead of the GPU then.
+        COLLECTIVES[kind](whole, part, other)  # GPUs wait for each other here.
+        begin.record()
+        for _ in range(calls):
+            COLLECTIVES[kind](whole, part, other)
+        end.record()
+        torch.cuda.synchronize()
+        if sample > 0:
+            times.append(begin.elapsed_time(end) * 1e3 / calls)
+    return times
+
+
+def collective_process(rank, ranks, port, sizes, results):
+    """What the process of one GPU does. The first one hands over (kind, size, times)."""
+    torch.cuda.set_device(rank)
+    distributed.init_process_group("nccl", init_method=f"tcp://127.0.0.1:{port}", rank=rank,
+                                   world_size=ranks)
+    flush, found = torch.empty(FLUSH_BYTES // 2, dtype=torch.int32, device=DEVICE), []
+    warm_up()
+    for kind in COLLECTIVES:
+        for size in sizes:
+            times = torch.tensor(collective_times_us(kind, ranks, size, flush), device=DEVICE)
+            distributed.all_reduce(times, op=distributed.ReduceOp.MAX)
+            found.append((kind, size, times.tolist()))
+    if rank == 0:
+        results.put(found)
+    distributed.destroy_process_group()
+
+
+def collectives(sides):
+    if torch.cuda.device_count() < 2:
+        say("skipped all of collectives: there is one GPU")
+    for ranks in (2, 4, 8):
+        if ranks > torch.cuda.device_count():
+            continue
+        print(f"collectives ranks={ranks}", file=sys.stderr)
+        try:
+            with socket.socket() as free:
+                free.bind(("127.0.0.1", 0))
+                port = free.getsockname()[1]
+            results = multiprocessing.get_context("spawn").SimpleQueue()
+            multiprocessing.spawn(collective_process, nprocs=ranks,
+                                  args=(ranks, port, sides(COLLECTIVE_BYTES), results))
+            for kind, size, times_us in results.get():
+                row("collective", times_us, kind=kind, ranks=ranks, bytes=size)
+        except Exception as error:
+            print(f"collectives: {error}", file=sys.stderr)
+            say(f"skipped collective ranks={ranks}")
+
+
 def query(what):
     """What nvidia-smi says, or "unknown"."""
     try:
@@ -238,7 +315,8 @@ def head():
     say(f"device {torch.cuda.get_device_name(0)}")
     say(f"driver {query('driver_version')}")
     built = torch.version.cuda or torch.version.hip
-    say(f"library PyTorch {torch.__version__}, built with {built}")
+    nccl = ".".join(str(number) for number in torch.cuda.nccl.version())
+    say(f"library PyTorch {torch.__version__}, built with {built}, NCCL {nccl}")
 
 
 def warm_up():
@@ -300,6 +378,7 @@ def main():
     except Exception as error:
         print(f"launch: {error}", file=sys.stderr)
         say("skipped launch: no graph of kernels")
+    collectives(sides)
     say(f"clock {clock_at_first} after the warm-up, {query('clocks.sm')} at the end")
     say(f"end {rows}")
 

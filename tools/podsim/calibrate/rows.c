@@ -9,7 +9,14 @@
 #include "sim/base/parse_uint.h"
 #include "sim/base/quantity.h"
 
-enum { FIELDS_MAX = 16, LINE_BYTES_MAX = 1000, PLACE_BYTES = 160, NAMES_MAX = 32 };
+enum {
+    FIELDS_MAX = 16,
+    LINE_BYTES_MAX = 1000,
+    PLACE_BYTES = 160,
+    NAMES_MAX = 32,
+    RANKS_MAX = 4096
+};
+static const uint64_t size_bytes_max = UINT64_C(1) << 40; /* Of a collective. */
 
 /* A line, cut into words. */
 struct line {
@@ -23,6 +30,8 @@ struct line {
         bool is_taken;
     } field[FIELDS_MAX];
     uint32_t field_count;
+    uint32_t texts_seen;  /* Of the program: a bit for each word. */
+    uint32_t rows_before; /* Rows of other programs. */
 };
 
 static enum status line_refuse(const struct line *line, enum status status, struct error *reterr,
@@ -219,6 +228,36 @@ static enum status launch_read(struct line *line, struct row *row, struct error 
     return fields_end(line, known, reterr);
 }
 
+/* Collectives whose constants are learned. */
+static const enum measure_op collectives[] = {MEASURE_ALL_REDUCE, MEASURE_ALL_GATHER,
+                                              MEASURE_REDUCE_SCATTER, MEASURE_ALL_TO_ALL};
+enum { COLLECTIVES = sizeof collectives / sizeof *collectives };
+
+static const char *collective_at(uint32_t index)
+{
+    return measure_op_name(collectives[index]);
+}
+
+static enum status collective_read(struct line *line, struct row *row, struct error *reterr)
+{
+    static const char *const known[] = {"kind",   "ranks", "bytes", "repeats",
+                                        "median", "low",   "high",  NULL};
+    const char *value = NULL;
+    uint32_t index = 0;
+    uint64_t ranks = 0;
+    *row = (struct row){.what = ROW_COLLECTIVE};
+    STATUS_TRY(field_need(line, "kind", &value, reterr));
+    STATUS_TRY(value_choose(line, "kind", value, collective_at, COLLECTIVES, &index, reterr));
+    row->operation = collectives[index];
+    STATUS_TRY(number_read(line, "ranks", RANKS_MAX, &ranks, reterr));
+    if (ranks < 2)
+        return line_refuse(line, STATUS_INVALID, reterr, "ranks=1: one GPU has no collective");
+    row->ranks = (uint32_t)ranks;
+    STATUS_TRY(number_read(line, "bytes", size_bytes_max, &row->size_bytes, reterr));
+    STATUS_TRY(times_read(line, row, reterr));
+    return fields_end(line, known, reterr);
+}
+
 /* Words that a line begins with, in the order of messages. */
 enum {
     WORD_MATMUL,
@@ -226,6 +265,7 @@ enum {
     WORD_BACKWARD,
     WORD_BETWEEN,
     WORD_LAUNCH,
+    WORD_COLLECTIVE,
     WORD_SCRIPT,
     WORD_DEVICE,
     WORD_DRIVER,
@@ -236,10 +276,10 @@ enum {
     WORD_COUNT
 };
 static const char *const words[] = {"matmul",  "attention", "attention_backward",
-                                    "between", "launch",    "script",
-                                    "device",  "driver",    "library",
-                                    "clock",   "skipped",   "end",
-                                    NULL};
+                                    "between", "launch",    "collective",
+                                    "script",  "device",    "driver",
+                                    "library", "clock",     "skipped",
+                                    "end",     NULL};
 static const char first_word[] = "podsim_rows";
 
 /* Cuts what follows the word into KEY=VALUE. */
@@ -272,22 +312,35 @@ static enum status row_read(struct line *line, uint32_t word, struct row *row, s
                                       : word == WORD_ATTENTION ? KERNEL_ATTENTION
                                                                : KERNEL_ATTENTION_BACKWARD;
     STATUS_TRY(fields_cut(line, reterr));
-    STATUS_TRY(word == WORD_BETWEEN  ? between_read(line, row, reterr)
-               : word == WORD_LAUNCH ? launch_read(line, row, reterr)
-                                     : kernel_read(line, family, row, reterr));
+    STATUS_TRY(word == WORD_BETWEEN      ? between_read(line, row, reterr)
+               : word == WORD_LAUNCH     ? launch_read(line, row, reterr)
+               : word == WORD_COLLECTIVE ? collective_read(line, row, reterr)
+                                         : kernel_read(line, family, row, reterr));
     row->line = line->number;
     return STATUS_OK;
 }
 
-static enum status text_keep(struct arena *arena, const struct line *line, const char **text,
-                             struct error *reterr)
+/* A line of text. Of a later program the library is added, a device has to be the same, and others
+ * are passed over. */
+static enum status text_keep(struct arena *arena, struct line *line, uint32_t word,
+                             const char **text, struct error *reterr)
 {
+    uint32_t const bit = 1u << word;
     if (line->rest[0] == '\0')
         return line_refuse(line, STATUS_INVALID, reterr, "\"%s\" lacks its text", line->word);
-    if (*text != NULL)
+    if ((line->texts_seen & bit) != 0)
         return line_refuse(line, STATUS_INVALID, reterr,
-                           "a second line \"%s\"; a file has the rows of one run", line->word);
-    *text = arena_text(arena, line->rest);
+                           "a second line \"%s\"; a file may have the rows of "
+                           "several, each with its first line \"%s %d\"",
+                           line->word, first_word, ROWS_VERSION);
+    line->texts_seen |= bit;
+    bool const is_added = word == WORD_LIBRARY && *text != NULL && !name_same(*text, line->rest);
+    if (word == WORD_DEVICE && *text != NULL && !name_same(*text, line->rest))
+        return line_refuse(line, STATUS_INVALID, reterr,
+                           "rows of %.80s, and rows of %.80s before them", line->rest, *text);
+    if (*text != NULL && !is_added) return STATUS_OK;
+    *text =
+        is_added ? arena_format(arena, "%s; %s", *text, line->rest) : arena_text(arena, line->rest);
     if (*text == NULL) return line_refuse(line, STATUS_NO_MEMORY, reterr, "there is no memory");
     return STATUS_OK;
 }
@@ -298,20 +351,23 @@ static enum status end_read(const struct line *line, struct rows *rows, struct e
     const char *end = parse_uint(line->rest, UINT32_MAX, &count);
     if (end == line->rest || *end != '\0')
         return line_refuse(line, STATUS_INVALID, reterr,
-                           "\"end\" says how many rows there are, such as \"end %u\"", rows->count);
-    if (count != rows->count)
+                           "\"end\" says how many rows there are, such as \"end %u\"",
+                           rows->count - line->rows_before);
+    if (count != rows->count - line->rows_before)
         return line_refuse(line, STATUS_INVALID, reterr,
                            "%llu rows were written, and %u are before this line",
-                           (unsigned long long)count, rows->count);
+                           (unsigned long long)count, rows->count - line->rows_before);
     rows->is_whole = true;
     return STATUS_OK;
 }
 
-static enum status skipped_keep(struct arena *arena, const struct line *line, struct rows *rows,
+static enum status skipped_keep(struct arena *arena, struct line *line, struct rows *rows,
                                 struct error *reterr)
 {
-    const char *text = NULL;
-    STATUS_TRY(text_keep(arena, line, &text, reterr));
+    const char *text = arena_text(arena, line->rest);
+    if (line->rest[0] == '\0')
+        return line_refuse(line, STATUS_INVALID, reterr, "\"%s\" lacks its text", line->word);
+    if (text == NULL) return line_refuse(line, STATUS_NO_MEMORY, reterr, "there is no memory");
     if (rows->skipped_count < ROWS_SKIPPED_MAX) rows->skipped[rows->skipped_count] = text;
     rows->skipped_count++;
     return STATUS_OK;
@@ -324,14 +380,17 @@ static enum status line_read(struct arena *arena, struct line *line, struct row 
     const char **const texts[] = {&rows->script, &rows->device, &rows->driver, &rows->library,
                                   &rows->clock};
     uint32_t const word = name_find(line->word, words);
-    if (rows->is_whole) return line_refuse(line, STATUS_INVALID, reterr, "a line behind \"end\"");
+    if (rows->is_whole)
+        return line_refuse(line, STATUS_INVALID, reterr,
+                           "a line behind \"end\"; rows of another program begin with \"%s %d\"",
+                           first_word, ROWS_VERSION);
     if (word == WORD_COUNT)
         return line_refuse(line, STATUS_INVALID, reterr, "no line begins with \"%.40s\"%s",
                            line->word,
                            name_offer(line->word, words, "; the nearest is ", "", NULL).text);
     if (word == WORD_END) return end_read(line, rows, reterr);
     if (word == WORD_SKIPPED) return skipped_keep(arena, line, rows, reterr);
-    if (word >= WORD_SCRIPT) return text_keep(arena, line, texts[word - WORD_SCRIPT], reterr);
+    if (word >= WORD_SCRIPT) return text_keep(arena, line, word, texts[word - WORD_SCRIPT], reterr);
     if (rows->count == ROWS_MAX)
         return line_refuse(line, STATUS_LIMIT, reterr, "more than %d rows", ROWS_MAX);
     STATUS_TRY(row_read(line, word, &row[rows->count], reterr));
@@ -339,9 +398,13 @@ static enum status line_read(struct arena *arena, struct line *line, struct row 
     return STATUS_OK;
 }
 
-static enum status first_read(const struct line *line, struct error *reterr)
+/* The first line of a program's rows. */
+static enum status first_read(struct line *line, struct rows *rows, struct error *reterr)
 {
     uint64_t version = 0;
+    rows->is_whole = false;
+    line->texts_seen = 0;
+    line->rows_before = rows->count;
     if (!name_same(line->word, first_word))
         return line_refuse(line, STATUS_INVALID, reterr,
                            "rows begin with \"%s %d\"; `podsim calibrate --script pytorch` prints "
@@ -393,9 +456,10 @@ static enum status lines_read(struct arena *arena, struct line *line, const char
         enum status status = line_take(line, text + from, bytes, reterr);
         from += bytes + 1;
         if (status == STATUS_OK && (line->word[0] == '\0' || line->word[0] == '#')) continue;
+        bool const is_first = !has_first || (rows->is_whole && name_same(line->word, first_word));
         if (status == STATUS_OK)
-            status =
-                has_first ? line_read(arena, line, row, rows, reterr) : first_read(line, reterr);
+            status = is_first ? first_read(line, rows, reterr)
+                              : line_read(arena, line, row, rows, reterr);
         /* A program that was stopped leaves half a line. */
         if (status == STATUS_INVALID && end == NULL && rows->count > 0 && !rows->is_whole) {
             rows->cut_line = line->number;
@@ -417,5 +481,5 @@ enum status rows_read(struct arena *arena, const char *path, const char *text, u
     if (ret_rows->count > 0) return STATUS_OK;
     return line_refuse(&line, STATUS_INVALID, reterr,
                        "the file has no rows: no line begins with \"matmul\", \"attention\", "
-                       "\"attention_backward\", \"between\" or \"launch\"");
+                       "\"attention_backward\", \"between\", \"launch\" or \"collective\"");
 }

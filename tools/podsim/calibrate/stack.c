@@ -44,6 +44,17 @@ static enum status between_make(struct arena *arena, const struct calibration *c
     return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
 }
 
+static void collectives_make(const struct calibration *calibration,
+                             struct kernel_collectives *ret_collectives)
+{
+    const struct chip_nccl *learned = &calibration->collectives.factors;
+    *ret_collectives = (struct kernel_collectives){.latency_ppm = learned->latency_ppm,
+                                                   .byte_ppm = learned->byte_ppm,
+                                                   .nvls_ppm = learned->nvls_ppm};
+    if (learned->latency_ppm != 0 || learned->byte_ppm != 0 || learned->nvls_ppm != 0)
+        ret_collectives->source = calibration->source;
+}
+
 enum status calibrate_stack(struct arena *arena, const struct calibration *calibration,
                             const char *name, struct kernel_stack *ret_stack, struct error *reterr)
 {
@@ -56,6 +67,7 @@ enum status calibrate_stack(struct arena *arena, const struct calibration *calib
     for (uint32_t t = 0; t < calibration->table_count; t++)
         if (calibration->table[t].refusal == NULL)
             ret_stack->table[ret_stack->table_count++] = calibration->table[t].table;
+    collectives_make(calibration, &ret_stack->collectives);
     if (calibration->base == NULL || calibration->base->between.fusion == NULL) return STATUS_OK;
     return between_make(arena, calibration, &ret_stack->between, reterr);
 }

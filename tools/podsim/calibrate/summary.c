@@ -8,14 +8,14 @@
 #include "sim/report/table.h"
 #include "tools/podsim/calibrate/calibrate.h"
 
-enum { NAME_COLUMN = 40, LINES_MAX = 12, STEADY_PPM = 50000 };
+enum { LINES_MAX = 12, STEADY_PPM = 50000 };
 
 static const char *plural(uint64_t count)
 {
     return count == 1 ? "" : "s";
 }
 
-static void spread_add(const struct calibrate_spread *spread, struct strbuf *text)
+void calibrate_spread_add(const struct calibrate_spread *spread, struct strbuf *text)
 {
     strbuf_add(text, "spread %.1f%%, at most %.1f%% (line %u)", spread->median_ppm / 1e4,
                spread->most_ppm / 1e4, spread->most_line);
@@ -25,21 +25,21 @@ static void table_add(const struct calibrate_table *made, struct strbuf *text)
 {
     strbuf_add(text, "  ");
     kernel_table_name_add(&made->table, text);
-    strbuf_pad(text, NAME_COLUMN);
+    strbuf_pad(text, CALIBRATE_NAME_COLUMN);
     strbuf_add(text, "%s row%s, ", table_count(made->row_count).text, plural(made->row_count));
     if (made->refusal != NULL) {
         strbuf_add(text, "no table: %s\n", made->refusal);
         return;
     }
-    spread_add(&made->spread, text);
+    calibrate_spread_add(&made->spread, text);
     strbuf_add(text, "\n");
     if (made->edges.point_count > 0) {
-        strbuf_pad(text, NAME_COLUMN);
+        strbuf_pad(text, CALIBRATE_NAME_COLUMN);
         strbuf_add(text, "without every second edge: half are within %.1f%%, nine of ten %.1f%%\n",
                    made->edges.median_ppm / 1e4, made->edges.ninetieth_ppm / 1e4);
     }
     if (made->filled_count == 0) return;
-    strbuf_pad(text, NAME_COLUMN);
+    strbuf_pad(text, CALIBRATE_NAME_COLUMN);
     strbuf_add(text, "%u point%s without a row, filled from points around\n", made->filled_count,
                plural(made->filled_count));
 }
@@ -50,11 +50,11 @@ static void function_add(const struct calibration *calibration, enum work_functi
     const struct calibrate_function *function = &calibration->function[which];
     if (function->share_ppm == 0) return;
     strbuf_add(text, "  between %s", work_function_name(which));
-    strbuf_pad(text, NAME_COLUMN);
+    strbuf_pad(text, CALIBRATE_NAME_COLUMN);
     strbuf_add(text, "%u row%s, ", function->row_count, plural(function->row_count));
-    spread_add(&function->spread, text);
+    calibrate_spread_add(&function->spread, text);
     strbuf_add(text, "\n");
-    strbuf_pad(text, NAME_COLUMN);
+    strbuf_pad(text, CALIBRATE_NAME_COLUMN);
     strbuf_add(text, "%.1f%% of HBM's rate, the median of %u row%s of %s\n",
                function->share_ppm / 1e4, function->large_count, plural(function->large_count),
                function->largest_bytes >= CALIBRATE_LARGE_BYTES
@@ -68,10 +68,12 @@ static void measured_add(const struct calibration *calibration, struct strbuf *t
     for (uint32_t t = 0; t < calibration->table_count; t++) table_add(&calibration->table[t], text);
     for (uint32_t f = 0; f < WORK_FUNCTION_COUNT; f++)
         function_add(calibration, (enum work_function)f, text);
-    if (calibration->launch_ps == 0) return;
-    strbuf_add(text, "  launch");
-    strbuf_pad(text, NAME_COLUMN);
-    strbuf_add(text, "%s a kernel\n", table_duration(calibration->launch_ps).text);
+    if (calibration->launch_ps != 0) {
+        strbuf_add(text, "  launch");
+        strbuf_pad(text, CALIBRATE_NAME_COLUMN);
+        strbuf_add(text, "%s a kernel\n", table_duration(calibration->launch_ps).text);
+    }
+    calibrate_summary_collectives(calibration, text);
 }
 
 static bool is_replaced(const struct calibration *calibration, const struct kernel_table *base)
@@ -97,7 +99,7 @@ static void carried_add(const struct calibration *calibration, struct strbuf *te
         strbuf_add(text, "  ");
         kernel_table_name_add(&base->table[t], text);
         if (base->table[t].derived != NULL) {
-            strbuf_pad(text, NAME_COLUMN);
+            strbuf_pad(text, CALIBRATE_NAME_COLUMN);
             strbuf_add(text, "derived: %s", base->table[t].derived);
         }
         strbuf_add(text, "\n");
@@ -106,7 +108,7 @@ static void carried_add(const struct calibration *calibration, struct strbuf *te
         strbuf_add(text, "\n");
     if (base->clock_ppm == 0 || strcmp(base->chip, calibration->chip->name) != 0) return;
     strbuf_add(text, "  clock of a step");
-    strbuf_pad(text, NAME_COLUMN);
+    strbuf_pad(text, CALIBRATE_NAME_COLUMN);
     strbuf_add(text, "%.3g%%", base->clock_ppm / 1e4);
     if (base->clock_fp8_ppm != 0)
         strbuf_add(text, ", of products in fp8 %.3g%%", base->clock_fp8_ppm / 1e4);

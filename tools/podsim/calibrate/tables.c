@@ -358,6 +358,10 @@ enum status calibrate_tables(struct arena *arena, const char *path, struct calib
         is_of_use = is_of_use || calibration->table[t].refusal == NULL;
     }
     STATUS_TRY(calibrate_between(arena, calibration, reterr));
+    STATUS_TRY(calibrate_collectives(arena, path, calibration, reterr));
+    const struct chip_nccl *learned = &calibration->collectives.factors;
+    is_of_use =
+        is_of_use || learned->latency_ppm != 0 || learned->byte_ppm != 0 || learned->nvls_ppm != 0;
     for (uint32_t f = 0; f < WORK_FUNCTION_COUNT; f++)
         is_of_use = is_of_use || calibration->function[f].share_ppm != 0;
     if (is_of_use || calibration->launch_ps != 0) return STATUS_OK;

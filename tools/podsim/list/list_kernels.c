@@ -203,6 +203,25 @@ static void between_add(const struct kernel_between *between, struct strbuf *tex
                between->fusion->source);
 }
 
+static void collectives_add(const struct kernel_collectives *collectives, struct strbuf *text)
+{
+    const struct {
+        const char *what;
+        uint32_t ppm;
+    } factors[] = {{"latencies", collectives->latency_ppm},
+                   {"a byte", collectives->byte_ppm},
+                   {"a byte by NVLS", collectives->nvls_ppm}};
+    const char *before = "";
+    strbuf_add(text, "\ncollectives in a node: ");
+    for (size_t i = 0; i < sizeof factors / sizeof *factors; i++) {
+        if (factors[i].ppm == 0) continue;
+        strbuf_add(text, "%s%s %.3f", before, factors[i].what, factors[i].ppm / 1e6);
+        before = ", ";
+    }
+    strbuf_add(text, "%stimes what NCCL reckons\n  source: %s\n",
+               *before == '\0' ? "podsim's own " : " ", collectives->source);
+}
+
 enum status list_kernel(struct arena *arena, const char *name, struct strbuf *text,
                         struct error *reterr)
 {
@@ -218,5 +237,6 @@ enum status list_kernel(struct arena *arena, const char *name, struct strbuf *te
         strbuf_add(text, "  products in fp8 have %.3g%% of it\n  source: %s\n",
                    stack.clock_fp8_ppm / 1e4, stack.clock_fp8_source);
     if (stack.between.fusion != NULL) between_add(&stack.between, text);
+    if (stack.collectives.source != NULL) collectives_add(&stack.collectives, text);
     return STATUS_OK;
 }

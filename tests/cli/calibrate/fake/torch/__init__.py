@@ -123,6 +123,21 @@ def graph(of):
     of.takes_us = now_us - begin_us
 
 
-cuda = types.SimpleNamespace(Event=Event, CUDAGraph=CUDAGraph, graph=graph, is_available=lambda: True,
+class Times:
+    """A tensor of numbers that Python has."""
+
+    def __init__(self, numbers):
+        self.numbers = numbers
+
+    def tolist(self):
+        return self.numbers
+
+
+def tensor(numbers, device):
+    return Times(numbers)
+
+
+cuda = types.SimpleNamespace(device_count=lambda: 8, set_device=lambda index: None,
+                             nccl=types.SimpleNamespace(version=lambda: (0, 0, 0)), Event=Event, CUDAGraph=CUDAGraph, graph=graph, is_available=lambda: True,
                              synchronize=lambda: None, empty_cache=lambda: None,
                              get_device_name=lambda index: "NVIDIA H100 80GB HBM3 (fake)")

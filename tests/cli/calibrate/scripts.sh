@@ -61,6 +61,8 @@ if command -v nvcc > /dev/null; then
         cp "$header" "$work/include/$(basename "$header" .hpp).h"
     done
     compile cuda -isystem "$work/include"
+    "$podsim" calibrate --script overlap > "$work/overlap.cu"
+    compile overlap
     "$podsim" calibrate --script nccl > "$work/nccl.cu"
     cuda=$(dirname "$(command -v nvcc)")/..
     if [ -e "$cuda/include/nccl.h" ] || [ -e /usr/include/nccl.h ]; then

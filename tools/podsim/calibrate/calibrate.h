@@ -20,7 +20,10 @@ struct strbuf;
 /* Rows of this many bytes say what share of HBM's rate a large kernel reaches. */
 #define CALIBRATE_LARGE_BYTES UINT64_C(100000000)
 
-enum { CALIBRATE_NAME_COLUMN = 40 /* Of a summary: where names end. */ };
+enum {
+    CALIBRATE_NAME_COLUMN = 40, /* The column of a summary where names end. */
+    CALIBRATE_OVERLAP_PARTS = 16,
+};
 
 /* How far apart repeated measurements of one kernel are: from a tenth of them to nine tenths, as a
  * share of the median. */
@@ -74,6 +77,24 @@ struct calibrate_collectives {
     struct calibrate_error error[MEASURE_COUNT + 1];  /* With those that are learned. */
 };
 
+/* Products while a copy holds as many cores. */
+struct calibrate_overlap_part {
+    uint32_t cores;        /* Cores of the copy; 0: of all rows. */
+    uint64_t measured_ppm; /* How long a product takes, of its time alone: the median. */
+    uint64_t modelled_ppm; /* The median by the model. */
+    struct calibrate_error error;
+};
+
+/* Rows of products during a copy, and how far the model is off them. */
+struct calibrate_overlap {
+    const struct row **row;
+    uint32_t row_count; /* Rows with a copy that are compared. */
+    struct calibrate_spread spread;
+    struct calibrate_overlap_part all;
+    struct calibrate_overlap_part part[CALIBRATE_OVERLAP_PARTS];
+    uint32_t part_count;
+};
+
 /* A row that no table has. */
 struct calibrate_left_out {
     uint32_t line;
@@ -92,6 +113,7 @@ struct calibration {
     int64_t launch_ps;           /* 0: it was not measured. */
     struct machine_plan machine; /* Says the chip of machines that rows are simulated on. */
     struct calibrate_collectives collectives;
+    struct calibrate_overlap overlap;
     struct calibrate_left_out *left_out;
     uint32_t left_out_count;
 };
@@ -123,6 +145,10 @@ enum status calibrate_between(struct arena *arena, struct calibration *calibrati
 enum status calibrate_collectives(struct arena *arena, const char *path,
                                   struct calibration *calibration, struct error *reterr);
 
+/* Compares products during a copy with the model of them. */
+enum status calibrate_overlap(struct arena *arena, struct calibration *calibration,
+                              struct error *reterr);
+
 /* The base's table of the same kind as one of its own; NULL: it has none. */
 const struct kernel_table *calibrate_base_table(const struct calibration *calibration,
                                                 const struct kernel_table *table);
@@ -143,6 +169,9 @@ void calibrate_summary(const struct calibration *calibration, const char *path,
 
 /* The part on collectives; nothing where no row is of one. */
 void calibrate_summary_collectives(const struct calibration *calibration, struct strbuf *text);
+
+/* The part on products during a copy; nothing where no row is of one. */
+void calibrate_summary_overlap(const struct calibration *calibration, struct strbuf *text);
 
 /* "spread 1.5%, at most 3.0% (line 12)" */
 void calibrate_spread_add(const struct calibrate_spread *spread, struct strbuf *text);

@@ -20,7 +20,8 @@
 enum { ARENA_BYTES_MAX = 1 << 30, STACK_NAME_BYTES = 64 };
 
 static const struct option calibrate_options[] = {
-    {"--script", "NAME", "print the program that measures: pytorch, jax, cuda or nccl", false},
+    {"--script", "NAME", "print the program that measures: pytorch, jax, cuda, nccl, overlap",
+     false},
     {"--chip", "NAME", "whose roofline the shares are of: h100-sxm, FILE.json", false},
     {"--base", "STACK", "has what was not measured: te, h100-sxm.te, none", false},
     {"-o", "STACK.json", "where the stack goes (standard output)", false},
@@ -227,31 +228,33 @@ static int run_calibrate(const struct options *options)
 
 const struct command command_calibrate = {
     .name = "calibrate",
-    .usage = "podsim calibrate --script pytorch|jax|cuda|nccl\n"
+    .usage = "podsim calibrate --script pytorch|jax|cuda|nccl|overlap\n"
              "podsim calibrate ROWS --chip NAME [--base STACK] [-o STACK.json]",
     .summary = "makes kernel tables from measurements of your own machine",
-    .help = "Works in two steps. First, print a program that measures, and run it on the machine:\n"
-            "\n"
-            "  podsim calibrate --script pytorch > measure.py\n"
-            "  python3 measure.py > rows.txt\n"
-            "\n"
-            "The program needs nothing but the library that it measures. It measures matmuls,\n"
-            "attention, kernels between matmuls and a launch, with random operands, and prints a\n"
-            "line for each. `python3 measure.py --quick` measures every second size of each side.\n"
-            "`nccl` measures collectives of a node's GPUs, as pytorch and jax do where there are\n"
-            "several; rows of two programs go into one file, one after the other.\n"
-            "\n"
-            "Second, make the file of a stack from the rows, which a scenario then names:\n"
-            "\n"
-            "  podsim calibrate rows.txt --chip h100-sxm -o mine.json\n"
-            "  podsim run llama3-8b-decode-h100-1 --set /machine/profile=measured \\\n"
-            "    --set /machine/stack=./mine.json\n"
-            "\n"
-            "Shares in the file are of the roofline of --chip. Rows faster than the roofline are\n"
-            "left out. What was not measured is carried over from --base, a stack of `podsim list\n"
-            "kernels`; without the option, from the chip's stack of the library. The summary says\n"
-            "what was read, how far apart repeats are, how accurate the tables are, what was left\n"
-            "out and what was carried over. docs/calibrate.md has the format of the rows.\n",
+    .help =
+        "Works in two steps. First, print a program that measures, and run it on the machine:\n"
+        "\n"
+        "  podsim calibrate --script pytorch > measure.py\n"
+        "  python3 measure.py > rows.txt\n"
+        "\n"
+        "The program needs nothing but the library that it measures. It measures matmuls,\n"
+        "attention, kernels between matmuls and a launch, with random operands, and prints a\n"
+        "line for each. `python3 measure.py --quick` measures every second size of each side.\n"
+        "`nccl` measures collectives of a node's GPUs, as pytorch and jax do where there are\n"
+        "several; `overlap` measures matmuls while a copy holds cores. Rows of several programs\n"
+        "go into one file, one after the other.\n"
+        "\n"
+        "Second, make the file of a stack from the rows, which a scenario then names:\n"
+        "\n"
+        "  podsim calibrate rows.txt --chip h100-sxm -o mine.json\n"
+        "  podsim run llama3-8b-decode-h100-1 --set /machine/profile=measured \\\n"
+        "    --set /machine/stack=./mine.json\n"
+        "\n"
+        "Shares in the file are of the roofline of --chip. Rows faster than the roofline are\n"
+        "left out. What was not measured is carried over from --base, a stack of `podsim list\n"
+        "kernels`; without the option, from the chip's stack of the library. The summary says\n"
+        "what was read, how far apart repeats are, how accurate the tables are, what was left\n"
+        "out and what was carried over. docs/calibrate.md has the format of the rows.\n",
     .operands_min = 0,
     .operands_max = 1,
     .options = calibrate_options,

@@ -28,6 +28,7 @@ enum row_what {
     ROW_BETWEEN,    /* A kernel between matmuls. */
     ROW_LAUNCH,     /* A kernel that has next to nothing to do. */
     ROW_COLLECTIVE, /* A collective of the GPUs of a node. */
+    ROW_OVERLAP,    /* A product at the same time as a copy that holds cores. */
 };
 
 struct row {
@@ -44,6 +45,8 @@ struct row {
     enum measure_op operation;       /* A collective's name in nccl-tests. */
     uint32_t ranks;                  /* GPUs of a collective. */
     uint64_t size_bytes;             /* A collective's size in nccl-tests. */
+    uint32_t cores;                  /* Cores that a copy holds at the same time as a product. */
+    uint64_t copied_bytes_per_s;     /* Bytes that such a copy reads and writes in HBM. */
     uint32_t repeats;                /* Measurements behind the three times. */
     int64_t median_ps;               /* Half of the repeats took less. */
     int64_t low_ps;                  /* A tenth of the repeats took less. */

@@ -16,6 +16,7 @@ static const struct {
     {.name = "cuda", .file = "cuda.cu", .base = "te"},
     {.name = "jax", .file = "jax.py", .base = "torch-compile"},
     {.name = "nccl", .file = "nccl.cu", .base = "te"},
+    {.name = "overlap", .file = "overlap.cu", .base = "te"},
     {.name = "pytorch", .file = "pytorch.py", .base = "torch-eager"},
 };
 enum { SCRIPTS = sizeof scripts / sizeof *scripts };

@@ -74,6 +74,7 @@ static void measured_add(const struct calibration *calibration, struct strbuf *t
         strbuf_add(text, "%s a kernel\n", table_duration(calibration->launch_ps).text);
     }
     calibrate_summary_collectives(calibration, text);
+    calibrate_summary_overlap(calibration, text);
 }
 
 static bool is_replaced(const struct calibration *calibration, const struct kernel_table *base)

@@ -1,4 +1,4 @@
-/* What the rows of collectives say, for people. */
+/* What rows say of collectives, and of products during a copy, for people. */
 #include "sim/base/strbuf.h"
 #include "sim/base/units.h"
 #include "sim/report/table.h"
@@ -52,5 +52,34 @@ void calibrate_summary_collectives(const struct calibration *calibration, struct
         strbuf_add(text, "%s row%s, ", table_count(of->error[kind].count).text,
                    of->error[kind].count == 1 ? "" : "s");
         error_add(of, kind, text);
+    }
+}
+
+static void part_add(const struct calibrate_overlap_part *part, struct strbuf *text)
+{
+    strbuf_add(text,
+               "%.2f times as long, by podsim %.2f; half are within %.1f%%, nine of ten %.1f%%\n",
+               (double)part->measured_ppm / PPM_ONE, (double)part->modelled_ppm / PPM_ONE,
+               (double)part->error.median_ppm / 1e4, (double)part->error.ninetieth_ppm / 1e4);
+}
+
+void calibrate_summary_overlap(const struct calibration *calibration, struct strbuf *text)
+{
+    const struct calibrate_overlap *of = &calibration->overlap;
+    if (of->row_count == 0) return;
+    strbuf_add(text, "  matmul during a copy");
+    strbuf_pad(text, CALIBRATE_NAME_COLUMN);
+    strbuf_add(text, "%s row%s, ", table_count(of->row_count).text, of->row_count == 1 ? "" : "s");
+    calibrate_spread_add(&of->spread, text);
+    strbuf_add(text, "; they set nothing\n");
+    strbuf_pad(text, CALIBRATE_NAME_COLUMN);
+    part_add(&of->all, text);
+    for (uint32_t i = 0; i < of->part_count; i++) {
+        strbuf_add(text, "    with %u of %u cores", of->part[i].cores,
+                   chip_cores_apart(calibration->chip));
+        strbuf_pad(text, CALIBRATE_NAME_COLUMN);
+        strbuf_add(text, "%s row%s, ", table_count(of->part[i].error.count).text,
+                   of->part[i].error.count == 1 ? "" : "s");
+        part_add(&of->part[i], text);
     }
 }

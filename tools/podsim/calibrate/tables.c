@@ -359,6 +359,8 @@ enum status calibrate_tables(struct arena *arena, const char *path, struct calib
     }
     STATUS_TRY(calibrate_between(arena, calibration, reterr));
     STATUS_TRY(calibrate_collectives(arena, path, calibration, reterr));
+    STATUS_TRY(calibrate_overlap(arena, calibration, reterr));
+    is_of_use = is_of_use || (calibration->overlap.row_count > 0 && calibration->base != NULL);
     const struct chip_nccl *learned = &calibration->collectives.factors;
     is_of_use =
         is_of_use || learned->latency_ppm != 0 || learned->byte_ppm != 0 || learned->nvls_ppm != 0;

@@ -164,6 +164,27 @@ static void no_preset_stands_in_the_way(void **state)
     assert_true(lowered_count > 0);
 }
 
+/* Kernels of an engine come with NCCL's protocols, which a machine without a stack lacks. */
+static void an_engine_without_a_stack_has_sums_of_nccl(void **state)
+{
+    static const struct play_options lowered = {.lower_only = true};
+    static const char *const engines[] = {"gpt-fast", "vllm", "trtllm"};
+    (void)state;
+    for (uint32_t i = 0; i < 3; i++) {
+        struct play play;
+        case_ok(play_try(&play,
+                         arena_format(case_arena,
+                                      "{\"podsim\": 1, \"preset\": \"%s\", \"machine\": "
+                                      "{\"chip\": \"h100-sxm\", \"profile\": \"measured\", "
+                                      "\"stack\": \"none\"}, \"mesh\": {\"tp\": [\"gpu\"]}, "
+                                      "\"workload\": {\"kind\": \"decode\", \"model\": "
+                                      "\"llama-3-8b\", \"batch\": 1, \"context\": 64}}",
+                                      engines[i]),
+                         &lowered, &case_error));
+        play_close(&play);
+    }
+}
+
 static void what_presets_are_not_for_is_refused(void **state)
 {
     (void)state;
@@ -218,6 +239,7 @@ int main(void)
         cmocka_unit_test(a_preset_fills_in_what_the_scenario_leaves_out),
         cmocka_unit_test(keys_of_axes_need_these_axes),
         cmocka_unit_test(no_preset_stands_in_the_way),
+        cmocka_unit_test(an_engine_without_a_stack_has_sums_of_nccl),
         cmocka_unit_test(what_presets_are_not_for_is_refused),
         cmocka_unit_test(a_stack_is_taken_where_the_chip_has_it),
     };

@@ -17,7 +17,7 @@ enum {
 /* Bytes of an array for each channel: threads of a channel times bytes of a thread. LL counts them
  * for each rank of a ring. */
 enum { SIMPLE_BYTES = 512 * 64, LL128_BYTES = 640 * 8, LL_BYTES = 512 * 8 };
-enum { PEER_BYTES = 64 << 10, NETWORK_PEER_BYTES = 256 << 10 };
+enum { PEER_BYTES = 64 << 10, PEER_BYTES_MAX = 16 << 20, NETWORK_PEER_BYTES = 256 << 10 };
 
 /* Megabytes a second, descending. */
 static const uint32_t within[][SPEEDS] = {
@@ -119,6 +119,23 @@ static uint32_t nvls_channels(const struct ring_links *links)
     return links->is_network ? 32 : 24;
 }
 
+static uint32_t peer_channels(uint64_t message_bytes, uint64_t ranks, uint32_t all)
+{
+    uint32_t fair = all;
+    while (fair > 1 && fair * ranks > all) fair /= 2;
+    uint32_t count = least((message_bytes + PEER_BYTES - 1) / PEER_BYTES, fair);
+    if (count == 0) count = 1;
+    while (count <= all / 2 && message_bytes / count > PEER_BYTES_MAX) count *= 2;
+    return count;
+}
+
+uint32_t channels_of_peer(const struct protocol_use *use, uint64_t message_bytes)
+{
+    struct ring_links const links = ring_links_of(use);
+    return peer_channels(message_bytes, group_rank_count(use->group),
+                         power_2_above(channels_built(&links)));
+}
+
 uint32_t channels_of(const struct protocol_use *use, enum protocol protocol)
 {
     struct ring_links const links = ring_links_of(use);
@@ -128,13 +145,13 @@ uint32_t channels_of(const struct protocol_use *use, enum protocol protocol)
         uint64_t const each = use->array_bytes / (ranks * ranks);
         uint32_t const all = power_2_above(built);
         uint32_t const peer =
-            links.is_network ? NETWORK_PEER_CHANNELS : filled(each, PEER_BYTES, all);
+            links.is_network ? NETWORK_PEER_CHANNELS : peer_channels(each, ranks, all);
         return least((ranks - 1) * peer, all);
     }
     if (use->kind == COLLECTIVE_PERMUTE)
         return links.is_network
                    ? filled(use->array_bytes, NETWORK_PEER_BYTES, NETWORK_PEER_CHANNELS)
-                   : filled(use->array_bytes, PEER_BYTES, power_2_above(built));
+                   : peer_channels(use->array_bytes, ranks, power_2_above(built));
     if (primitive_family_nccl(algorithm_family(&use->algorithm)) == NCCL_NVLS)
         return nvls_channels(&links);
     if (protocol == PROTOCOL_LL) return filled(use->array_bytes, LL_BYTES * ranks, built);

@@ -22,8 +22,9 @@ enum status choose_apply(const struct choose_args *args, const struct choose_can
     *ret_request = args->request;
     plan_request_links(args->machine, ret_request);
     ret_request->algorithm = candidate->algorithm;
-    struct protocol_use const use = {args->machine, &args->request.group, args->request.kind,
-                                     candidate->algorithm, args->request.size_bytes};
+    struct protocol_use const use = {
+        args->machine,        &args->request.group,     args->request.kind,
+        candidate->algorithm, args->request.size_bytes, args->registered};
     return protocol_make(&use, candidate->protocol, where, &ret_request->protocol, reterr);
 }
 
@@ -90,11 +91,12 @@ static void insert(struct choose_ranking *ranking, const struct choose_candidate
     ranking->candidate[at] = *candidate;
 }
 
-static bool competes(const struct choose_args *args, enum protocol protocol)
+static bool competes(const struct choose_args *args, const struct protocol_use *use,
+                     enum protocol protocol)
 {
     if (!args->protocols) return protocol == PROTOCOL_NONE;
     if (args->protocol != PROTOCOL_NONE) return protocol == args->protocol;
-    return protocol != PROTOCOL_NONE;
+    return protocol != PROTOCOL_NONE && protocol_is_taken(use, protocol);
 }
 
 /* What NCCL itself can do: rings and trees of sums, switches that add, messages from each to each.
@@ -143,8 +145,8 @@ static enum status rule_apply(struct arena *arena, const struct choose_args *arg
     if (rule == NULL || algorithm_is_chosen(&rule->algorithm)) return STATUS_OK;
     struct choose_candidate chosen = {.algorithm = rule->algorithm,
                                       .protocol = args->protocols ? rule->protocol : PROTOCOL_NONE};
-    struct protocol_use const use = {args->machine, &args->request.group, args->request.kind,
-                                     rule->algorithm, args->request.size_bytes};
+    struct protocol_use const use = {args->machine,   &args->request.group,     args->request.kind,
+                                     rule->algorithm, args->request.size_bytes, args->registered};
     bool const runs = protocol_refusal(&use, chosen.protocol) == NULL;
     snprintf(where, sizeof where, "%.150s:%u:%u", args->tuner->path, rule->line,
              runs ? rule->algorithm_column : rule->protocol_column);
@@ -188,12 +190,12 @@ enum status choose_rank(struct arena *arena, const struct choose_args *args, con
         if (of_nccl && !is_of_nccl(request.kind, algorithm)) continue;
         if (is_drawn_twice(&request, algorithm)) continue;
         struct protocol_use const use = {args->machine, &args->request.group, request.kind,
-                                         *algorithm, request.size_bytes};
+                                         *algorithm,    request.size_bytes,   args->registered};
         if (of_nccl && !protocol_contends(&use)) continue;
         for (uint32_t p = 0; p < PROTOCOL_COUNT; p++) {
             struct choose_candidate candidate = {.algorithm = *algorithm,
                                                  .protocol = (enum protocol)p};
-            if (!competes(args, candidate.protocol) ||
+            if (!competes(args, &use, candidate.protocol) ||
                 protocol_refusal(&use, candidate.protocol) != NULL)
                 continue;
             const struct plan *plan = NULL;

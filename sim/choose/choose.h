@@ -26,6 +26,7 @@ struct choose_args {
     bool protocols;              /* NCCL's compete, and only algorithms that NCCL has, if it has
                                     any for the kind; else no protocol is used. */
     enum protocol protocol;      /* Where they compete: only this one; PROTOCOL_NONE: all. */
+    bool registered;             /* Arrays are registered with NCCL. */
     const struct tuner *tuner;   /* May be NULL. */
     uint64_t size_bytes;         /* The size of nccl-tests, which the tuner is asked for. */
     struct contention_cache *known; /* Of the machine, from size to size (contention.h); or NULL. */

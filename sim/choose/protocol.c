@@ -4,6 +4,7 @@
 
 #include "sim/base/name.h"
 #include "sim/base/units.h"
+#include "sim/choose/channels.h"
 #include "sim/collective/algorithm.h"
 
 /* Rows and columns of NCCL's tables. */
@@ -43,6 +44,11 @@ static const uint64_t ll_mb_per_s[GENERATIONS][3] = {
 };
 static const int64_t post_ns[GENERATIONS] = {1000, 2000, 1000, 1000}; /* By the same. */
 
+/* Megabytes a second that a channel of one node copies, in LL128 and Simple. */
+static const uint64_t channel_mb_per_s[GENERATIONS][CLASS_COUNT] = {
+    {0, 20000, 26500}, {0, 20000, 24000}, {0, 36700, 38700}, {0, 40000, 70000}};
+enum { CHUNK_BYTES = 512 << 10 }; /* Of a message from rank to rank by NVLink. */
+
 /* Billionths of a wire's rate. */
 static const uint64_t whole = UINT64_C(1000000000);
 static const uint64_t nvls_share[GENERATIONS] = {0, 0, 850000000, 740000000};
@@ -51,7 +57,7 @@ static const uint64_t tree_share = 920000000, ring_ll128_share = 920000000;
 /* Times within a node as measured, in millionths of NCCL's prediction, by generation. */
 static const struct chip_nccl node_ppm[GENERATIONS] = {
     {1000000, 1000000, 1000000},
-    {1780000, 1090000, 1000000},
+    {1780000, 1060000, 1000000},
     {1230000, 1000000, 1270000},
     {1910000, 1000000, 1400000},
 };
@@ -150,6 +156,7 @@ bool protocol_contends(const struct protocol_use *use)
 
 bool protocol_is_taken(const struct protocol_use *use, enum protocol protocol)
 {
+    if (use->kind == COLLECTIVE_ALL_TO_ALL) return protocol != PROTOCOL_LL128;
     if (use->kind != COLLECTIVE_PERMUTE) return true;
     return protocol == (use->array_bytes <= MESSAGE_LL_BYTES ? PROTOCOL_LL : PROTOCOL_SIMPLE);
 }
@@ -228,6 +235,44 @@ static uint64_t reckoned_share(const struct protocol_use *use, uint32_t class, u
     return share;
 }
 
+/* Whether kernels write to the arrays of others themselves. NCCL registers arrays of a graph. */
+static bool is_direct(const struct protocol_use *use)
+{
+    return use->registered || use->machine->chip.launch.by == CHIP_LAUNCHES_GRAPH;
+}
+
+/* A channel of a ring takes a step more than it sends, in which it copies or adds what came last:
+ * the time of all steps over the time of those that send, in billionths. */
+static uint64_t ring_copies(const struct protocol_use *use, uint32_t class, uint64_t nodes,
+                            uint64_t ranks)
+{
+    bool const loops = use->kind == COLLECTIVE_ALL_GATHER || use->kind == COLLECTIVE_ALL_REDUCE ||
+                       use->kind == COLLECTIVE_REDUCE_SCATTER;
+    bool const skips = class == SIMPLE && use->kind != COLLECTIVE_REDUCE_SCATTER && is_direct(use);
+    if (primitive_family_nccl(algorithm_family(&use->algorithm)) != NCCL_RING || !loops || skips ||
+        class == LL || nodes > 1 || ranks < 2)
+        return whole;
+    uint64_t const steps = (use->kind == COLLECTIVE_ALL_REDUCE ? 2 : 1) * (ranks - 1);
+    uint64_t const wire = ring_mb_per_s(use->machine, nodes, ranks) /
+                          channels_of(use, class == SIMPLE ? PROTOCOL_SIMPLE : PROTOCOL_LL128);
+    uint64_t const rate = channel_mb_per_s[generation_of(use->machine)][class];
+    return whole + (wire < rate ? wire : rate) * whole / (rate * steps);
+}
+
+/* A receiver copies a chunk of a message once it has come whole, with half of a channel's threads:
+ * the last one after the wire has carried everything. */
+static int64_t last_chunk_ns(const struct protocol_use *use, uint32_t class, uint64_t nodes,
+                             uint64_t ranks)
+{
+    bool const all = use->kind == COLLECTIVE_ALL_TO_ALL;
+    if ((!all && use->kind != COLLECTIVE_PERMUTE) || class != SIMPLE || nodes > 1 || is_direct(use))
+        return 0;
+    uint64_t const message = all ? use->array_bytes / (ranks * ranks) : use->array_bytes;
+    uint64_t const part = message / channels_of_peer(use, message);
+    uint64_t const chunk = part < CHUNK_BYTES ? part : CHUNK_BYTES;
+    return (int64_t)(chunk * 2000 / channel_mb_per_s[generation_of(use->machine)][SIMPLE]);
+}
+
 /* The share that payload gets, in billionths. */
 static uint64_t share_of(const struct protocol_use *use, uint32_t class, uint64_t nodes,
                          uint64_t ranks)
@@ -235,7 +280,8 @@ static uint64_t share_of(const struct protocol_use *use, uint32_t class, uint64_
     uint64_t const share = reckoned_share(use, class, nodes, ranks);
     struct chip_nccl const factors = protocol_node_factors(use->machine);
     if (nodes > 1 || class == LL) return share;
-    return share * PPM_ONE / (row_of(use) == ROW_NVLS ? factors.nvls_ppm : factors.byte_ppm);
+    if (row_of(use) == ROW_NVLS) return share * PPM_ONE / factors.nvls_ppm;
+    return share * PPM_ONE / factors.byte_ppm * whole / ring_copies(use, class, nodes, ranks);
 }
 
 /* Latency of one message by a way, NCCL's and the machine's together; 0 where it has none. */
@@ -287,7 +333,8 @@ enum status protocol_make(const struct protocol_use *use, enum protocol protocol
     int64_t const ppm = latency_ppm(use, class, nodes, ranks);
     enum measure_row const row = row_of(use);
     struct plan_protocol made = {.name = names[protocol]};
-    made.begin_ps = base_ns[row][class] * ppm * ps_per_ns / PPM_ONE;
+    made.begin_ps = base_ns[row][class] * ppm * ps_per_ns / PPM_ONE +
+                    last_chunk_ns(use, class, nodes, ranks) * ps_per_ns;
     for (uint32_t level = 0; level < machine->level_count; level++) {
         int64_t const path = path_ps(machine, use->group, level);
         int64_t const message =

@@ -4,7 +4,7 @@
  * LL sends eight bytes with a flag each, half of what passes: quick, and slow in bulk. LL128 sends
  * 120 of 128 bytes. Simple sends whole buffers and synchronises afterwards. Their costs are the
  * public constants by which NCCL predicts its own times, per generation of NVLink. Within a node
- * latencies and bytes take the measured times, where these are longer.
+ * latencies and bytes take the measured times, where these are longer, and kernels copy.
  *
  *   begin_ps     NCCL's base latency; of NVLS, which has none, its latency of NVLink
  *   message_ps   NCCL's latency of a hop by NVLink or network, less that of the machine's own path,
@@ -17,6 +17,15 @@
  * of channels that NCCL's search finds, and bind on no node with NVSwitches that NCCL fills; the
  * latency that a network's driver reports.
  *
+ * Copies. In a node a channel of a ring takes N steps for N-1 messages: in the last it copies what
+ * came last out of its buffer (of an AllReduce 2N-1 for 2N-2; a ReduceScatter adds). Bytes of
+ * LL128 and Simple take as much longer. Messages from rank to rank go by chunks of 512 KiB, and
+ * the receiver copies the last one after all have come. A block of threads copies as fast as NCCL
+ * reckons a channel of trees (perChMaxTreeBws) or of LL128 (perChMaxRingLL128Bws): of trees half
+ * of its threads add upwards while half copy downwards, and so do halves of a block send and
+ * receive messages. Since NCCL 2.24 only registered arrays, such as those of a graph, are written
+ * to directly.
+ *
  * Algorithms that NCCL does not have take the constants of its ring. Message sizes at which LL
  * would need more memory than it has are not modelled.
  *
@@ -28,7 +37,8 @@
  * which 64 AllReduces that took 27 us each would leave 2.9, less than reading the weights.
  *
  * Sources: NVIDIA/nccl, src/graph/tuning.cc at 5067397c (its tables, ncclTopoTuneModel,
- * ncclTopoGetAlgoTime); ai-dynamo/aiconfigurator at 095f58a51c4c, nccl_perf.parquet.
+ * ncclTopoGetAlgoTime), and of copies src/device (the rings and sends of Simple);
+ * ai-dynamo/aiconfigurator at 095f58a51c4c, nccl_perf.parquet.
  */
 #ifndef SIM_CHOOSE_PROTOCOL_H
 #define SIM_CHOOSE_PROTOCOL_H
@@ -73,6 +83,7 @@ struct protocol_use {
     enum collective_kind kind;
     struct algorithm algorithm;
     uint64_t array_bytes; /* V. */
+    bool registered;      /* Arrays are known to NCCL, so that kernels write to them directly. */
 };
 
 /* Whether a protocol can be used; if not, why, as the end of a sentence ("is NCCL's, ..."). */
@@ -84,7 +95,8 @@ const char *protocol_refusal(const struct protocol_use *use, enum protocol proto
 bool protocol_contends(const struct protocol_use *use);
 
 /* Whether NCCL takes it for as many bytes. Of messages from rank to rank it never compares times:
- * they go by LL up to a size, and by Simple beyond. Source: NVIDIA/nccl src/enqueue.cc at 5067397c
+ * they go by LL up to a size, and by Simple beyond. Of an AllToAll that size depends on NCCL's
+ * version, and both compete. Source: NVIDIA/nccl src/enqueue.cc at 5067397c
  * (NCCL_P2P_LL_THRESHOLD). */
 bool protocol_is_taken(const struct protocol_use *use, enum protocol protocol);
 

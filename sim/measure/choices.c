@@ -129,8 +129,8 @@ static enum status protocol_find_least(struct choices *choices, const struct pla
     struct plan_request request = *asked;
     plan_request_links(choices->machine, &request);
     STATUS_TRY(plan_build(arena, &request, where, &search.plan, reterr));
-    search.use = (struct protocol_use){choices->machine, &asked->group, asked->kind,
-                                       search.plan.algorithm, asked->size_bytes};
+    search.use = (struct protocol_use){choices->machine,      &asked->group,     asked->kind,
+                                       search.plan.algorithm, asked->size_bytes, false};
     STATUS_TRY(protocol_try(&search, PROTOCOL_SIMPLE, reterr));
     for (enum protocol p = PROTOCOL_LL; p < PROTOCOL_COUNT; p++)
         if (p != PROTOCOL_SIMPLE) STATUS_TRY(protocol_try(&search, p, reterr));

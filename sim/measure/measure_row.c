@@ -67,6 +67,7 @@ static enum status args_make(const struct measure_row_args *args, uint64_t size_
         .machine = args->machine,
         .protocols = args->protocols,
         .protocol = args->protocol,
+        .registered = args->registered,
         .tuner = args->tuner,
         .size_bytes = size_bytes,
         .known = args->known,
@@ -117,8 +118,12 @@ static enum status msccl_choose(const struct choose_args *asked,
     choice->candidate.protocol = args->protocol;
     if (args->protocol == PROTOCOL_NONE)
         STATUS_TRY(protocol_find(script->protocol, where, &choice->candidate.protocol, reterr));
-    struct protocol_use const use = {asked->machine, &asked->request.group, asked->request.kind,
-                                     choice->candidate.algorithm, asked->request.size_bytes};
+    struct protocol_use const use = {asked->machine,
+                                     &asked->request.group,
+                                     asked->request.kind,
+                                     choice->candidate.algorithm,
+                                     asked->request.size_bytes,
+                                     asked->registered};
     return protocol_make(&use, choice->candidate.protocol, where, &choice->request.protocol,
                          reterr);
 }
@@ -132,9 +137,12 @@ static enum status sendrecv_choose(struct arena *arena, const struct choose_args
     choice->request = asked->request;
     choice->request.algorithm = *algorithm;
     if (!asked->protocols) return STATUS_OK;
-    struct protocol_use const use = {asked->machine, &asked->request.group, asked->request.kind,
+    struct protocol_use const use = {asked->machine,
+                                     &asked->request.group,
+                                     asked->request.kind,
                                      algorithm_by_pairs(&asked->request.group),
-                                     asked->request.size_bytes};
+                                     asked->request.size_bytes,
+                                     asked->registered};
     for (uint32_t p = 0; p < PROTOCOL_COUNT; p++) {
         struct plan plan;
         struct collective_estimate estimate;

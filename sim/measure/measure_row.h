@@ -27,6 +27,7 @@ struct measure_row_args {
         ragged;             /* Draw of an AllToAll; a size is then one rank's tokens, each once. */
     bool protocols;         /* NCCL's compete, ... */
     enum protocol protocol; /* ... or only this one; PROTOCOL_NONE: all. */
+    bool registered;        /* Arrays are registered with NCCL. */
     const struct tuner *tuner;         /* For "auto"; or NULL. */
     const struct msccl_script *script; /* Runs instead of an algorithm; or NULL. */
     struct contention_cache *known;    /* What estimates keep from size to size; or NULL. */

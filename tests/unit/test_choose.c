@@ -64,8 +64,8 @@ static struct plan_protocol made_on(const struct machine *machine, const char *a
                                     enum protocol protocol, uint64_t bytes)
 {
     struct group const group = group_of(machine);
-    struct protocol_use const use = {machine, &group, COLLECTIVE_ALL_REDUCE,
-                                     algorithm_read(algorithm), bytes};
+    struct protocol_use const use = {
+        machine, &group, COLLECTIVE_ALL_REDUCE, algorithm_read(algorithm), bytes, false};
     struct plan_protocol result;
     struct error error = {0};
     if (protocol_make(&use, protocol, "/protocol", &result, &error) != STATUS_OK)
@@ -92,7 +92,8 @@ static void constants_are_those_of_nccl_and_of_measurements(void **state)
     got = made("h100-sxm", 1, "ring", PROTOCOL_LL128, 65536);
     assert_int_equal(got.begin_ps, 14000000 * 123 / 100);
     assert_int_equal(got.message_ps[1], 1900000 * 123 / 100 - 600000);
-    assert_int_equal(got.wire_ppm, 1086957);
+    /* 12 channels copy slower than the wire: a step more than the 14 that send. */
+    assert_int_equal(got.wire_ppm, 1164596);
     got = made("h100-sxm", 1, NULL, PROTOCOL_SIMPLE, 65536);
     assert_int_equal(got.begin_ps, 8400000 * 123 / 100);
     assert_int_equal(got.message_ps[1], 3400000 * 123 / 100 - 600000);
@@ -114,11 +115,11 @@ static void constants_are_those_of_nccl_and_of_measurements(void **state)
 static void bytes_in_a_node_take_what_is_measured(void **state)
 {
     (void)state;
-    assert_int_equal(made("a100-sxm", 1, "ring", PROTOCOL_SIMPLE, 1u << 27).wire_ppm, 1090000);
-    assert_int_equal(made("a100-sxm", 1, "ring", PROTOCOL_LL128, 1u << 27).wire_ppm, 1184783);
+    assert_int_equal(made("a100-sxm", 1, NULL, PROTOCOL_SIMPLE, 1u << 27).wire_ppm, 1060000);
+    assert_int_equal(made("a100-sxm", 1, NULL, PROTOCOL_LL128, 1u << 27).wire_ppm, 1152174);
     assert_int_equal(made("a100-sxm", 2, "ring", PROTOCOL_SIMPLE, 1u << 27).wire_ppm, 1000000);
     assert_int_equal(made("b200", 1, "sharp", PROTOCOL_SIMPLE, 1u << 27).wire_ppm, 1891892);
-    assert_int_equal(made("b200", 1, "ring", PROTOCOL_SIMPLE, 1u << 27).wire_ppm, 1000000);
+    assert_int_equal(made("b200", 1, NULL, PROTOCOL_SIMPLE, 1u << 27).wire_ppm, 1000000);
 }
 
 /* Kernels of a graph do not wait for their launch. */
@@ -162,7 +163,8 @@ static void a_protocol_that_cannot_be_used_is_refused(void **state)
     assert_int_equal(machine_build(arena, &plan, &tpu, &error), STATUS_OK);
     struct group const ring = group_of(&h100), grid = group_of(&tpu);
     struct plan_protocol result;
-    struct protocol_use use = {&h100, &ring, COLLECTIVE_ALL_REDUCE, algorithm_read("sharp"), 1000};
+    struct protocol_use use = {&h100, &ring, COLLECTIVE_ALL_REDUCE, algorithm_read("sharp"),
+                               1000,  false};
     assert_int_equal(protocol_make(&use, PROTOCOL_LL, "/protocol", &result, &error),
                      STATUS_UNSUPPORTED);
     assert_non_null(strstr(error.message, "Simple is"));
@@ -178,7 +180,8 @@ static void a_protocol_that_cannot_be_used_is_refused(void **state)
     use.machine = &a100;
     assert_int_equal(protocol_make(&use, PROTOCOL_SIMPLE, "/protocol", &result, &error),
                      STATUS_UNSUPPORTED);
-    use = (struct protocol_use){&tpu, &grid, COLLECTIVE_ALL_REDUCE, algorithm_read("ring"), 1000};
+    use = (struct protocol_use){&tpu, &grid, COLLECTIVE_ALL_REDUCE, algorithm_read("ring"),
+                                1000, false};
     assert_int_equal(protocol_make(&use, PROTOCOL_LL, "/protocol", &result, &error),
                      STATUS_UNSUPPORTED);
     assert_string_equal(error.where, "/protocol");
@@ -347,7 +350,7 @@ static void the_cheapest_comes_first(void **state)
     assert_string_equal(algorithm_text(&small->candidate[0].algorithm).text, "direct");
     assert_int_equal(small->candidate[0].protocol, PROTOCOL_LL);
     assert_int_equal(large->candidate[0].protocol, PROTOCOL_SIMPLE);
-    assert_int_equal(small->count, 3);
+    assert_int_equal(small->count, 2); /* Peers have no LL128. */
     struct machine_plan const plan = {.chip = "tpu-v5e",
                                       .shape = "8x4",
                                       .profile = "measured",

@@ -167,7 +167,8 @@ static uint32_t channels(const char *chip, uint32_t nodes, uint32_t gpus, enum c
         group.dimension[0] = group.dimension[1];
         group.dimension_count = 1;
     }
-    struct protocol_use const use = {&machine, &group, kind, algorithm_read(algorithm), bytes};
+    struct protocol_use const use = {&machine, &group, kind, algorithm_read(algorithm),
+                                     bytes,    false};
     return channels_of(&use, PROTOCOL_SIMPLE);
 }
 
@@ -191,7 +192,13 @@ static void channels_are_those_of_public_logs(void **state)
     assert_int_equal(channels("h100-sxm", 1, 8, COLLECTIVE_ALL_GATHER, "ring", 100), 1);
     assert_int_equal(channels("h100-sxm", 4, 1, COLLECTIVE_PERMUTE, NULL, big), 2);
     assert_int_equal(channels("h100-sxm", 1, 8, COLLECTIVE_PERMUTE, NULL, big), 32);
-    assert_int_equal(channels("h100-sxm", 1, 8, COLLECTIVE_ALL_TO_ALL, "direct", big), 32);
+    assert_int_equal(channels("h100-sxm", 1, 8, COLLECTIVE_ALL_TO_ALL, "direct", big), 28);
+    assert_int_equal(channels("h100-sxm", 1, 8, COLLECTIVE_ALL_TO_ALL, "direct", 16 * big), 32);
+    /* Peers share channels: four each of 8 ranks, one for each 64 KiB of a smaller message, more
+     * from 16 MiB a channel on. */
+    assert_int_equal(channels("h100-sxm", 1, 8, COLLECTIVE_ALL_TO_ALL, "direct", 16 << 20), 28);
+    assert_int_equal(channels("h100-sxm", 1, 4, COLLECTIVE_ALL_TO_ALL, "direct", 16 << 20), 24);
+    assert_int_equal(channels("h100-sxm", 1, 8, COLLECTIVE_ALL_TO_ALL, "direct", 4096 << 10), 7);
 }
 
 int main(void)

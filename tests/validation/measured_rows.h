@@ -4,6 +4,7 @@
 #ifndef TESTS_VALIDATION_MEASURED_ROWS_H
 #define TESTS_VALIDATION_MEASURED_ROWS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "sim/measure/measure_op.h"
@@ -20,6 +21,7 @@ struct measured_row {
     const char *axes;      /* and what of it takes part. */
     const char *what;      /* Single figures: what it is, and its source. */
     const char *source;
+    bool registered; /* NCCL wrote to arrays directly. */
 };
 
 /* nccl-tests on one node: ai-dynamo/aiconfigurator at 095f58a51c4c, aic-core/src/

@@ -70,7 +70,9 @@ static struct played play(const struct measured_row *row)
     if (machine_build(arena, &plan, &machine, &error) != STATUS_OK ||
         measure_group(&machine, row->axes, "/row", &args.group, &error) != STATUS_OK)
         stop(row, &error);
-    struct choose_args choice = {.machine = &machine, .protocols = choose_by_protocols(&machine)};
+    struct choose_args choice = {.machine = &machine,
+                                 .protocols = choose_by_protocols(&machine),
+                                 .registered = row->registered};
     struct plan_request request;
     struct measured measured;
     struct played played = {0};
@@ -184,8 +186,11 @@ static const char head[] =
     "| LL, LL128, Simple, NVLS | latencies, overheads and shares | the same |\n"
     "| latencies in a node | 1.78 times NCCL's on Ampere, 1.23 times on Hopper, 1.91 times on "
     "Blackwell; NCCL's in a graph | AllReduce of 65,536 bytes below, by a ring of LL |\n"
-    "| time of a byte in a node | 1.09 times NCCL's on Ampere (not LL), 1.27 times in "
+    "| time of a byte in a node | 1.06 times NCCL's on Ampere (not LL), 1.27 times in "
     "Hopper's NVLS, 1.40 times in Blackwell's | AllReduce of 134,217,728 bytes below |\n"
+    "| a channel's copies | 38.7 GB/s on Hopper, 24.0 on Ampere, 70.0 on Blackwell in Simple; "
+    "36.7, "
+    "20.0, 40.0 in LL128 ([how](algorithm-choice.md#copies)) | NCCL's own model |\n"
     "| links of TPUs | 95 % of their rate | book ch. 3, Figure 3.2 |\n"
     "| message of a TPU | 0.9 us | the 8 us of Pop Quiz 2 |\n"
     "\n"
@@ -211,12 +216,18 @@ static const char reasons[] =
     "| v5e, algorithm | The table has the algorithm of the book. `auto` may be faster: for "
     "131 kB on the line of 4 `auto` takes `direct`, which needs a fifth less time. |\n"
     "| small messages | One factor stands for all latencies of a generation. It is that of 64 KiB; "
-    "from 1 MiB on Hopper's messages are quicker, and of 16 MiB Blackwell's gathers slower. In a "
+    "from 1 MiB on Hopper's messages are quicker. In a "
     "graph (`run.launch`), latencies are NCCL's: eight A100 decode a token of Mixtral 8x7B in "
     "4.6 ms (gpt-fast, int8), and 64 AllReduces of 27 us each would leave too little of it to read "
     "the weights. |\n"
-    "| AllToAll | NCCL's model has no AllToAll. podsim takes the constants of a ring, and one "
-    "latency for all messages. |\n"
+    "| rings of NCCL issue 1455 | In September 2024 NCCL wrote to the arrays of its own process "
+    "directly: these rows have `--registered`. Since 2.24 a ring copies what comes last out of a "
+    "buffer. |\n"
+    "| AllToAll | The copy of the last chunk explains 16 MiB. From 128 to 512 MiB, eight H100 send "
+    "at 87 % of the wire's rate, four at 79 %, 12 GB/s a channel. NCCL's source states no such "
+    "limit, and podsim has none. |\n"
+    "| gathers of 16 MiB on B200 | They take 104 us; 1 MiB takes 19 us and 128 MiB 207 us. No "
+    "protocol's latency and rate are so. |\n"
     "\n"
     "## nccl-tests on one node\n"
     "\n"

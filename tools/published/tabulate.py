@@ -291,6 +291,8 @@ def inference_row(row):
 
 
 OPERATIONS = {"alltoall": "all_to_all"}
+# NCCL 2.24, of January 2025, writes to registered arrays alone (src/device/prims_simple.h).
+DIRECT_BEFORE = "2025"
 ALGORITHMS = {"RING": "ring", "NVLS": "sharp"}
 PLATEAU_BYTES = 8 << 30
 SMALL_BYTES = 16 << 20
@@ -314,6 +316,9 @@ def collective_row(row):
         facts["derived"] = True
     if facts["bytes"] < SMALL_BYTES:
         facts["tests"] = [test + "-small" for test in row["tests"]]
+    if row["source"]["date"] < DIRECT_BEFORE:
+        facts["registered"] = True
+        assumed.append("NCCL before 2.24, which wrote to arrays of its own process directly")
     if assumed:
         facts["assumed"] = assumed
     return facts, None

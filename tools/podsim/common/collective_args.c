@@ -118,6 +118,7 @@ static enum status protocol_read(const struct options *options, struct collectiv
             [PROTOCOL_COUNT] = "auto"};
     const char *text = options_value(options, "--protocol");
     args->row.protocols = choose_by_protocols(&args->machine);
+    args->row.registered = options_has(options, "--registered");
     if (text == NULL || name_find_any_case(text, names) == PROTOCOL_COUNT) return STATUS_OK;
     STATUS_TRY(protocol_find(text, "--protocol", &args->row.protocol, reterr));
     struct protocol_use const use = {.machine = &args->machine, .group = &args->row.group};

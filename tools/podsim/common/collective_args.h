@@ -32,6 +32,7 @@ struct collective_args {
         {"--dtype", "NAME", "of the elements: bf16 (if left out), fp32, fp8, ...", false},         \
         {"--root", "RANK", "of broadcast, reduce, gather, scatter (0)", false},                    \
         {"--protocol", "NAME", "auto (if left out), none, LL, LL128 or Simple", false},            \
+        {"--registered", NULL, "arrays are registered with NCCL, which then copies less", false},  \
         {"--tuner", "FILE", "CSV of NCCL's tuner: what auto takes where a line fits", false},      \
         {"--full", NULL, "every chip and every hop: no folding", false},                           \
     {                                                                                              \

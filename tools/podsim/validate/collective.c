@@ -7,9 +7,10 @@
 static enum status args_ask(const struct published_row *row, const struct machine *machine,
                             struct measure_row_args *ret_args, struct error *reterr)
 {
-    *ret_args =
-        (struct measure_row_args){.machine = machine, .protocols = choose_by_protocols(machine)};
-    STATUS_TRY(measure_op_find(row->operation, row->id, &ret_args->operation, reterr));
+    *ret_args = (struct measure_row_args){.machine = machine,
+                                          .protocols = choose_by_protocols(machine),
+                                          .registered = row->collective.registered};
+    STATUS_TRY(measure_op_find(row->collective.operation, row->id, &ret_args->operation, reterr));
     return measure_group(machine, NULL, row->id, &ret_args->group, reterr);
 }
 
@@ -22,18 +23,18 @@ static enum status play(struct arena *arena, const struct published_row *row,
                                       .wrap = {-1, -1, -1}};
     struct measure_options const options = {.engine = "fast"};
     const struct measure_row_choice *choice = NULL;
-    struct algorithm const algorithm = algorithm_read(row->algorithm);
+    struct algorithm const algorithm = algorithm_read(row->collective.algorithm);
     struct measure_row_args args;
     struct machine machine;
     struct measured measured;
     struct measure_row figures;
     STATUS_TRY(machine_build(arena, &plan, &machine, reterr));
     STATUS_TRY(args_ask(row, &machine, &args, reterr));
-    STATUS_TRY(
-        measure_row_choose(arena, &args, row->size_bytes, &algorithm, row->id, &choice, reterr));
+    STATUS_TRY(measure_row_choose(arena, &args, row->collective.size_bytes, &algorithm, row->id,
+                                  &choice, reterr));
     STATUS_TRY(
         measure_run(arena, &machine, &choice->request, 1, row->id, &options, &measured, reterr));
-    measure_row_fill(&args, row->size_bytes, choice, measured.plans, measured.time_ps[0],
+    measure_row_fill(&args, row->collective.size_bytes, choice, measured.plans, measured.time_ps[0],
                      measured.time_ps[0], &figures);
     result->predicted_s = units_seconds(measured.time_ps[0]);
     result->useful_s = figures.roofline_s;

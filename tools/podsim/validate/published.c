@@ -21,18 +21,58 @@ const char *const published_kind_names[] = {
     [PUBLISHED_DECODE] = "decode",         [PUBLISHED_GENERATE] = "generate",
     [PUBLISHED_COLLECTIVE] = "collective", NULL};
 
-static const char *const row_keys[] = {
-    "id",         "tests",           "learned",        "chip",          "chips",
-    "gpus",       "nodes",           "shape",          "slices",        "network",
-    "hbm",        "power_w",         "preset",         "recompute",     "precision",
-    "recipe",     "gradients",       "main_gradients", "gradient_sums", "schedule",
-    "layout",     "context",         "zero",           "tp_overlap",    "overlap",
-    "mtp",        "capacity_factor", "model",          "ranks",         "sequences",
-    "microbatch", "length",          "seconds",        "derived",       "peak_gib",
-    "peak_gb",    "confidence",      "assumed",        "lacks",         "kind",
-    "batch",      "output",          "weights",        "activations",   "operation",
-    "algorithm",  "bytes",           "token_copies",   "loss_fusion",   "attention_kernel",
-    NULL};
+static const char *const row_keys[] = {"id",
+                                       "tests",
+                                       "learned",
+                                       "chip",
+                                       "chips",
+                                       "gpus",
+                                       "nodes",
+                                       "shape",
+                                       "slices",
+                                       "network",
+                                       "hbm",
+                                       "power_w",
+                                       "preset",
+                                       "recompute",
+                                       "precision",
+                                       "recipe",
+                                       "gradients",
+                                       "main_gradients",
+                                       "gradient_sums",
+                                       "schedule",
+                                       "layout",
+                                       "context",
+                                       "zero",
+                                       "tp_overlap",
+                                       "overlap",
+                                       "mtp",
+                                       "capacity_factor",
+                                       "model",
+                                       "ranks",
+                                       "sequences",
+                                       "microbatch",
+                                       "length",
+                                       "seconds",
+                                       "derived",
+                                       "peak_gib",
+                                       "peak_gb",
+                                       "confidence",
+                                       "assumed",
+                                       "lacks",
+                                       "kind",
+                                       "batch",
+                                       "output",
+                                       "weights",
+                                       "activations",
+                                       "operation",
+                                       "algorithm",
+                                       "bytes",
+                                       "token_copies",
+                                       "loss_fusion",
+                                       "attention_kernel",
+                                       "registered",
+                                       NULL};
 
 /* A row and what its file says of all rows. */
 struct facts {
@@ -176,10 +216,13 @@ static enum status collective_read(const struct facts *facts, struct published_r
                                    struct error *reterr)
 {
     int64_t value = 0;
-    STATUS_TRY(text(facts, "operation", &row->operation, reterr));
-    STATUS_TRY(text(facts, "algorithm", &row->algorithm, reterr));
+    int32_t registered = 0;
+    STATUS_TRY(said(facts, "registered", &registered, reterr));
+    row->collective.registered = registered == 1;
+    STATUS_TRY(text(facts, "operation", &row->collective.operation, reterr));
+    STATUS_TRY(text(facts, "algorithm", &row->collective.algorithm, reterr));
     STATUS_TRY(number(facts, "bytes", 0, INT64_C(1) << 40, &value, reterr));
-    row->size_bytes = (uint64_t)value;
+    row->collective.size_bytes = (uint64_t)value;
     return STATUS_OK;
 }
 

@@ -59,6 +59,14 @@ struct published_policy {
     double capacity_factor; /* 0: not said. */
 };
 
+/* A collective by itself. */
+struct published_collective {
+    const char *operation; /* The name of nccl-tests. */
+    const char *algorithm; /* NULL: NCCL's choice. */
+    bool registered;       /* Arrays that NCCL wrote to directly. */
+    uint64_t size_bytes;   /* Size as nccl-tests means it. */
+};
+
 struct published_row {
     const char *id, *group;
     const char *test[PUBLISHED_TESTS_MAX];
@@ -74,12 +82,10 @@ struct published_row {
     uint64_t sequences, microbatch;  /* Sequences of a step; of a rank's pass. */
     uint64_t length_tokens; /* Tokens of a sequence; of a decode in the cache; of a prompt. */
     uint64_t output_tokens; /* Tokens behind the first, of PUBLISHED_GENERATE. */
-    const char *operation;  /* The operation of PUBLISHED_COLLECTIVE, by the name of nccl-tests. */
-    const char *algorithm;  /* Algorithm of PUBLISHED_COLLECTIVE; NULL: NCCL's choice. */
-    uint64_t size_bytes;    /* Size of PUBLISHED_COLLECTIVE, as nccl-tests means it. */
-    double seconds;         /* 0: no time was published. */
-    bool derived;           /* Computed from a published rate. */
-    double peak_bytes;      /* Bytes that PyTorch had allocated at most; 0: not published. */
+    struct published_collective collective; /* What PUBLISHED_COLLECTIVE is. */
+    double seconds;                         /* 0: no time was published. */
+    bool derived;                           /* Computed from a published rate. */
+    double peak_bytes; /* Bytes that PyTorch had allocated at most; 0: not published. */
     bool low_confidence;
     const char
         *assumed; /* What the publication leaves out, with what stands for it; NULL: nothing. */

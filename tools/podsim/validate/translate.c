@@ -301,13 +301,14 @@ static enum status text_write(const struct writing *writing, const char **ret_te
 static enum status command_write(struct arena *arena, const struct published_row *row,
                                  const char **ret_text, struct error *reterr)
 {
-    unsigned long long const bytes = row->size_bytes;
+    unsigned long long const bytes = row->collective.size_bytes;
     *ret_text = arena_format(
         arena,
-        "podsim collective --machine %s:gpus=%u,profile=measured --op %s -b %llu -e %llu%s%s\n",
-        row->machine.chip, row->machine.gpus, row->operation, bytes, bytes,
-        row->algorithm == NULL ? "" : " --algorithm ",
-        row->algorithm == NULL ? "" : row->algorithm);
+        "podsim collective --machine %s:gpus=%u,profile=measured --op %s -b %llu -e %llu%s%s%s\n",
+        row->machine.chip, row->machine.gpus, row->collective.operation, bytes, bytes,
+        row->collective.algorithm == NULL ? "" : " --algorithm ",
+        row->collective.algorithm == NULL ? "" : row->collective.algorithm,
+        row->collective.registered ? " --registered" : "");
     if (*ret_text == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
     return STATUS_OK;
 }

@@ -24,7 +24,8 @@ enum status choose_apply(const struct choose_args *args, const struct choose_can
     ret_request->algorithm = candidate->algorithm;
     struct protocol_use const use = {
         args->machine,        &args->request.group,     args->request.kind,
-        candidate->algorithm, args->request.size_bytes, args->registered};
+        candidate->algorithm, args->request.size_bytes, args->registered,
+        PROTOCOL_STANDS_ALONE};
     return protocol_make(&use, candidate->protocol, where, &ret_request->protocol, reterr);
 }
 
@@ -145,8 +146,10 @@ static enum status rule_apply(struct arena *arena, const struct choose_args *arg
     if (rule == NULL || algorithm_is_chosen(&rule->algorithm)) return STATUS_OK;
     struct choose_candidate chosen = {.algorithm = rule->algorithm,
                                       .protocol = args->protocols ? rule->protocol : PROTOCOL_NONE};
-    struct protocol_use const use = {args->machine,   &args->request.group,     args->request.kind,
-                                     rule->algorithm, args->request.size_bytes, args->registered};
+    struct protocol_use const use = {
+        args->machine,        &args->request.group,     args->request.kind,
+        rule->algorithm,      args->request.size_bytes, args->registered,
+        PROTOCOL_STANDS_ALONE};
     bool const runs = protocol_refusal(&use, chosen.protocol) == NULL;
     snprintf(where, sizeof where, "%.150s:%u:%u", args->tuner->path, rule->line,
              runs ? rule->algorithm_column : rule->protocol_column);
@@ -189,8 +192,9 @@ enum status choose_rank(struct arena *arena, const struct choose_args *args, con
         if (algorithm_is_chosen(algorithm) && all.count > 1) continue;
         if (of_nccl && !is_of_nccl(request.kind, algorithm)) continue;
         if (is_drawn_twice(&request, algorithm)) continue;
-        struct protocol_use const use = {args->machine, &args->request.group, request.kind,
-                                         *algorithm,    request.size_bytes,   args->registered};
+        struct protocol_use const use = {
+            args->machine,      &args->request.group, request.kind,         *algorithm,
+            request.size_bytes, args->registered,     PROTOCOL_STANDS_ALONE};
         if (of_nccl && !protocol_contends(&use)) continue;
         for (uint32_t p = 0; p < PROTOCOL_COUNT; p++) {
             struct choose_candidate candidate = {.algorithm = *algorithm,

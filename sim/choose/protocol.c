@@ -13,6 +13,7 @@ enum { LL, LL128, SIMPLE, CLASS_COUNT };
 enum { MESSAGE_LL_BYTES = 16384 };          /* Of a message from rank to rank, at most. */
 enum { NVLINK_FIRST = 2, GENERATIONS = 4 }; /* Volta, Ampere, Hopper, Blackwell. */
 enum { CORRECTIONS = 23 };
+enum { PAT_BASE_NS = 8000, PAT_RANK_NS = 2800 };
 enum { PLATEAU_CHANNELS = 16, PLATEAU_BYTES = 64 };
 
 static const int64_t ps_per_ns = 1000;
@@ -28,6 +29,7 @@ static const int64_t nvlink_ns[ROW_COUNT][CLASS_COUNT] = {
     [ROW_RING] = {600, 1900, 3400},
     [ROW_NVLS] = {0, 0, 25000},
 };
+static const int64_t network_tree_nvls_ns = 20900;
 static const int64_t network_ns[ROW_COUNT][CLASS_COUNT] = {
     [ROW_TREE] = {5000, 8500, 14000},
     [ROW_RING] = {2700, 4000, 14000},
@@ -110,6 +112,8 @@ void protocol_extent(const struct machine *machine, const struct group *group,
 
 static enum measure_row row_of(const struct protocol_use *use)
 {
+    if (use->stands == PROTOCOL_STANDS_FOR_TREE) return ROW_TREE;
+    if (use->stands != PROTOCOL_STANDS_ALONE) return ROW_RING;
     enum nccl_algorithm const like = primitive_family_nccl(algorithm_family(&use->algorithm));
     if (like == NCCL_NVLS) return ROW_NVLS;
     return like == NCCL_TREE && use->kind == COLLECTIVE_ALL_REDUCE ? ROW_TREE : ROW_RING;
@@ -136,6 +140,8 @@ struct chip_nccl protocol_node_factors(const struct machine *machine)
 const char *protocol_refusal(const struct protocol_use *use, enum protocol protocol)
 {
     if (protocol == PROTOCOL_NONE) return NULL;
+    if (use->stands == PROTOCOL_STANDS_FOR_PAT && protocol != PROTOCOL_SIMPLE)
+        return "is not what PAT is driven with; Simple is";
     if (use->machine->chip.kind != CHIP_GPU) return "is NCCL's, and these chips are no GPUs";
     if (row_of(use) != ROW_NVLS) return NULL;
     if (protocol != PROTOCOL_SIMPLE)
@@ -151,7 +157,32 @@ bool protocol_contends(const struct protocol_use *use)
 {
     uint64_t nodes, ranks;
     protocol_extent(use->machine, use->group, &nodes, &ranks);
+    if (row_of(use) == ROW_NVLS) return nodes == 1 || use->kind == COLLECTIVE_ALL_REDUCE;
     return row_of(use) != ROW_TREE || nodes > 1;
+}
+
+static bool is_half(enum collective_kind kind)
+{
+    return kind == COLLECTIVE_ALL_GATHER || kind == COLLECTIVE_REDUCE_SCATTER;
+}
+
+bool protocol_stands(const struct protocol_use *use)
+{
+    uint64_t nodes, ranks;
+    protocol_extent(use->machine, use->group, &nodes, &ranks);
+    if (nodes == 1) return false;
+    switch (use->stands) {
+    case PROTOCOL_STANDS_FOR_RING:
+        return is_half(use->kind) || use->kind == COLLECTIVE_ALL_REDUCE;
+    case PROTOCOL_STANDS_FOR_TREE:
+        return use->kind == COLLECTIVE_ALL_REDUCE;
+    case PROTOCOL_STANDS_FOR_PAT:
+        return is_half(use->kind) && nodes == ranks;
+    case PROTOCOL_STANDS_ALONE:
+    case PROTOCOL_STANDS:
+        return false;
+    }
+    return false;
 }
 
 bool protocol_is_taken(const struct protocol_use *use, enum protocol protocol)
@@ -220,6 +251,7 @@ static uint64_t reckoned_share(const struct protocol_use *use, uint32_t class, u
     case ROW_RING:
         if (class == LL) share = ll_share < whole / 2 ? ll_share : whole / 2;
         if (class == LL128) share = ring_ll128_share;
+        if (use->stands == PROTOCOL_STANDS_FOR_PAT) share = whole * 3 / 4;
         break;
     case ROW_TREE:
         share = tree_share;
@@ -284,18 +316,64 @@ static uint64_t share_of(const struct protocol_use *use, uint32_t class, uint64_
     return share * PPM_ONE / factors.byte_ppm * whole / ring_copies(use, class, nodes, ranks);
 }
 
-/* Latency of one message by a way, NCCL's and the machine's together; 0 where it has none. */
-static int64_t message_ns(const struct protocol_use *use, uint32_t level, uint32_t class,
-                          uint64_t nodes, uint64_t ranks)
+/* Latency of one message over NVLink or the network, NCCL's and the machine's together. */
+static int64_t near_ns(const struct protocol_use *use, uint32_t class, uint64_t nodes)
 {
     enum measure_row const row = row_of(use);
-    if (!is_nvlink(use->machine, level))
-        return network_ns[nodes == ranks && row == ROW_RING ? ROW_TREE : row][class];
     if (row == ROW_NVLS) return 0; /* Once for the collective. */
     int64_t const own = nvlink_ns[row][class];
     int64_t post = row == ROW_RING && nodes > 1 ? post_ns[generation_of(use->machine)] : 0;
     if (class == SIMPLE) post *= 3;
     return own > post ? own : post;
+}
+
+static int64_t far_ns(const struct protocol_use *use, uint32_t class, uint64_t nodes,
+                      uint64_t ranks)
+{
+    enum measure_row const row = row_of(use);
+    return network_ns[nodes == ranks && row == ROW_RING ? ROW_TREE : row][class];
+}
+
+/* What NCCL's steps in series take over nodes. */
+static int64_t series_ns(const struct protocol_use *use, uint32_t class, uint64_t nodes,
+                         uint64_t ranks)
+{
+    int64_t const near = near_ns(use, class, nodes), far = far_ns(use, class, nodes, ranks);
+    int64_t const crossings = (int64_t)nodes - 1, doublings = log2_floor(nodes);
+    int64_t const halves = use->kind == COLLECTIVE_ALL_REDUCE ? 2 : 1;
+    if (use->stands == PROTOCOL_STANDS_FOR_PAT)
+        return PAT_BASE_NS - base_ns[ROW_RING][SIMPLE] + doublings * far * 2 / 7 +
+               (int64_t)ranks * PAT_RANK_NS;
+    switch (row_of(use)) {
+    case ROW_RING:
+        return halves * (((int64_t)(ranks - nodes)) * near + crossings * far);
+    case ROW_TREE:
+        return 2 * ((int64_t)(ranks / nodes - 1) * near + doublings * far);
+    case ROW_NVLS:
+        return 2 * doublings * network_tree_nvls_ns;
+    case ROW_COUNT:
+        SIM_ASSERT(false);
+    }
+    return 0;
+}
+
+/* What steps take that NCCL has over nodes, and the plan has not. */
+static int64_t lacking_ns(const struct protocol_use *use, uint32_t class, uint64_t nodes,
+                          uint64_t ranks)
+{
+    bool const sums = use->kind == COLLECTIVE_ALL_REDUCE;
+    enum nccl_algorithm const like = primitive_family_nccl(algorithm_family(&use->algorithm));
+    bool const rings = like == NCCL_RING && !use->algorithm.flat;
+    bool const switches = like == NCCL_NVLS && sums;
+    bool const stands = use->stands != PROTOCOL_STANDS_ALONE;
+    if (nodes == 1 || (!sums && !is_half(use->kind)) || (!stands && !rings && !switches)) return 0;
+    int64_t const near = near_ns(use, class, nodes), far = far_ns(use, class, nodes, ranks);
+    int64_t const members = (int64_t)(ranks / nodes), halves = sums ? 2 : 1;
+    int64_t const near_steps = rings ? members - 1 : members > 1;
+    int64_t const far_steps = rings ? (int64_t)nodes - 1 : 1;
+    int64_t const lacking =
+        series_ns(use, class, nodes, ranks) - halves * (near_steps * near + far_steps * far);
+    return lacking > 0 ? lacking : 0;
 }
 
 /* Rings across nodes that send whole buffers are slower once these are filled; in millionths. */
@@ -333,12 +411,14 @@ enum status protocol_make(const struct protocol_use *use, enum protocol protocol
     int64_t const ppm = latency_ppm(use, class, nodes, ranks);
     enum measure_row const row = row_of(use);
     struct plan_protocol made = {.name = names[protocol]};
-    made.begin_ps = base_ns[row][class] * ppm * ps_per_ns / PPM_ONE +
-                    last_chunk_ns(use, class, nodes, ranks) * ps_per_ns;
+    int64_t const begin = base_ns[row][class] + lacking_ns(use, class, nodes, ranks);
+    made.begin_ps =
+        begin * ppm * ps_per_ns / PPM_ONE + last_chunk_ns(use, class, nodes, ranks) * ps_per_ns;
     for (uint32_t level = 0; level < machine->level_count; level++) {
         int64_t const path = path_ps(machine, use->group, level);
-        int64_t const message =
-            message_ns(use, level, class, nodes, ranks) * ppm * ps_per_ns / PPM_ONE;
+        int64_t const own = is_nvlink(machine, level) ? near_ns(use, class, nodes)
+                                                      : far_ns(use, class, nodes, ranks);
+        int64_t const message = own * ppm * ps_per_ns / PPM_ONE;
         made.message_ps[1 + level] = message > path ? message - path : 0;
         if (row == ROW_NVLS && is_nvlink(machine, level))
             made.begin_ps += nvlink_ns[row][class] * ppm * ps_per_ns / PPM_ONE - path;

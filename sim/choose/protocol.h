@@ -26,6 +26,12 @@
  * receive messages. Since NCCL 2.24 only registered arrays, such as those of a graph, are written
  * to directly.
  *
+ * Steps in series. Over nodes NCCL's ring goes through all ranks, each node in turn: of ranks - 1
+ * steps nodes - 1 cross the network. A plan has fewer messages in series: a ring on each level, or
+ * an exchange that stands for NCCL's ring or tree. The latency of the steps that it lacks comes
+ * before its first message, by NCCL's formulas. PAT, of a rank a node, has log2 (nodes) steps of
+ * 2/7 of the network's latency and 2.8 us a rank, and three quarters of the wire's rate.
+ *
  * Algorithms that NCCL does not have take the constants of its ring. Message sizes at which LL
  * would need more memory than it has are not modelled.
  *
@@ -76,6 +82,15 @@ uint64_t protocol_level_mb_per_s(const struct machine *machine, uint32_t level);
  * measured on the machine; each that it lacks is that of the generation of NVLink. */
 struct chip_nccl protocol_node_factors(const struct machine *machine);
 
+/* An algorithm of NCCL over nodes whose bytes a plan carries by another, such as an exchange. */
+enum protocol_stand {
+    PROTOCOL_STANDS_ALONE, /* The plan's own algorithm. */
+    PROTOCOL_STANDS_FOR_RING,
+    PROTOCOL_STANDS_FOR_TREE, /* An AllReduce. */
+    PROTOCOL_STANDS_FOR_PAT,  /* A gather or ReduceScatter of one rank a node. */
+    PROTOCOL_STANDS,
+};
+
 /* What is sent how. */
 struct protocol_use {
     const struct machine *machine;
@@ -84,14 +99,19 @@ struct protocol_use {
     struct algorithm algorithm;
     uint64_t array_bytes; /* V. */
     bool registered;      /* Arrays are known to NCCL, so that kernels write to them directly. */
+    enum protocol_stand stands;
 };
 
 /* Whether a protocol can be used; if not, why, as the end of a sentence ("is NCCL's, ..."). */
 const char *protocol_refusal(const struct protocol_use *use, enum protocol protocol);
 
+/* Whether a plan can stand for an algorithm of NCCL: over nodes, and where NCCL has it. */
+bool protocol_stands(const struct protocol_use *use);
+
 /* Whether NCCL would compare the algorithm with others. Within a node its trees are chains, which
  * have the latency of its rings and fewer bytes a second (src/graph/tuning.cc: 2 (ranks - 1) hops);
- * podsim's trees have fewer hops there. */
+ * podsim's trees have fewer hops there. Between nodes switches gather and scatter for NCCL only by
+ * CollNet, which is off. */
 bool protocol_contends(const struct protocol_use *use);
 
 /* Whether NCCL takes it for as many bytes. Of messages from rank to rank it never compares times:

@@ -77,6 +77,7 @@ struct protocol_search {
     const char *where;
     struct plan plan;
     enum protocol fastest;
+    enum protocol_stand fastest_stands;
     struct collective_estimate least;
     struct plan_protocol least_of;
 };
@@ -95,7 +96,7 @@ static bool wires_take_longer(const struct protocol_search *search)
            search->least.time_s * wire_of(&search->least_of);
 }
 
-/* Of protocols that take equally long the first one is taken. */
+/* Of what takes equally long the first one is taken. */
 static enum status protocol_try(struct protocol_search *search, enum protocol protocol,
                                 struct error *reterr)
 {
@@ -109,15 +110,27 @@ static enum status protocol_try(struct protocol_search *search, enum protocol pr
     collective_estimate(search->choices->machine, &search->plan, &search->choices->known,
                         &estimate);
     if (estimate.time_s > search->least.time_s) return STATUS_OK;
-    if (estimate.time_s >= search->least.time_s && protocol > search->fastest) return STATUS_OK;
+    bool const is_behind =
+        protocol > search->fastest || search->use.stands != search->fastest_stands;
+    if (estimate.time_s >= search->least.time_s && is_behind) return STATUS_OK;
     search->fastest = protocol;
+    search->fastest_stands = search->use.stands;
     search->least = estimate;
     search->least_of = search->plan.protocol;
     return STATUS_OK;
 }
 
-/* Tries each protocol with the request's algorithm, in memory of its own: the one without flags
- * first, which is the fastest for long arrays. */
+/* Tries each protocol: the one without flags first, which is the fastest for long arrays. */
+static enum status protocols_try(struct protocol_search *search, struct error *reterr)
+{
+    STATUS_TRY(protocol_try(search, PROTOCOL_SIMPLE, reterr));
+    for (enum protocol p = PROTOCOL_LL; p < PROTOCOL_COUNT; p++)
+        if (p != PROTOCOL_SIMPLE) STATUS_TRY(protocol_try(search, p, reterr));
+    return STATUS_OK;
+}
+
+/* Over nodes a plan that goes by shape stands for each algorithm that NCCL has there; in memory of
+ * its own. */
 static enum status protocol_find_least(struct choices *choices, const struct plan_request *asked,
                                        const char *where, struct arena *arena,
                                        struct plan_protocol *ret_protocol, struct error *reterr)
@@ -130,11 +143,17 @@ static enum status protocol_find_least(struct choices *choices, const struct pla
     plan_request_links(choices->machine, &request);
     STATUS_TRY(plan_build(arena, &request, where, &search.plan, reterr));
     search.use = (struct protocol_use){choices->machine,      &asked->group,     asked->kind,
-                                       search.plan.algorithm, asked->size_bytes, false};
-    STATUS_TRY(protocol_try(&search, PROTOCOL_SIMPLE, reterr));
-    for (enum protocol p = PROTOCOL_LL; p < PROTOCOL_COUNT; p++)
-        if (p != PROTOCOL_SIMPLE) STATUS_TRY(protocol_try(&search, p, reterr));
+                                       search.plan.algorithm, asked->size_bytes, false,
+                                       PROTOCOL_STANDS_ALONE};
+    bool const by_shape = algorithm_is_chosen(&asked->algorithm) && asked->chunk_count == 0;
+    for (uint32_t s = PROTOCOL_STANDS_FOR_RING; s < PROTOCOL_STANDS && by_shape; s++) {
+        search.use.stands = (enum protocol_stand)s;
+        if (protocol_stands(&search.use)) STATUS_TRY(protocols_try(&search, reterr));
+    }
+    search.use.stands = PROTOCOL_STANDS_ALONE;
+    if (search.fastest == PROTOCOL_NONE) STATUS_TRY(protocols_try(&search, reterr));
     if (search.fastest == PROTOCOL_NONE) return STATUS_OK;
+    search.use.stands = search.fastest_stands;
     *ret_protocol = search.least_of;
     ret_protocol->cores = asked->chunk_count != 0 ? channels_of_chunks(asked->kind)
                                                   : channels_of(&search.use, search.fastest);

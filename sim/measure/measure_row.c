@@ -123,7 +123,8 @@ static enum status msccl_choose(const struct choose_args *asked,
                                      asked->request.kind,
                                      choice->candidate.algorithm,
                                      asked->request.size_bytes,
-                                     asked->registered};
+                                     asked->registered,
+                                     PROTOCOL_STANDS_ALONE};
     return protocol_make(&use, choice->candidate.protocol, where, &choice->request.protocol,
                          reterr);
 }
@@ -142,7 +143,8 @@ static enum status sendrecv_choose(struct arena *arena, const struct choose_args
                                      asked->request.kind,
                                      algorithm_by_pairs(&asked->request.group),
                                      asked->request.size_bytes,
-                                     asked->registered};
+                                     asked->registered,
+                                     PROTOCOL_STANDS_ALONE};
     for (uint32_t p = 0; p < PROTOCOL_COUNT; p++) {
         struct plan plan;
         struct collective_estimate estimate;

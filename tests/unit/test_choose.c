@@ -65,7 +65,8 @@ static struct plan_protocol made_on(const struct machine *machine, const char *a
 {
     struct group const group = group_of(machine);
     struct protocol_use const use = {
-        machine, &group, COLLECTIVE_ALL_REDUCE, algorithm_read(algorithm), bytes, false};
+        machine, &group, COLLECTIVE_ALL_REDUCE, algorithm_read(algorithm),
+        bytes,   false,  PROTOCOL_STANDS_ALONE};
     struct plan_protocol result;
     struct error error = {0};
     if (protocol_make(&use, protocol, "/protocol", &result, &error) != STATUS_OK)
@@ -139,15 +140,17 @@ static void rings_across_nodes_pay_for_posting_and_for_the_plateau(void **state)
     (void)state;
     struct plan_protocol near = made("h100-sxm", 1, "ring", PROTOCOL_SIMPLE, 1u << 30);
     struct plan_protocol far = made("h100-sxm", 4, "ring", PROTOCOL_SIMPLE, 1u << 30);
-    assert_int_equal(far.begin_ps * 123, near.begin_ps * 140);
+    assert_int_equal(near.begin_ps, 8400000 * 123 / 100);
+    assert_int_equal(far.begin_ps,
+                     151200000 * 14 / 10); /* And 42 steps more, as test_series has. */
     assert_int_equal(far.message_ps[1], 3400000 * 14 / 10 - 600000);
     assert_true(far.message_ps[2] > 14000000 && far.message_ps[2] < 14000000 * 14 / 10);
-    assert_int_equal(made("h100-sxm", 4, "ring", PROTOCOL_SIMPLE, 64).begin_ps, 8400000);
+    assert_int_equal(made("h100-sxm", 4, "ring", PROTOCOL_SIMPLE, 64).begin_ps, 151200000);
     assert_int_equal(made("h100-sxm", 4, "ring", PROTOCOL_LL, 64).message_ps[1], 1000000 - 600000);
     struct machine machine = machine_of("h100-sxm", 4);
     machine.chip.network.nvlink_generation = 2;
     assert_int_equal(made_on(&machine, "ring", PROTOCOL_SIMPLE, 1u << 30).begin_ps,
-                     8400000 * 19 / 10);
+                     INT64_C(151200000) * 19 / 10);
     /* LL: 20.4 of the node's 400 GB/s. */
     assert_int_equal(made("h100-sxm", 4, "ring", PROTOCOL_LL, 64).wire_ppm, 19607843);
 }
@@ -164,7 +167,7 @@ static void a_protocol_that_cannot_be_used_is_refused(void **state)
     struct group const ring = group_of(&h100), grid = group_of(&tpu);
     struct plan_protocol result;
     struct protocol_use use = {&h100, &ring, COLLECTIVE_ALL_REDUCE, algorithm_read("sharp"),
-                               1000,  false};
+                               1000,  false, PROTOCOL_STANDS_ALONE};
     assert_int_equal(protocol_make(&use, PROTOCOL_LL, "/protocol", &result, &error),
                      STATUS_UNSUPPORTED);
     assert_non_null(strstr(error.message, "Simple is"));
@@ -181,7 +184,7 @@ static void a_protocol_that_cannot_be_used_is_refused(void **state)
     assert_int_equal(protocol_make(&use, PROTOCOL_SIMPLE, "/protocol", &result, &error),
                      STATUS_UNSUPPORTED);
     use = (struct protocol_use){&tpu, &grid, COLLECTIVE_ALL_REDUCE, algorithm_read("ring"),
-                                1000, false};
+                                1000, false, PROTOCOL_STANDS_ALONE};
     assert_int_equal(protocol_make(&use, PROTOCOL_LL, "/protocol", &result, &error),
                      STATUS_UNSUPPORTED);
     assert_string_equal(error.where, "/protocol");

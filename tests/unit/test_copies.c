@@ -33,7 +33,7 @@ static void a_ring_copies_what_came_last(void **state)
     struct machine h100 = machine_of("h100-sxm");
     struct group const group = group_of(8);
     struct protocol_use use = {&h100,    &group, COLLECTIVE_ALL_GATHER, algorithm_read("ring"),
-                               1u << 27, false};
+                               1u << 27, false,  PROTOCOL_STANDS_ALONE};
     assert_int_equal(made_for(use, PROTOCOL_SIMPLE).wire_ppm, 1046142);
     use.kind = COLLECTIVE_ALL_REDUCE;
     assert_int_equal(made_for(use, PROTOCOL_SIMPLE).wire_ppm, 1023071);
@@ -56,7 +56,7 @@ static void a_receiver_copies_the_last_chunk(void **state)
     struct machine const h100 = machine_of("h100-sxm");
     struct group const group = group_of(8);
     struct protocol_use use = {&h100,    &group, COLLECTIVE_ALL_TO_ALL, algorithm_read("direct"),
-                               1u << 30, false};
+                               1u << 30, false,  PROTOCOL_STANDS_ALONE};
     int64_t const begin_ps = 8400000 * 123 / 100;
     assert_int_equal(made_for(use, PROTOCOL_SIMPLE).begin_ps, begin_ps + 27094000);
     assert_int_equal(made_for(use, PROTOCOL_LL).begin_ps, 6600000 * 123 / 100);

@@ -167,8 +167,8 @@ static uint32_t channels(const char *chip, uint32_t nodes, uint32_t gpus, enum c
         group.dimension[0] = group.dimension[1];
         group.dimension_count = 1;
     }
-    struct protocol_use const use = {&machine, &group, kind, algorithm_read(algorithm),
-                                     bytes,    false};
+    struct protocol_use const use = {
+        &machine, &group, kind, algorithm_read(algorithm), bytes, false, PROTOCOL_STANDS_ALONE};
     return channels_of(&use, PROTOCOL_SIMPLE);
 }
 

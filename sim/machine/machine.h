@@ -92,8 +92,9 @@ struct machine_network_plan {
     int64_t cable_latency_ps;        /* 0: the chip's. Beyond a node or slice. */
     int64_t switch_latency_ps;
     int64_t nvlink_latency_ps;
-    int64_t dcn_begin_ps, dcn_message_ps,
-        dcn_spread_ps;        /* TPU, between slices. 0: the profile's. */
+    /* TPU, between slices. 0: the profile's, unless the bit of the time, in this order, is set. */
+    int64_t dcn_begin_ps, dcn_message_ps, dcn_spread_ps;
+    uint32_t dcn_said;
     uint32_t switch_ports;    /* 0: the chip's. */
     uint64_t nic_bytes_per_s; /* One NIC, one way, before the profile. TPU: of a host. 0: the
                                  chip's. */

@@ -253,9 +253,10 @@ static enum status apply_nics(const struct machine_plan *plan, struct chip *chip
 /* What hosts add to collectives between slices. */
 static void apply_hosts(const struct machine_network_plan *plan, struct chip_dcn *dcn)
 {
-    if (plan->dcn_begin_ps != 0) dcn->begin_ps = plan->dcn_begin_ps;
-    if (plan->dcn_message_ps != 0) dcn->message_ps = plan->dcn_message_ps;
-    if (plan->dcn_spread_ps != 0) dcn->spread_ps = plan->dcn_spread_ps;
+    const int64_t said_ps[] = {plan->dcn_begin_ps, plan->dcn_message_ps, plan->dcn_spread_ps};
+    int64_t *const times[] = {&dcn->begin_ps, &dcn->message_ps, &dcn->spread_ps};
+    for (uint32_t i = 0; i < sizeof times / sizeof *times; i++)
+        if (said_ps[i] != 0 || (plan->dcn_said >> i & 1) != 0) *times[i] = said_ps[i];
 }
 
 enum status machine_chip(struct arena *arena, const struct machine_plan *plan,

@@ -89,10 +89,13 @@ enum status network_check_plan(const struct machine_network_plan *plan,
                       : plan->nic_bytes_per_s != 0   ? "nic_rate"
                       : plan->node_nics != 0         ? "node_nics"
                                                      : NULL;
-    const char *const dcn = plan->dcn_begin_ps != 0     ? "dcn_begin"
-                            : plan->dcn_message_ps != 0 ? "dcn_message"
-                            : plan->dcn_spread_ps != 0  ? "dcn_spread"
-                                                        : NULL;
+    bool const begins = plan->dcn_begin_ps != 0 || (plan->dcn_said & 1) != 0;
+    bool const sends = plan->dcn_message_ps != 0 || (plan->dcn_said & 2) != 0;
+    bool const spreads = plan->dcn_spread_ps != 0 || (plan->dcn_said & 4) != 0;
+    const char *const dcn = begins    ? "dcn_begin"
+                            : sends   ? "dcn_message"
+                            : spreads ? "dcn_spread"
+                                      : NULL;
     char where[NETWORK_WHERE_BYTES];
     if ((key != NULL || dcn != NULL) && !far) {
         (void)snprintf(where, sizeof where, "/machine/network/%s", key != NULL ? key : dcn);

@@ -252,7 +252,42 @@ static const struct key tier_keys[] = {
 };
 #undef ROW
 
+/* Of hosts between slices 0 is a time as any other. */
+static enum status dcn_settle(const struct key_reader *reader, struct json *member,
+                              struct error *reterr)
+{
+    static const char *const names[] = {"dcn_begin", "dcn_message", "dcn_spread"};
+    struct machine_network_plan *plan = reader->base;
+    (void)member;
+    (void)reterr;
+    plan->dcn_said = 0;
+    for (uint32_t i = 0; reader->object != NULL && i < sizeof names / sizeof *names; i++)
+        if (json_take(reader->object, names[i]) != NULL) plan->dcn_said |= 1u << i;
+    return STATUS_OK;
+}
+
+static bool shows_begin(const struct key_source *source)
+{
+    const struct machine_network_plan *plan = source->base;
+    return plan->dcn_begin_ps != 0 || (plan->dcn_said & 1) != 0;
+}
+
+static bool shows_message(const struct key_source *source)
+{
+    const struct machine_network_plan *plan = source->base;
+    return plan->dcn_message_ps != 0 || (plan->dcn_said & 2) != 0;
+}
+
+static bool shows_spread(const struct key_source *source)
+{
+    const struct machine_network_plan *plan = source->base;
+    return plan->dcn_spread_ps != 0 || (plan->dcn_said & 4) != 0;
+}
+
 #define ROW(...) KEY_ROW(struct machine_network_plan, __VA_ARGS__)
+#define OF_HOSTS(text, field, ...)                                                                 \
+    ROW(text, key_duration, field, .most = TIME_PS_PER_S, .when = "`slices`",                      \
+        .preset_text = "the profile's", __VA_ARGS__)
 static const struct key nvlink_keys[] = {
     ROW("policy", key_choice, nvlink_policy, .least = 1, .preset = 1, .choices = level_policy_names,
         .help = "which cable a flow takes within a node"),
@@ -274,15 +309,15 @@ const struct key network_keys[] = {
             .help = "latency of a cable beyond a node or slice"),
     LATENCY("switch_latency", switch_latency_ps, .preset_text = "the chip's",
             .help = "latency of a switch beyond a node or slice"),
-    LATENCY("dcn_begin", dcn_begin_ps, .when = "`slices`", .preset_text = "the profile's",
-            .help = "time that hosts need for a collective [between "
-                    "slices](machine.md#hosts-between-slices)"),
-    LATENCY("dcn_message", dcn_message_ps, .when = "`slices`", .preset_text = "the profile's",
-            .help = "time that a host needs for each message of such a collective, one after the "
-                    "other"),
-    LATENCY("dcn_spread", dcn_spread_ps, .when = "`slices`", .preset_text = "the profile's",
-            .help = "mean of an exponential part of a host's time for such a collective; the "
-                    "slowest host counts"),
+    OF_HOSTS("dcn_begin", dcn_begin_ps, .shown = shows_begin,
+             .help = "time that hosts need for a collective [between "
+                     "slices](machine.md#hosts-between-slices)"),
+    OF_HOSTS("dcn_message", dcn_message_ps, .shown = shows_message,
+             .help = "time that a host needs for each message of such a collective, one after the "
+                     "other"),
+    OF_HOSTS("dcn_spread", dcn_spread_ps, .shown = shows_spread, .settle = dcn_settle,
+             .help = "mean of an exponential part of a host's time for such a collective; the "
+                     "slowest host counts"),
     COUNT("switch_ports", switch_ports, SWITCH_PORTS_MAX,
           .preset_text = "the chip's; between slices none: any value adds tiers",
           .help = "ports of a switch beyond a node or slice; a tree needs 4"),

@@ -137,6 +137,7 @@ struct chip_launch {
     int64_t graph_ps;   /* What a kernel takes that has next to nothing to do; 0: not known. */
     int64_t host_ps;    /* EAGER: what the host needs for an op, one after the other. */
     int64_t message_ps; /* Added to the latency of each message over a link. */
+    int64_t async_ps;   /* TPU: start and end of an asynchronous collective in the compute queue. */
 };
 
 /* Times of NCCL's collectives in a node, in millionths of what NCCL reckons; each 0: those of the

@@ -202,16 +202,19 @@ static const struct key_kind profiles_kind = {
         OVERHEAD("op_overhead", op_overhead_ps, "each compute op"),                                \
         OVERHEAD("message_overhead", message_overhead_ps, "each message over a link")
 
-#define BETWEEN_SLICES(text, field, what)                                                          \
+#define TIME_OF_TPU(text, field, what)                                                             \
     NUMBER(text, key_duration, field, 0, TIME_PS_PER_S, .quiet = true, .preset_text = "0ps",       \
            .help = what)
 const struct key chip_tpu_profile_keys[] = {
     PROFILE_KEYS("ici_ppm", "`ici_rate`"),
-    BETWEEN_SLICES("dcn_begin", dcn_begin_ps, "time of hosts for a collective between slices"),
-    BETWEEN_SLICES("dcn_message", dcn_message_ps,
-                   "time of a host for each message of a collective between slices"),
-    BETWEEN_SLICES("dcn_spread", dcn_spread_ps,
-                   "mean of the exponential part of that time; the slowest host counts"),
+    TIME_OF_TPU("async_overhead", async_overhead_ps,
+                "time that start and end of an asynchronous collective of weights or their "
+                "gradients take from compute"),
+    TIME_OF_TPU("dcn_begin", dcn_begin_ps, "time of hosts for a collective between slices"),
+    TIME_OF_TPU("dcn_message", dcn_message_ps,
+                "time of a host for each message of a collective between slices"),
+    TIME_OF_TPU("dcn_spread", dcn_spread_ps,
+                "mean of the exponential part of that time; the slowest host counts"),
     {0},
 };
 const struct key chip_gpu_profile_keys[] = {

@@ -18,6 +18,7 @@ struct chip_profile {
     uint32_t link_ppm; /* ICI or NVLink. */
     uint32_t nic_ppm;
     int64_t op_overhead_ps, message_overhead_ps;
+    int64_t async_overhead_ps;                           /* TPU. */
     int64_t dcn_begin_ps, dcn_message_ps, dcn_spread_ps; /* TPU. */
 };
 

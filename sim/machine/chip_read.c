@@ -53,6 +53,7 @@ static void profile_apply(const struct chip_profile *profile, struct chip *chip)
     if (profile->hbm_capacity_bytes != 0) chip->hbm_capacity_bytes = profile->hbm_capacity_bytes;
     chip->launch.op_ps = profile->op_overhead_ps;
     chip->launch.message_ps = profile->message_overhead_ps;
+    chip->launch.async_ps = profile->async_overhead_ps;
     chip->pod.dcn.begin_ps = profile->dcn_begin_ps;
     chip->pod.dcn.message_ps = profile->dcn_message_ps;
     chip->pod.dcn.spread_ps = profile->dcn_spread_ps;
@@ -78,8 +79,9 @@ static bool profile_is_ideal(const struct chip_profile *profile)
     return profile->math_ppm == PPM_ONE && profile->vector_ppm == PPM_ONE &&
            profile->hbm_ppm == PPM_ONE && profile->link_ppm == PPM_ONE &&
            profile->nic_ppm == PPM_ONE && profile->op_overhead_ps == 0 &&
-           profile->message_overhead_ps == 0 && profile->dcn_begin_ps == 0 &&
-           profile->dcn_message_ps == 0 && profile->dcn_spread_ps == 0;
+           profile->message_overhead_ps == 0 && profile->async_overhead_ps == 0 &&
+           profile->dcn_begin_ps == 0 && profile->dcn_message_ps == 0 &&
+           profile->dcn_spread_ps == 0;
 }
 
 /* The document alone: what is wrong with it has its place there. */

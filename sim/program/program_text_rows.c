@@ -90,6 +90,11 @@ static bool has_prefetch(const void *line)
     return ((const struct work *)line)->prefetch_bytes != 0;
 }
 
+static bool has_async(const void *line)
+{
+    return ((const struct work *)line)->async_ps != 0;
+}
+
 static bool has_kernel(const void *line)
 {
     return ((const struct work *)line)->kernel != WORK_KERNEL_NONE;
@@ -227,6 +232,7 @@ static const struct text_row work_rows[] = {
     {WORD("cast", work, cast, casts), .means = is_cast_apart},
     {NUMBER("chunk_count", work, chunk_count, PROGRAM_PARTS_MAX), .means = is_chunked},
     {WORD("chunked", work, chunked, sides), .means = is_chunked},
+    {NUMBER("async_ps", work, async_ps, TIME_PS_PER_S), .means = has_async},
 };
 
 static const struct text_row matmul_rows[] = {

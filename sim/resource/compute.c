@@ -183,8 +183,9 @@ void compute_losses_ppm(const struct chip *chip, const struct work *work, uint32
                                                   : 0;
 }
 
-struct compute_time compute_time_of_rest(const struct chip *chip, const struct work *work,
-                                         uint64_t there_bytes, uint32_t math_ppm, uint32_t hbm_ppm)
+/* Of the work itself. */
+static struct compute_time work_time(const struct chip *chip, const struct work *work,
+                                     uint64_t there_bytes, uint32_t math_ppm, uint32_t hbm_ppm)
 {
     if (kernel_is_within(chip->kernels.stack, work)) return (struct compute_time){.tile_count = 1};
     if (kernel_is_between(chip->kernels.stack, work))
@@ -216,5 +217,14 @@ struct compute_time compute_time_of_rest(const struct chip *chip, const struct w
     time.vpu_rest_ps = whole_ps(hbm, count, chip->launch.op_ps); /* Filled and drained once. */
     int64_t const most_ps = larger(time.hbm_ps, (int64_t)math);
     time.ends_ps = time.duration_ps - chip->launch.op_ps - most_ps;
+    return time;
+}
+
+struct compute_time compute_time_of_rest(const struct chip *chip, const struct work *work,
+                                         uint64_t there_bytes, uint32_t math_ppm, uint32_t hbm_ppm)
+{
+    struct compute_time time = work_time(chip, work, there_bytes, math_ppm, hbm_ppm);
+    /* HBM and the vector unit are free for messages then, so it is no part of `rest_ps`. */
+    time.duration_ps = whole_ps((units_wide)(uint64_t)time.duration_ps, 1, (int64_t)work->async_ps);
     return time;
 }

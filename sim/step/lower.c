@@ -69,6 +69,7 @@ void lower_template_begin(struct lower *lower, const char *name, const struct lo
 uint16_t lower_template_end(struct lower *lower)
 {
     lower_overlap_template(lower);
+    lower_async(lower);
     builder_needs_reduce(&lower->build);
     return builder_template_end(&lower->build);
 }

@@ -282,6 +282,13 @@ void lower_overlap_slots(struct lower *lower);
 /* Whether a plan is waited for as it goes between slices. */
 bool lower_overlap_crosses(const struct lower *lower, const struct plan_request *request);
 
+/* Whether compute waits for an op where the program issues it. */
+bool lower_overlap_waits(const struct lower *lower, const struct program_op *op);
+
+/* What asynchronous collectives take from compute (lower_async.c): of the template under
+ * construction. */
+void lower_async(struct lower *lower);
+
 /* What hosts add to a collective between slices (lower_dcn.c). */
 void lower_dcn(const struct lower *lower, struct plan_request *request);
 

@@ -97,7 +97,7 @@ bool lower_overlap_crosses(const struct lower *lower, const struct plan_request 
     return false;
 }
 
-static bool op_waits(const struct lower *lower, const struct program_op *op)
+bool lower_overlap_waits(const struct lower *lower, const struct program_op *op)
 {
     enum lower_stream stream = LOWER_COMPUTE;
     if (op->kind != PROGRAM_OP_COLLECTIVE && op->kind != PROGRAM_OP_SEND) return false;
@@ -132,7 +132,7 @@ static void places_find(const struct lower *lower, uint32_t ret_place[PROGRAM_OP
     for (uint32_t s = 0; s < PROGRAM_STREAMS_MAX; s++) next[s] = LOWER_NONE;
     for (uint32_t i = build->op_count; i-- > 0;) {
         ret_place[i] = LOWER_NONE;
-        if (!op_waits(lower, &build->op[i])) continue;
+        if (!lower_overlap_waits(lower, &build->op[i])) continue;
         uint32_t *const later = &next[build->op[i].stream];
         ret_place[i] = reader_of(build, i);
         if (*later < ret_place[i]) ret_place[i] = *later;

@@ -252,6 +252,24 @@ static void operands_in_vmem_pay_its_rate(void **state)
     assert_int_equal(from_vmem.mxu_ps, most_of(&from_vmem));
 }
 
+static void asynchronous_collectives_take_their_time_whatever_bounds_an_op(void **state)
+{
+    (void)state;
+    struct chip const chip = chip_v5e();
+    const uint64_t rows[] = {8, 240, 4096};
+    for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct work work = work_matmul(rows[i], 8192, 8192);
+        struct compute_time const alone = time_of(&chip, &work);
+        work.async_ps = 2300;
+        struct compute_time const time = time_of(&chip, &work);
+        assert_int_equal(time.duration_ps, alone.duration_ps + 2300);
+        assert_int_equal(time.rest_ps, alone.rest_ps);
+        assert_int_equal(time.vpu_rest_ps, alone.vpu_rest_ps);
+        assert_int_equal(time.mxu_ps, alone.mxu_ps);
+        assert_int_equal(time.hbm_ps, alone.hbm_ps);
+    }
+}
+
 /* Units of a quarter of the cores: HBM alone is as fast. */
 static void idle_cores_slow_all_but_hbm(void **state)
 {
@@ -402,6 +420,7 @@ int main(void)
         cmocka_unit_test(a_tiny_op_pays_its_whole_latency),
         cmocka_unit_test(what_is_not_asked_for_takes_no_time),
         cmocka_unit_test(operands_in_vmem_pay_its_rate),
+        cmocka_unit_test(asynchronous_collectives_take_their_time_whatever_bounds_an_op),
         cmocka_unit_test(idle_cores_slow_all_but_hbm),
         cmocka_unit_test(shares_of_shares_are_exact),
         cmocka_unit_test(huge_ops_saturate_and_do_not_wrap),

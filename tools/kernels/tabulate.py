@@ -202,9 +202,11 @@ def main():
         write("a100-40gb", stack, title, tables_of=f"a100-sxm.{stack}")
     of_layers = layers.made(folder)
     write("tpu-v6e", "xla", "XLA", matmul=of_layers)
-    write("tpu-v5e", "xla", "XLA", matmul=[layers.of_v5e(table) for table in of_layers])
+    write("tpu-v5e", "xla", "XLA", matmul=[layers.of_v5e(table) for table in of_layers],
+          **layers.attention_of("tpu-v5e"))
     for chip in TPUS:
-        write(chip, "xla", "XLA", tables_of="tpu-v6e.xla")
+        lists = layers.attention_of(chip) if chip in layers.FLASH_CHIPS else {}
+        write(chip, "xla", "XLA", tables_of="tpu-v6e.xla", **lists)
 
 
 if __name__ == "__main__":

@@ -63,7 +63,9 @@ static struct graph_step moved_step(const struct writer *writer, uint8_t index, 
     struct op_move move = {.kind = kind,
                            .axis = by_width ? OP_AXIS_TP_D : OP_AXIS_TP,
                            .format = format,
-                           .bytes = format_bytes(format, elements)};
+                           .bytes = format_bytes(format, elements),
+                           .apart = graph->terms->policy.bulk && gradient &&
+                                    kind == COLLECTIVE_REDUCE_SCATTER};
     op_move_tensor(&move, of, gradient);
     return (struct graph_step){.of = of, .op = index, .pass = pass, .move = move};
 }

@@ -195,6 +195,7 @@ struct graph_policy {
     bool replicated;                 /* Between blocks every rank of tp has all of D. */
     bool keeps_whole; /* Without remat a block's input is kept as tp has gathered it. */
     bool dx_first; /* The gradient of a matmul's input comes before the gradient of its weight. */
+    bool bulk; /* Gradients that are reduced over tp come whole, and no product waits for chunks. */
     bool weights_split;      /* Parameters are split over X. */
     bool stores_scores;      /* Attention is not fused: its scores lie in HBM. */
     bool drops;              /* Dropout drops some of these scores. */

@@ -95,7 +95,7 @@ static enum status compute_check(const struct check *check, const struct program
                       counted(op->parts, "part").text, work_parts[op->index]);
     work_parts[op->index] = op->parts;
     uint64_t const chunks = check->program->works[op->index].chunk_count;
-    if (chunks != 0 && chunks != op->parts)
+    if (chunks != 0 && op->parts == 1)
         return refuse(check, "it has %s, and its work has %llu chunks",
                       counted(op->parts, "part").text, (unsigned long long)chunks);
     if (op->stream == PROGRAM_COMPUTE) return STATUS_OK;

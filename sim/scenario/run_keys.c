@@ -14,6 +14,8 @@ enum { PREFETCH_MAX = 1024, ALGORITHMS_MAX = 64, STEPS_MAX = 64 };
 
 /* In the order of enum workload_parameters. */
 static const char *const parameters_names[] = {"end", "next_step", NULL};
+/* In the order of enum workload_chunks. */
+static const char *const chunks_names[] = {"ranks", "userbuffers", "userbuffers_pairs", NULL};
 static const char *const engine_names[] = {"fast", "reference", NULL};
 static const char *const prefetch_names[] = {"none", "vmem", NULL};
 static const char *const protocols_names[] = {"none", "nccl", NULL};
@@ -67,6 +69,11 @@ static const struct key_kind key_algorithm = {.read = algorithm_take,
 static bool has_stack(const struct key_source *source)
 {
     return shown_of(source)->machine.stack != NULL;
+}
+
+static bool has_chunks(const struct key_source *source)
+{
+    return shown_of(source)->workload.collective_matmul;
 }
 
 static bool updates_parts(const struct scenario *scenario)
@@ -165,6 +172,12 @@ const struct key run_keys[] = {
             "issued"),
     ROW("collective_matmul", key_flag, workload.collective_matmul, .when = "with `tp`",
         .help = "hide TP collectives behind their matmuls, chunk by chunk"),
+    ROW("matmul_chunks", key_choice, workload.software.chunks, .choices = chunks_names,
+        .shown = has_chunks, .quiet = true, .when = "with `collective_matmul`",
+        .help = "which matmuls go chunk by chunk, and in how many kernels. `ranks`: all that can, "
+                "a kernel for each rank of `tp`; `userbuffers`: as Transformer Engine's user "
+                "buffers; `userbuffers_pairs`: the same with `aggregate` "
+                "([kernels](kernels.md#chunks-of-products))"),
     ROW("split_attention", key_flag, workload.inference.whole_units, .negated = true, .preset = 1,
         .shown = serves, .settle = split_settle, .when = "of inference",
         .help =

@@ -129,6 +129,17 @@ static enum work_side chunked_side(const struct emit *emit, const struct graph_s
     return WORK_SIDE_NONE;
 }
 
+/* Measured kernels of a product that goes chunk by chunk. Transformer Engine cuts a product that is
+ * reduced into four, whatever the ranks (initialize_ub: num_splits of the method "pipeline"). */
+static uint64_t kernels_of_chunks(const struct emit *emit, uint32_t parts, bool reduces)
+{
+    enum { SPLITS = 4 };
+    enum workload_chunks const chunks = emit->lower->ranks->plan->software.chunks;
+    if (chunks == WORKLOAD_CHUNKS_RANKS) return parts;
+    if (reduces) return SPLITS;
+    return chunks == WORKLOAD_CHUNKS_PAIRS ? units_ceil_divide(parts, 2) : parts;
+}
+
 /* The work of a compute. Measured kernels are of chunks where the compute goes chunk by chunk. */
 static struct work work_of(const struct emit *emit, uint32_t at, uint32_t parts)
 {
@@ -137,7 +148,8 @@ static struct work work_of(const struct emit *emit, uint32_t at, uint32_t parts)
     if (parts == 1 || work.kernel == WORK_KERNEL_NONE) return work;
     bool const is_behind = at > 0 && is_coupled(emit, at - 1);
     work.chunked = chunked_side(emit, step, is_behind ? step - 1 : step + 1);
-    work.chunk_count = work.chunked == WORK_SIDE_NONE ? 0 : parts;
+    work.chunk_count =
+        work.chunked == WORK_SIDE_NONE ? 0 : kernels_of_chunks(emit, parts, !is_behind);
     return work;
 }
 

@@ -54,6 +54,13 @@ enum workload_regather {
 /* When ZeRO-1 and 2 gather the weights of which each rank has updated its part: at the end of the
  * step, or as Megatron's overlap_param_gather before their first use in the next one. */
 enum workload_parameters { WORKLOAD_PARAMETERS_END, WORKLOAD_PARAMETERS_NEXT_STEP };
+/* Which products run chunk by chunk with collectives of tp, and in how many kernels. */
+enum workload_chunks {
+    WORKLOAD_CHUNKS_RANKS,       /* Each product that can goes so, with a kernel for each rank. */
+    WORKLOAD_CHUNKS_USERBUFFERS, /* Transformer Engine's user buffers: reductions of gradients come
+                                    whole. */
+    WORKLOAD_CHUNKS_PAIRS,       /* User buffers, with a kernel for two ranks where one gathers. */
+};
 /* What a rank of tp keeps of a block's normed input where remat is none. */
 enum workload_tp_inputs {
     WORKLOAD_TP_INPUTS_SHARDS, /* The rank's part of the input; the whole input is gathered again
@@ -112,6 +119,7 @@ struct workload_software {
     int8_t clips; /* Updates clip gradients by the norm of all of them: 1, 0, or by default -1; see
                      workload_clips(). */
     struct workload_overlaps overlap;
+    enum workload_chunks chunks; /* Products' way with collective_matmul. */
 };
 /* What is kept in the host's memory. */
 enum workload_offload {

@@ -142,7 +142,8 @@ static const char *const objects[] = {
 /* Of a scenario that every key applies to but these: no host launches its ops, no decode attends;
  * a TPU's only slice has neither nodes nor NICs nor a limit of power, nor other slices that hosts
  * lead to; the model has no MTP, only ZeRO-1 and 2 gather updated weights,
- * which overlap, the machine names no stack, and no preset is named. */
+ * which overlap, products go in no other chunks than ranks, the machine names no stack, and no
+ * preset is named. */
 static void every_default_is_shown(void **state)
 {
     (void)state;
@@ -164,6 +165,7 @@ static void every_default_is_shown(void **state)
                                            "dcn_spread",
                                            "latency",
                                            "launch_host",
+                                           "matmul_chunks",
                                            "split_attention",
                                            "prefetch_weights",
                                            "preset"};

@@ -168,6 +168,29 @@ static void collective_matmul_goes_chunk_by_chunk_on_both_sides(void **state)
     }
 }
 
+static void userbuffers_reduce_gradients_that_are_whole(void **state)
+{
+    (void)state;
+    build(&case_llama_70b, "16x16x16", NULL, "x y", "z");
+    made.plan.batch_tokens = 1 << 22;
+    made.plan.collective_matmul = true;
+    made.plan.software.chunks = WORKLOAD_CHUNKS_USERBUFFERS;
+    made.plan.backward_order = WORKLOAD_BACKWARD_DX_FIRST;
+    lower();
+    const struct program_op *forward = op_named("layer forward", "mlp.Out");
+    const struct program_op *input = op_named("layer backward", "mlp.dIn");
+    const struct program_op *scatter = op_named("layer backward", "ReduceScatter mlp.dIn");
+    const struct program_op *weights = op_named("layer backward", "mlp.dW_gate,up");
+    assert_int_equal(forward->parts, 16);
+    assert_int_equal(op_named("layer backward", "mlp.dGate,dUp")->parts, 16);
+    assert_int_equal(input->parts, 1);
+    assert_int_equal(made.program.plans[scatter->index].chunk_count, 0);
+    /* The reduction has the gradient of the weights to run next to. */
+    assert_true(weights > input);
+    for (uint32_t n = 0; n < weights->need_count; n++)
+        assert_int_not_equal(weights->need[n].stream, scatter->stream);
+}
+
 static void without_it_tp_is_on_the_critical_path(void **state)
 {
     (void)state;
@@ -407,6 +430,7 @@ int main(void)
                                   drop),
         cmocka_unit_test_teardown(the_headline_works_on_the_shapes_of_one_chip, drop),
         cmocka_unit_test_teardown(collective_matmul_goes_chunk_by_chunk_on_both_sides, drop),
+        cmocka_unit_test_teardown(userbuffers_reduce_gradients_that_are_whole, drop),
         cmocka_unit_test_teardown(without_it_tp_is_on_the_critical_path, drop),
         cmocka_unit_test_teardown(weights_are_gathered_as_many_slots_ahead_as_asked, drop),
         cmocka_unit_test_teardown(gather_decides_what_travels_together, drop),

@@ -121,6 +121,7 @@ static void what_the_framework_was_told_is_set(void **state)
     assert_int_equal(scenario.workload.formats.activations, FORMAT_BF16);
     assert_int_equal(scenario.workload.model.layers, 21);
     assert_true(scenario.workload.collective_matmul);
+    assert_int_equal(scenario.workload.software.chunks, WORKLOAD_CHUNKS_PAIRS);
     scenario = scenario_of_row(row_of("simumax-b200-llama3_70b_tp2_pp1_dp4_l12_mbc4_cef"));
     assert_false(scenario.workload.collective_matmul);
     assert_int_equal(scenario.workload.parameter_gather, WORKLOAD_PARAMETERS_END);

@@ -44,37 +44,37 @@ TPUS = ["tpu-v4p", "tpu-v5p", "tpu-7x"]
 # The share of its clock that a chip keeps in a whole step, where kernels were measured alone
 # (tools/published/clock.py).
 CLOCKS = {
-    "h100-sxm.te": (870000,
+    "h100-sxm.te": (840000,
         "18 training steps in bf16 of dense models on H100 at 700 W with Transformer Engine that "
         "podsim may learn from (docs/accuracy-published.md: dgxc-h100, megatron-h100, "
-        "llama3-paper), of which the median error vanishes at 0.89, and 25 with PyTorch "
-        "(llm-foundry, fms-fsdp), 0.78; of all at 0.83. No stack differs from this clock by more than "
+        "llama3-paper), of which the median error vanishes at 0.86, and 25 with PyTorch "
+        "(llm-foundry, fms-fsdp), 0.79; of all at 0.82. No stack differs from this clock by more than "
         "5 %, except PyTorch without a compiler"),
-    "h200-sxm.te": (870000,
+    "h200-sxm.te": (840000,
         "derived: h100-sxm's, the same cores at the same power"),
-    "h800-sxm.te": (870000, "derived: h100-sxm's, the same cores at the same power"),
-    "h800-sxm.torch-eager": (870000, "derived: h100-sxm's, the same cores at the same power"),
-    "h800-sxm.xla": (870000, "derived: h100-sxm's, the same cores at the same power"),
-    "h800-sxm.torch-compile": (870000, "derived: h100-sxm's, the same cores at the same power"),
-    "gb200-nvl72.te": (830000,
+    "h800-sxm.te": (840000, "derived: h100-sxm's, the same cores at the same power"),
+    "h800-sxm.torch-eager": (840000, "derived: h100-sxm's, the same cores at the same power"),
+    "h800-sxm.xla": (840000, "derived: h100-sxm's, the same cores at the same power"),
+    "h800-sxm.torch-compile": (840000, "derived: h100-sxm's, the same cores at the same power"),
+    "gb200-nvl72.te": (780000,
         "five training steps in bf16 of dense models that podsim may learn from "
-        "(docs/accuracy-published.md: dgxc-gb200): the median error vanishes at 0.831, the mean at 0.836"),
+        "(docs/accuracy-published.md: dgxc-gb200): the median error vanishes at 0.784, the mean at 0.795"),
     "b200.te": (1000000, "tables of training in bf16, which have the clock of a step"),
     "tpu-v6e.xla": (760000,
         "two training steps of dense models that podsim may learn from "
         "(docs/accuracy-published.md: maxtext-v6e), 0.74 and 0.78; the table is of layers alone"),
 }
 # The same of products in fp8.
-H100_FP8 = (830000, "derived: h100-sxm's, the same cores at the same power")
+H100_FP8 = (800000, "derived: h100-sxm's, the same cores at the same power")
 CLOCKS_FP8 = {
-    "h100-sxm.te": (830000,
-        "30 training steps in fp8 of dense models on H100 at 700 W that podsim may learn from "
+    "h100-sxm.te": (800000,
+        "32 training steps in fp8 of dense models on H100 at 700 W that podsim may learn from "
         "(docs/accuracy-published.md: dgxc-h100, nemo-24.07, megatron-bridge, llm-foundry): the "
-        "median error vanishes at 0.831, without one publication at 0.80 to 0.84"),
-    "gb200-nvl72.te": (780000,
+        "median error vanishes at 0.801, without one publication at 0.77 to 0.83"),
+    "gb200-nvl72.te": (720000,
         "four training steps in fp8 of dense models that podsim may learn from "
-        "(docs/accuracy-published.md: dgxc-gb200): mean and median error vanish at 0.78"),
-    "b200.te": (780000, "derived: gb200-nvl72's, the same cores"),
+        "(docs/accuracy-published.md: dgxc-gb200): mean and median error vanish at 0.72"),
+    "b200.te": (720000, "derived: gb200-nvl72's, the same cores"),
     "h200-sxm.te": H100_FP8,
     "h800-sxm.te": H100_FP8,
     "h800-sxm.torch-eager": H100_FP8,

@@ -119,6 +119,11 @@ def stages_of(row, ranks, facts, assumed):
         assumed.append("a layer in each chunk of a stage")
         facts["schedule"], facts["layout"] = "interleaved:8", "E|(t|)*126L"
         return
+    if row["group"] == "megatron-h100":
+        # "Pipeline-parallel communication (enabled by default)" overlaps in the interleaved
+        # schedule alone (megatron/training/arguments.py), and 23 layers of a stage have no divisor.
+        assumed.append("a layer in each chunk of a stage")
+        chunks = layers // ranks["pp"]
     if row["group"] == "megatron-sc21":
         assumed.append("chunks of examples/sc21")
         chunks = 3 if layers == 105 else 1
@@ -166,6 +171,9 @@ def framework_of(row, ranks, facts, assumed):
         if re.search(r"TP comm overlap|async TP|TP/DP/PP (communication )?overlap|"
                      r"communication overlap$", notes):
             facts["tp_overlap"] = True
+            if row["group"] == "dgxc-h100" and "405B" in row["model"]["name"]:
+                # llama3.1_405b.yaml, ub_tp_comm_overlap_cfg: aggregate 1.
+                facts["matmul_chunks"] = "userbuffers_pairs"
         elif "vanilla TP" in notes or notes.startswith("NeMo 24.12"):  # Which lists what it does.
             facts["tp_overlap"] = False
     if "all-to-all context" in notes:

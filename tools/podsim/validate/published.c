@@ -72,6 +72,7 @@ static const char *const row_keys[] = {"id",
                                        "loss_fusion",
                                        "attention_kernel",
                                        "registered",
+                                       "matmul_chunks",
                                        NULL};
 
 /* A row and what its file says of all rows. */
@@ -163,6 +164,7 @@ static enum status policy_read(const struct facts *facts, struct published_polic
     STATUS_TRY(text(facts, "main_gradients", &policy->main_gradients, reterr));
     STATUS_TRY(text(facts, "loss_fusion", &policy->loss_fusion, reterr));
     STATUS_TRY(text(facts, "attention_kernel", &policy->attention_kernel, reterr));
+    STATUS_TRY(text(facts, "matmul_chunks", &policy->matmul_chunks, reterr));
     STATUS_TRY(text(facts, "token_copies", &policy->token_copies, reterr));
     STATUS_TRY(number(facts, "zero", PUBLISHED_UNSAID, 3, &zero, reterr));
     policy->zero = (int32_t)zero;

@@ -53,6 +53,7 @@ struct published_policy {
     const char *activations;      /* Where it is not what the preset says. */
     const char *loss_fusion;      /* Where it is not what the preset says. */
     const char *attention_kernel; /* Where it is not what the preset says. */
+    const char *matmul_chunks;    /* Where it is not what the preset says. */
     const char *token_copies;     /* Where it is not what the preset says. */
     const char *gradient_sums;    /* Where it is not what the preset says. */
     int32_t zero, tp_overlap, overlap, mtp;

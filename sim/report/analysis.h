@@ -76,6 +76,7 @@ struct analysis_period {
 
 struct analysis {
     double step_s, compute_s, exposed_s, idle_s;
+    double async_s; /* Of compute_s: start and end of asynchronous collectives. */
     /* Idle time of a pipeline's rank: for messages on their way; the rest. */
     double waiting_s, bubble_s;
     double tokens_per_s, mfu, mfu_attention, hfu; /* The last three 0 without a roofline. */

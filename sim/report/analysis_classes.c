@@ -164,8 +164,9 @@ static void add_beyond(const double resource_s[ANALYSIS_RESOURCES], double times
 
 /* By the times that a replay takes, so that padding, idle cores and measured kernels count. */
 static void add_compute(const struct report_input *input, const struct program_op *op,
-                        uint64_t slots, struct analysis_class *row)
+                        uint64_t slots, struct analysis *analysis)
 {
+    struct analysis_class *row = &analysis->classes[op->class_index];
     uint32_t math_ppm, hbm_ppm;
     machine_chip_ppm(input->machine, input->trace->reported_chip, &math_ppm, &hbm_ppm);
     struct compute_time const time =
@@ -176,6 +177,7 @@ static void add_compute(const struct report_input *input, const struct program_o
                                                    [ANALYSIS_HBM] = units_seconds(time.hbm_ps)};
     double const other_s = fmax(resource_s[ANALYSIS_MXU], resource_s[ANALYSIS_VPU]);
     row->math_s += resource_s[ANALYSIS_MXU] * times;
+    analysis->async_s += units_seconds(time.async_ps) * times;
     if (resource_s[ANALYSIS_HBM] > other_s)
         row->hbm_excess_s += (resource_s[ANALYSIS_HBM] - other_s) * times;
     add_beyond(resource_s, times, row);
@@ -213,7 +215,7 @@ enum status analysis_classes_build(struct arena *arena, const struct report_inpu
             else if (op->kind == PROGRAM_OP_RECEIVE)
                 row->receives = true;
             else
-                add_compute(input, op, slots, row);
+                add_compute(input, op, slots, analysis);
         }
     }
     for (uint32_t i = 0; i < analysis->class_count; i++) {

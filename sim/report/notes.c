@@ -9,6 +9,7 @@
 #include "sim/base/counted.h"
 #include "sim/base/quantity.h"
 #include "sim/base/units.h"
+#include "sim/report/notes_async.h"
 #include "sim/report/notes_chunks.h"
 #include "sim/report/notes_host.h"
 #include "sim/report/notes_inference.h"
@@ -453,6 +454,7 @@ enum status notes_build(struct arena *arena, const struct report_input *input,
     note_sequence(arena, input, analysis, ret_notes);
     notes_replicas_build(arena, input, analysis, /* minor= */ false, ret_notes);
     notes_host_build(arena, input, analysis, ret_notes);
+    notes_async_build(arena, input, analysis, ret_notes);
     note_latency(arena, input, analysis, ret_notes);
     note_lines(arena, input, ret_notes);
     note_flop(arena, input, ret_notes);

@@ -147,9 +147,11 @@ void notes_parts_build(struct arena *arena, const struct report_input *input,
         notes_links_build(arena, input, analysis, within, notes);
         return;
     }
-    double const excess = resource_parts(arena, input, analysis, notes);
+    double const excess = resource_parts(arena, input, analysis, notes) + analysis->async_s;
     double const unlike_s = unlike_mean_s(input->trace);
     double const beyond_s = analysis->compute_s - unlike_s - roofline->lower_s - excess;
+    /* No unit of the chip is busy meanwhile, so all is beyond the bound. */
+    notes_part_add(notes, "start and end of asynchronous collectives", analysis->async_s);
     if (unlike_s < 0)
         notes_part_less(arena, notes,
                         "what a mean rank of the pipeline computes more than this one", unlike_s);

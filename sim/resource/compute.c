@@ -225,6 +225,7 @@ struct compute_time compute_time_of_rest(const struct chip *chip, const struct w
 {
     struct compute_time time = work_time(chip, work, there_bytes, math_ppm, hbm_ppm);
     /* HBM and the vector unit are free for messages then, so it is no part of `rest_ps`. */
-    time.duration_ps = whole_ps((units_wide)(uint64_t)time.duration_ps, 1, (int64_t)work->async_ps);
+    time.async_ps = (int64_t)work->async_ps;
+    time.duration_ps = whole_ps((units_wide)(uint64_t)time.duration_ps, 1, time.async_ps);
     return time;
 }

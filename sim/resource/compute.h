@@ -22,6 +22,8 @@ struct compute_time {
                             and overhead that do not stream. */
     int64_t vpu_rest_ps; /* duration when the VPU is the slowest stage = vpu_ps + vpu_rest_ps. */
     int64_t ends_ps;     /* duration without overhead, less the largest demand: fill and drain. */
+    int64_t async_ps;    /* Start and end of asynchronous collectives, within duration. No unit of
+                            the chip is busy meanwhile. */
     uint64_t tile_count;
     uint64_t padded_flop;
 };

@@ -51,6 +51,20 @@ static void compute_says_what_hbm_takes_beyond_math(void **state)
     assert_true(made.analysis.classes[0].hbm_excess_s == 0);
 }
 
+/* Start and end of asynchronous collectives are of none of the units. */
+static void compute_says_what_asynchronous_collectives_take(void **state)
+{
+    (void)state;
+    (void)compute_on_v5p();
+    build();
+    assert_true(made.analysis.async_s == 0);
+    made.work.async_ps = 3000 * TIME_PS_PER_US;
+    build();
+    case_near(made.analysis.async_s, 5 * 0.003, 1e-9);
+    case_near(made.analysis.classes[0].math_s, 5, 1e-9);
+    case_near(made.analysis.classes[0].hbm_excess_s, 5 * 0.2, 1e-9);
+}
+
 /* An op is bound by what a replay takes for it, not by its FLOP at the chip's rates. */
 static void compute_takes_what_a_replay_takes(void **state)
 {
@@ -98,6 +112,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, case_arena_up, case_arena_down)
     const struct CMUnitTest tests[] = {
         TEST(compute_says_what_hbm_takes_beyond_math),
+        TEST(compute_says_what_asynchronous_collectives_take),
         TEST(compute_takes_what_a_replay_takes),
     };
 #undef TEST

@@ -263,6 +263,8 @@ static void asynchronous_collectives_take_their_time_whatever_bounds_an_op(void 
         work.async_ps = 2300;
         struct compute_time const time = time_of(&chip, &work);
         assert_int_equal(time.duration_ps, alone.duration_ps + 2300);
+        assert_int_equal(alone.async_ps, 0);
+        assert_int_equal(time.async_ps, 2300);
         assert_int_equal(time.rest_ps, alone.rest_ps);
         assert_int_equal(time.vpu_rest_ps, alone.vpu_rest_ps);
         assert_int_equal(time.mxu_ps, alone.mxu_ps);

@@ -11,11 +11,12 @@
 #include "sim/machine/machine.h"
 #include "sim/program/program.h"
 #include "sim/report/column_table.h"
+#include "sim/report/table.h"
 #include "sim/resource/compute.h"
 #include "tools/podsim/common/op_slots.h"
 #include "tools/podsim/common/op_tables.h"
 
-enum { REMARK_BYTES = 48, NAME_COLUMNS = 22 };
+enum { REMARK_BYTES = 80, NAME_COLUMNS = 22 };
 
 struct op_row {
     const struct op_slot *of;
@@ -55,6 +56,7 @@ static const char *bound_text(const struct compute_time *time)
     X(SIDES, NULL, WHERE(of.call_count > 0, WORDS(of.sides)),                                      \
       SHOWN(NULL, "m x n x k", 22, column_words))                                                  \
     X(TIME, "time_s", SECONDS(time.duration_ps), SHOWN(NULL, "each", 10, column_seconds))          \
+    X(ASYNC, "async_s", WHERE(time.async_ps != 0, SECONDS(time.async_ps)), HIDDEN)                 \
     X(BOUND, "bound", WHERE(!is_within, WORDS(bound_text(&time))),                                 \
       SHOWN(NULL, "bound", 7, column_words))                                                       \
     X(SHARE, "share", WHERE(of.share_ppm != 0, REAL(of.share_ppm / (double)PPM_ONE)),              \
@@ -83,20 +85,39 @@ enum { OPS(COLUMN_NAME) OPS_TOTAL };
 static const struct column op_columns[] = {OPS(COLUMN_ENTRY)};
 static const uint8_t op_screen[] = {OP, TIMES, PRODUCTS, SIDES, TIME, BOUND, SHARE, SOURCE, REMARK};
 
-/* "carried over, outside the grid": whose the table is, and how the op was looked up in it. */
-static void remark_text(char text[REMARK_BYTES], const struct work_kernels *kernels)
+static void remark_add(char text[REMARK_BYTES], const char *remark)
 {
-    text[0] = '\0';
+    size_t const used = strlen(text);
+    if (remark[0] == '\0') return;
+    (void)snprintf(text + used, REMARK_BYTES - used, "%s%s", used == 0 ? "" : ", ", remark);
+}
+
+/* "carried over, outside the grid": whose the table is, and how the op was looked up in it. */
+static void table_remark_add(char text[REMARK_BYTES], const struct work_kernels *kernels)
+{
     if (kernels->table == NULL) return;
-    bool const is_carried_over = kernels->table->is_carried_over;
     const char *how = kernels->is_outside           ? "outside the grid"
                       : kernels->is_of_other_layout ? "derived: other layout"
                       : kernels->is_of_other_mask   ? "derived: other mask"
                       : kernels->is_of_other_scales ? "derived: other scales"
                       : kernels->is_derived         ? "derived"
                                                     : "";
-    (void)snprintf(text, REMARK_BYTES, "%s%s%s", is_carried_over ? "carried over" : "",
-                   is_carried_over && how[0] != '\0' ? ", " : "", how);
+    remark_add(text, kernels->table->is_carried_over ? "carried over" : "");
+    remark_add(text, how);
+}
+
+/* "outside the grid, async 2.30 ms": the table, and what start and end of collectives have of the
+ * time of the op. */
+static void remark_text(char text[REMARK_BYTES], const struct work_kernels *kernels,
+                        int64_t async_ps)
+{
+    char async[REMARK_BYTES] = "";
+    if (async_ps != 0)
+        (void)snprintf(async, sizeof async, "async %s",
+                       table_seconds(units_seconds(async_ps)).text);
+    text[0] = '\0';
+    table_remark_add(text, kernels);
+    remark_add(text, async);
 }
 
 /* The work of the experts' kernel that has the time of ops within it; NULL: the slot has none. */
@@ -131,7 +152,7 @@ static void op_find(const void *owner, uint32_t index, struct column_value *ret_
     const struct work *experts = is_within ? experts_find(rows, row) : NULL;
     if (experts != NULL) op_tables_share(chip, experts, &of);
     bool const is_outside = of.kernels.is_outside;
-    remark_text(remark, &kernels);
+    remark_text(remark, &kernels, time.async_ps);
     OPS(COLUMN_FIND)
 }
 

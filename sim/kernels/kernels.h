@@ -25,7 +25,7 @@ enum {
     KERNEL_SIDES_MAX = 4
 };
 
-/* Factors on what NCCL reckons, in millionths. */
+/* Factors on what NCCL reckons, in millionths. With none are bytes faster than the link. */
 enum { KERNEL_FACTOR_LEAST_PPM = 500000, KERNEL_FACTOR_MOST_PPM = 10000000 };
 
 /* No chip is so short of power that a step leaves it less of its clock. */

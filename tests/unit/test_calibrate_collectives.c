@@ -135,6 +135,25 @@ static void times_that_no_factor_gives_leave_the_constant(void **state)
     assert_int_equal(calibration.collectives.factors.latency_ppm, 0);
 }
 
+#define LONG(us)                                                                                   \
+    "collective kind=all_reduce ranks=8 bytes=134217728 repeats=1 median=" us "us low=" us         \
+    "us high=" us "us\n"
+
+/* 128 MiB take 298.3 us at 450 GB/s: each GPU sends them once, and switches add. */
+static void rows_faster_than_the_wire_are_left_out(void **state)
+{
+    (void)state;
+    case_ok(
+        calibrated("h100-sxm", "podsim_rows 1\n" LONG("298") LONG("600") LONG("299") "end 3\n"));
+    assert_int_equal(calibration.left_out_count, 1);
+    assert_int_equal(calibration.left_out[0].line, 2);
+    assert_string_equal(calibration.left_out[0].why,
+                        "all_reduce of 8 GPUs, 134217728 bytes: faster than the wire, 1.001 times");
+    assert_int_equal(calibration.collectives.row_count, 2);
+    assert_int_equal(calibration.collectives.error[MEASURE_COUNT].count, 2);
+    assert_int_equal(calibration.collectives.nvls.row->line, 3);
+}
+
 static void rows_of_no_machine_are_refused_with_their_line(void **state)
 {
     (void)state;
@@ -215,6 +234,7 @@ int main(void)
         cmocka_unit_test(rows_give_back_the_factors_they_were_made_with),
         cmocka_unit_test(a_stack_of_factors_plays_as_its_rows),
         cmocka_unit_test(times_that_no_factor_gives_leave_the_constant),
+        cmocka_unit_test(rows_faster_than_the_wire_are_left_out),
         cmocka_unit_test(rows_of_no_machine_are_refused_with_their_line),
         cmocka_unit_test(programs_follow_each_other),
         cmocka_unit_test(a_second_program_that_was_stopped_is_noticed),

@@ -112,6 +112,21 @@ static void constants_are_those_of_nccl_and_of_measurements(void **state)
     assert_int_equal(got.wire_ppm, 3420753); /* 87.7 of 300 GB/s. */
 }
 
+/* Factors of a stack. */
+static void no_factor_sends_faster_than_the_link(void **state)
+{
+    (void)state;
+    struct machine machine = machine_of("h100-sxm", 1);
+    machine.chip.kernels.nccl = (struct chip_nccl){.byte_ppm = 500000, .nvls_ppm = 500000};
+    static const char *const algorithms[] = {"ring", "double-tree", "sharp"};
+    for (uint32_t i = 0; i < sizeof algorithms / sizeof *algorithms; i++)
+        assert_int_equal(made_on(&machine, algorithms[i], PROTOCOL_SIMPLE, 1u << 30).wire_ppm,
+                         1000000);
+    assert_int_equal(made_on(&machine, "ring", PROTOCOL_LL128, 1u << 30).wire_ppm, 1000000);
+    machine.chip.kernels.nccl = (struct chip_nccl){.nvls_ppm = 900000};
+    assert_int_equal(made_on(&machine, "sharp", PROTOCOL_SIMPLE, 1u << 30).wire_ppm, 1058824);
+}
+
 /* Across nodes NCCL's own shares stand. */
 static void bytes_in_a_node_take_what_is_measured(void **state)
 {
@@ -457,6 +472,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(constants_are_those_of_nccl_and_of_measurements),
+        cmocka_unit_test(no_factor_sends_faster_than_the_link),
         cmocka_unit_test(bytes_in_a_node_take_what_is_measured),
         cmocka_unit_test(a_graph_has_latencies_of_nccl),
         cmocka_unit_test(rings_across_nodes_pay_for_posting_and_for_the_plateau),

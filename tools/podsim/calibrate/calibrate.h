@@ -69,6 +69,7 @@ struct calibrate_error {
 
 /* Rows of collectives, the constants that they set, and errors by kind, the last of all kinds. */
 struct calibrate_collectives {
+    const struct row **row; /* Rows that no wire forbids. */
     uint32_t row_count;
     struct calibrate_spread spread;
     struct chip_nccl factors; /* Those that are learned; others are 0. */

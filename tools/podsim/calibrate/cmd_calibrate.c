@@ -250,8 +250,9 @@ const struct command command_calibrate = {
         "  podsim run llama3-8b-decode-h100-1 --set /machine/profile=measured \\\n"
         "    --set /machine/stack=./mine.json\n"
         "\n"
-        "Shares in the file are of the roofline of --chip. Rows faster than the roofline are\n"
-        "left out. What was not measured is carried over from --base, a stack of `podsim list\n"
+        "Shares in the file are of the roofline of --chip. Rows faster than the roofline, or of\n"
+        "collectives faster than the wire, are left out. What was not measured is carried over "
+        "from --base, a stack of `podsim list\n"
         "kernels`; without the option, from the chip's stack of the library. The summary says\n"
         "what was read, how far apart repeats are, how accurate the tables are, what was left\n"
         "out and what was carried over. docs/calibrate.md has the format of the rows.\n",

@@ -11,6 +11,7 @@
 #include "sim/measure/measure.h"
 #include "sim/measure/measure_group.h"
 #include "sim/measure/measure_row.h"
+#include "sim/roofline/collective_bound.h"
 #include "tools/podsim/calibrate/calibrate.h"
 
 enum { ROWS_PLAYED_MAX = 2000, RING_RANKS = 2 /* NCCL adds for two GPUs by a ring. */ };
@@ -19,13 +20,13 @@ enum { ROWS_PLAYED_MAX = 2000, RING_RANKS = 2 /* NCCL adds for two GPUs by a rin
  * or half of them. */
 static const uint64_t short_bytes = UINT64_C(1) << 16, long_bytes = UINT64_C(1) << 27;
 
-/* A row's machine. */
+/* A row's machine in a profile. */
 static enum status machine_take(struct arena *arena, const struct calibration *calibration,
-                                const struct row *row, struct machine *ret_machine,
-                                struct error *reterr)
+                                const char *profile, const struct row *row,
+                                struct machine *ret_machine, struct error *reterr)
 {
     struct machine_plan plan = calibration->machine;
-    plan.profile = "measured";
+    plan.profile = profile;
     plan.gpus = row->ranks;
     STATUS_TRY(machine_build(arena, &plan, ret_machine, reterr));
     ret_machine->chip.kernels.nccl = calibration->collectives.factors;
@@ -46,7 +47,7 @@ static enum status row_play(const struct calibration *calibration, const struct 
     struct measure_row_args args = {
         .machine = &machine, .operation = row->operation, .format = FORMAT_BF16};
     const struct measure_row_choice *choice = NULL;
-    enum status status = machine_take(arena, calibration, row, &machine, reterr);
+    enum status status = machine_take(arena, calibration, "measured", row, &machine, reterr);
     if (status == STATUS_OK) status = measure_group(&machine, NULL, where, &args.group, reterr);
     args.protocols = status == STATUS_OK && choose_by_protocols(&machine);
     if (status == STATUS_OK)
@@ -73,14 +74,15 @@ static uint64_t apart_ppm(uint64_t bytes, uint64_t other)
 }
 
 /* The AllReduce of a number of GPUs whose size is nearest; NULL: none is within a factor of 2. */
-static const struct row *row_near(const struct rows *rows, uint32_t ranks, uint64_t bytes)
+static const struct row *row_near(const struct calibrate_collectives *of, uint32_t ranks,
+                                  uint64_t bytes)
 {
     const struct row *nearest = NULL;
     uint64_t least = UINT64_C(2) * PPM_ONE + 1;
-    for (uint32_t i = 0; i < rows->count; i++) {
-        const struct row *row = &rows->row[i];
-        if (row->what != ROW_COLLECTIVE || row->operation != MEASURE_ALL_REDUCE ||
-            row->ranks != ranks || apart_ppm(row->size_bytes, bytes) >= least)
+    for (uint32_t i = 0; i < of->row_count; i++) {
+        const struct row *row = of->row[i];
+        if (row->operation != MEASURE_ALL_REDUCE || row->ranks != ranks ||
+            apart_ppm(row->size_bytes, bytes) >= least)
             continue;
         least = apart_ppm(row->size_bytes, bytes);
         nearest = row;
@@ -134,14 +136,16 @@ static enum status switches_add(const struct calibration *calibration, const str
     return STATUS_OK;
 }
 
-static enum status factors_learn(struct calibration *calibration, uint32_t ranks_most,
-                                 struct error *reterr)
+static enum status factors_learn(struct calibration *calibration, struct error *reterr)
 {
     struct calibrate_collectives *of = &calibration->collectives;
-    const struct rows *rows = calibration->rows;
-    const struct row *shorter = row_near(rows, ranks_most, short_bytes);
-    const struct row *longer = row_near(rows, ranks_most, long_bytes);
-    const struct row *ring = row_near(rows, RING_RANKS, long_bytes);
+    uint32_t ranks_most = 0;
+    for (uint32_t i = 0; i < of->row_count; i++)
+        if (of->row[i]->operation == MEASURE_ALL_REDUCE && of->row[i]->ranks > ranks_most)
+            ranks_most = of->row[i]->ranks;
+    const struct row *shorter = row_near(of, ranks_most, short_bytes);
+    const struct row *longer = row_near(of, ranks_most, long_bytes);
+    const struct row *ring = row_near(of, RING_RANKS, long_bytes);
     bool adds = false;
     if (shorter != NULL)
         STATUS_TRY(
@@ -156,16 +160,12 @@ static enum status factors_learn(struct calibration *calibration, uint32_t ranks
 }
 
 /* By how much the rows are off what is simulated; of one kind, or of all (MEASURE_COUNT). */
-static void errors_of(const struct calibration *calibration, const uint64_t *off_ppm,
+static void errors_of(const struct calibrate_collectives *of, const uint64_t *off_ppm,
                       enum measure_op kind, uint64_t *numbers, struct calibrate_error *ret_error)
 {
-    uint32_t count = 0, at = 0;
-    for (uint32_t i = 0; i < calibration->rows->count; i++) {
-        if (calibration->rows->row[i].what != ROW_COLLECTIVE) continue;
-        if (kind == MEASURE_COUNT || calibration->rows->row[i].operation == kind)
-            numbers[count++] = off_ppm[at];
-        at++;
-    }
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < of->row_count; i++)
+        if (kind == MEASURE_COUNT || of->row[i]->operation == kind) numbers[count++] = off_ppm[i];
     *ret_error = (struct calibrate_error){.count = count};
     if (count == 0) return;
     ret_error->median_ppm = calibrate_number_at(numbers, count, count / 2);
@@ -178,19 +178,18 @@ static enum status errors_find(const struct calibration *calibration, uint64_t *
                                uint64_t *numbers, struct calibrate_error *error,
                                struct error *reterr)
 {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < calibration->rows->count; i++) {
-        const struct row *row = &calibration->rows->row[i];
+    const struct calibrate_collectives *of = &calibration->collectives;
+    for (uint32_t i = 0; i < of->row_count; i++) {
+        const struct row *row = of->row[i];
         struct choose_candidate chosen;
         int64_t ps = 0;
-        if (row->what != ROW_COLLECTIVE) continue;
         STATUS_TRY(row_play(calibration, row, NULL, &ps, &chosen, reterr));
         uint64_t const apart =
             (uint64_t)(ps > row->median_ps ? ps - row->median_ps : row->median_ps - ps);
-        off_ppm[count++] = (uint64_t)((units_wide)apart * PPM_ONE / (uint64_t)row->median_ps);
+        off_ppm[i] = (uint64_t)((units_wide)apart * PPM_ONE / (uint64_t)row->median_ps);
     }
     for (uint32_t kind = 0; kind <= MEASURE_COUNT; kind++)
-        errors_of(calibration, off_ppm, (enum measure_op)kind, numbers, &error[kind]);
+        errors_of(of, off_ppm, (enum measure_op)kind, numbers, &error[kind]);
     return STATUS_OK;
 }
 
@@ -210,6 +209,48 @@ static enum status ranks_check(struct arena *arena, const char *path,
     return STATUS_OK;
 }
 
+/* The time of a row's bytes at the data sheet's rate of the links, by any algorithm. */
+static enum status wire_find(struct arena *arena, const struct calibration *calibration,
+                             const struct row *row, double *ret_s, struct error *reterr)
+{
+    static const char where[] = "/collective";
+    struct collective_query query = {.kind = measure_op_kind(row->operation)};
+    struct collective_bound bound;
+    struct machine machine;
+    struct group group;
+    STATUS_TRY(machine_take(arena, calibration, "ideal", row, &machine, reterr));
+    STATUS_TRY(measure_group(&machine, NULL, where, &group, reterr));
+    STATUS_TRY(measure_op_array_bytes(row->operation, row->ranks, row->size_bytes, where,
+                                      &query.array_bytes, reterr));
+    collective_bound(&machine, &group, &query, &bound);
+    *ret_s = bound.bytes_s;
+    return STATUS_OK;
+}
+
+/* Leaves out rows that are faster than the wire. */
+static enum status fast_leave_out(struct arena *arena, struct calibration *calibration,
+                                  struct error *reterr)
+{
+    struct calibrate_collectives *of = &calibration->collectives;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < of->row_count; i++) {
+        const struct row *row = of->row[i];
+        double const row_s = units_seconds(row->median_ps);
+        double wire_s = 0;
+        STATUS_TRY(wire_find(arena, calibration, row, &wire_s, reterr));
+        if (row_s < wire_s)
+            STATUS_TRY(
+                calibrate_leave_out(arena, calibration, row->line, reterr,
+                                    "%s of %u GPUs, %llu bytes: faster than the wire, %.4g times",
+                                    measure_op_name(row->operation), row->ranks,
+                                    (unsigned long long)row->size_bytes, wire_s / row_s));
+        else
+            of->row[kept++] = row;
+    }
+    of->row_count = kept;
+    return STATUS_OK;
+}
+
 static enum status all_leave_out(struct arena *arena, struct calibration *calibration,
                                  struct error *reterr)
 {
@@ -225,17 +266,13 @@ enum status calibrate_collectives(struct arena *arena, const char *path,
                                   struct calibration *calibration, struct error *reterr)
 {
     struct calibrate_collectives *of = &calibration->collectives;
-    uint32_t ranks_most = 0;
     void *taken_memory = NULL, *off_memory = NULL, *numbers_memory = NULL;
     uint64_t const count = calibration->rows->count;
     STATUS_TRY(arena_try(arena, count, sizeof(const struct row *), &taken_memory, reterr));
-    const struct row **taken = taken_memory;
-    for (uint32_t i = 0; i < count; i++) {
-        if (calibration->rows->row[i].what != ROW_COLLECTIVE) continue;
-        taken[of->row_count++] = &calibration->rows->row[i];
-        if (calibration->rows->row[i].ranks > ranks_most)
-            ranks_most = calibration->rows->row[i].ranks;
-    }
+    of->row = taken_memory;
+    for (uint32_t i = 0; i < count; i++)
+        if (calibration->rows->row[i].what == ROW_COLLECTIVE)
+            of->row[of->row_count++] = &calibration->rows->row[i];
     if (of->row_count == 0) return STATUS_OK;
     if (of->row_count > ROWS_PLAYED_MAX)
         return error_set(reterr, STATUS_LIMIT, path,
@@ -246,10 +283,11 @@ enum status calibrate_collectives(struct arena *arena, const char *path,
         return all_leave_out(arena, calibration, reterr);
     }
     STATUS_TRY(ranks_check(arena, path, calibration, reterr));
+    STATUS_TRY(fast_leave_out(arena, calibration, reterr));
     STATUS_TRY(arena_try(arena, count, sizeof(uint64_t), &off_memory, reterr));
     STATUS_TRY(arena_try(arena, count, sizeof(uint64_t), &numbers_memory, reterr));
-    STATUS_TRY(calibrate_spread(arena, taken, of->row_count, &of->spread, reterr));
+    STATUS_TRY(calibrate_spread(arena, of->row, of->row_count, &of->spread, reterr));
     STATUS_TRY(errors_find(calibration, off_memory, numbers_memory, of->before, reterr));
-    STATUS_TRY(factors_learn(calibration, ranks_most, reterr));
+    STATUS_TRY(factors_learn(calibration, reterr));
     return errors_find(calibration, off_memory, numbers_memory, of->error, reterr);
 }

@@ -135,6 +135,7 @@ static void times_that_no_factor_gives_leave_the_constant(void **state)
     assert_int_equal(calibration.collectives.factors.latency_ppm, 0);
 }
 
+#define ONE "collective kind=all_gather ranks=2 bytes=8192 repeats=1 median=9us low=9us high=9us\n"
 #define LONG(us)                                                                                   \
     "collective kind=all_reduce ranks=8 bytes=134217728 repeats=1 median=" us "us low=" us         \
     "us high=" us "us\n"
@@ -152,6 +153,43 @@ static void rows_faster_than_the_wire_are_left_out(void **state)
     assert_int_equal(calibration.collectives.row_count, 2);
     assert_int_equal(calibration.collectives.error[MEASURE_COUNT].count, 2);
     assert_int_equal(calibration.collectives.nvls.row->line, 3);
+}
+
+/* The message has the reason, and the line if there is one. */
+static void rows_that_set_no_factor_say_why(void **state)
+{
+    (void)state;
+    static const char *const wrong[][3] = {
+        {"h100-sxm",
+         "collective kind=all_reduce ranks=8 bytes=65536 repeats=1 median=1s low=1s high=1s\n",
+         "line 2: no factor from 0.5 to 10 gives its time"},
+        {"h100-sxm", LONG("200"), "line 2: all_reduce of 8 GPUs, 134217728 bytes: faster than"},
+        {"h100-sxm", LONG("320"), "line 2: no factor from 0.5 to 10"},
+        {"h100-sxm", ONE, "factors are learned from AllReduces, and no row is of one"},
+        {"h100-sxm",
+         "collective kind=all_reduce ranks=8 bytes=8192 repeats=1 median=9us low=9us high=9us\n",
+         "factors need an AllReduce of about 64 KiB or 128 MiB"},
+        {"tpu-v5e", ONE, "line 2: the constants are NCCL's, which TPUs have not"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        const char *text = arena_format(case_arena, "podsim_rows 1\n%send 1\n", wrong[i][1]);
+        assert_int_equal(calibrated(wrong[i][0], text), STATUS_INVALID);
+        assert_non_null(strstr(case_error.message, wrong[i][2]));
+    }
+}
+
+/* Rows of more GPUs that are no AllReduce do not matter. */
+static void the_most_gpus_are_those_of_an_all_reduce(void **state)
+{
+    (void)state;
+    case_ok(calibrated("h100-sxm",
+                       "podsim_rows 1\n"
+                       "collective kind=all_gather ranks=8 bytes=65536 repeats=1 median=20us "
+                       "low=20us high=20us\n"
+                       "collective kind=all_reduce ranks=4 bytes=65536 repeats=1 median=12us "
+                       "low=12us high=12us\nend 2\n"));
+    assert_int_equal(calibration.collectives.latency.row->line, 3);
+    assert_true(calibration.collectives.factors.latency_ppm > 0);
 }
 
 static void rows_of_no_machine_are_refused_with_their_line(void **state)
@@ -177,8 +215,6 @@ static void rows_of_no_machine_are_refused_with_their_line(void **state)
         assert_non_null(strstr(case_error.message, wrong[i][1]));
     }
 }
-
-#define ONE "collective kind=all_gather ranks=2 bytes=8192 repeats=1 median=9us low=9us high=9us\n"
 
 /* Rows of several programs in one file. */
 static void programs_follow_each_other(void **state)
@@ -235,6 +271,8 @@ int main(void)
         cmocka_unit_test(a_stack_of_factors_plays_as_its_rows),
         cmocka_unit_test(times_that_no_factor_gives_leave_the_constant),
         cmocka_unit_test(rows_faster_than_the_wire_are_left_out),
+        cmocka_unit_test(rows_that_set_no_factor_say_why),
+        cmocka_unit_test(the_most_gpus_are_those_of_an_all_reduce),
         cmocka_unit_test(rows_of_no_machine_are_refused_with_their_line),
         cmocka_unit_test(programs_follow_each_other),
         cmocka_unit_test(a_second_program_that_was_stopped_is_noticed),

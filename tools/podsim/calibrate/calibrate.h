@@ -146,6 +146,10 @@ enum status calibrate_between(struct arena *arena, struct calibration *calibrati
 enum status calibrate_collectives(struct arena *arena, const char *path,
                                   struct calibration *calibration, struct error *reterr);
 
+/* Why rows of collectives set no factor; NULL: there are none. */
+const char *calibrate_collectives_refusal(struct arena *arena,
+                                          const struct calibration *calibration);
+
 /* Compares products during a copy with the model of them. */
 enum status calibrate_overlap(struct arena *arena, struct calibration *calibration,
                               struct error *reterr);

@@ -291,3 +291,21 @@ enum status calibrate_collectives(struct arena *arena, const char *path,
     STATUS_TRY(factors_learn(calibration, reterr));
     return errors_find(calibration, off_memory, numbers_memory, of->error, reterr);
 }
+
+const char *calibrate_collectives_refusal(struct arena *arena,
+                                          const struct calibration *calibration)
+{
+    const struct calibrate_collectives *of = &calibration->collectives;
+    const struct calibrate_factor *const factor[] = {&of->latency, &of->nvls, &of->byte};
+    bool has_sums = false;
+    if (of->row_count == 0) return NULL;
+    for (uint32_t f = 0; f < sizeof factor / sizeof *factor; f++)
+        if (factor[f]->is_outside)
+            return arena_format(arena, "line %u: no factor from %g to %g gives its time",
+                                factor[f]->row->line, (double)KERNEL_FACTOR_LEAST_PPM / PPM_ONE,
+                                (double)KERNEL_FACTOR_MOST_PPM / PPM_ONE);
+    for (uint32_t i = 0; i < of->row_count; i++)
+        has_sums = has_sums || of->row[i]->operation == MEASURE_ALL_REDUCE;
+    return has_sums ? "factors need an AllReduce of about 64 KiB or 128 MiB on the most GPUs"
+                    : "factors are learned from AllReduces, and no row is of one";
+}

@@ -344,6 +344,18 @@ static enum status table_make(struct arena *arena, struct calibration *calibrati
     return kernel_error_of_edges(arena, &made->table, &made->edges, reterr);
 }
 
+/* Why the rows make nothing. */
+static const char *nothing_why(struct arena *arena, const struct calibration *calibration)
+{
+    const struct calibrate_left_out *left_out = calibration->left_out;
+    const char *of_collectives = calibrate_collectives_refusal(arena, calibration);
+    if (calibration->table_count > 0) return calibration->table[0].refusal;
+    if (calibration->left_out_count > 0)
+        return arena_format(arena, "line %u: %s", left_out->line, left_out->why);
+    if (of_collectives != NULL) return of_collectives;
+    return "no row is of a kernel that the base has";
+}
+
 enum status calibrate_tables(struct arena *arena, const char *path, struct calibration *calibration,
                              struct error *reterr)
 {
@@ -367,8 +379,8 @@ enum status calibrate_tables(struct arena *arena, const char *path, struct calib
     for (uint32_t f = 0; f < WORK_FUNCTION_COUNT; f++)
         is_of_use = is_of_use || calibration->function[f].share_ppm != 0;
     if (is_of_use || calibration->launch_ps != 0) return STATUS_OK;
-    const char *why = calibration->table_count > 0 ? calibration->table[0].refusal
-                                                   : "no row is of a kernel that the base has";
+    const char *why = nothing_why(arena, calibration);
+    if (why == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
     return error_set(reterr, STATUS_INVALID, path, "the rows make no table for %s: %s",
                      calibration->chip->name, why);
 }

@@ -13,9 +13,10 @@
  *
  * How a collective is measured: as nccl-tests does. One process drives 2, 4 and 8 GPUs, as many as
  * there are. Arrays are of random numbers in bf16, out of place. A sample is 20 calls, 5 of the
- * largest, that follow each other; events of each GPU around them give its time, the slowest GPU
- * counts. The median of 11 samples is taken. NCCL chooses algorithms and protocols, unless
- * variables such as NCCL_ALGO say them.
+ * largest, that follow each other, behind one that is not timed, where GPUs wait for each other.
+ * Events of each GPU around the calls give its time, the slowest GPU counts. The median of 11
+ * samples is taken. NCCL chooses algorithms and protocols, unless variables such as NCCL_ALGO say
+ * them.
  */
 #include <algorithm>
 #include <chrono>
@@ -113,24 +114,33 @@ struct Group {
         }
     }
 
-    // The time of a call when `calls` follow each other, on the slowest GPU.
+    void all_call(const std::function<void(const Gpu &)> &call)
+    {
+        nccl(ncclGroupStart());
+        for (const Gpu &own : gpu) call(own);
+        nccl(ncclGroupEnd());
+    }
+
+    void all_record(cudaEvent_t Gpu::*event)
+    {
+        for (Gpu &own : gpu) {
+            cuda(cudaSetDevice(own.device));
+            cuda(cudaEventRecord(own.*event, own.stream));
+        }
+    }
+
+    // The time of a call when `calls` follow each other, on the slowest GPU. Behind a call that is
+    // not timed the GPUs begin together. No GPU is waited for before all ends are recorded.
     float call_us(int calls, const std::function<void(const Gpu &)> &call)
     {
         float slowest_ms = 0;
-        for (Gpu &own : gpu) {
-            cuda(cudaSetDevice(own.device));
-            cuda(cudaStreamSynchronize(own.stream));
-            cuda(cudaEventRecord(own.begin, own.stream));
-        }
-        for (int i = 0; i < calls; i++) {
-            nccl(ncclGroupStart());
-            for (const Gpu &own : gpu) call(own);
-            nccl(ncclGroupEnd());
-        }
+        all_call(call);
+        all_record(&Gpu::begin);
+        for (int i = 0; i < calls; i++) all_call(call);
+        all_record(&Gpu::end);
         for (Gpu &own : gpu) {
             float ms = 0;
             cuda(cudaSetDevice(own.device));
-            cuda(cudaEventRecord(own.end, own.stream));
             cuda(cudaStreamSynchronize(own.stream));
             cuda(cudaEventElapsedTime(&ms, own.begin, own.end));
             slowest_ms = std::max(slowest_ms, ms);

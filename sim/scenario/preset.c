@@ -195,11 +195,31 @@ static bool same_value(const char *one, const char *other)
     return !(number[0] < number[1]) && !(number[0] > number[1]);
 }
 
-/* Whether a scenario has a key, "/mesh/fsdp", or a value, "/workload/zero=2"; null: not the key. */
+/* Chips of the catalogue alone. */
+static enum status is_tpu(struct arena *arena, struct json *document, bool *ret_tpu,
+                          struct error *reterr)
+{
+    struct json *const name = at_pointer(document, "/machine/chip");
+    struct machine_plan plan = {.profile = "ideal"};
+    struct error later; /* Names that no chip has are refused where they are read. */
+    const char *units = NULL;
+    struct chip chip;
+    *ret_tpu = false;
+    if (name == NULL || json_kind(name) != JSON_STRING) return STATUS_OK;
+    STATUS_TRY(json_as_string(name, &plan.chip, reterr));
+    enum status const status = machine_chip(arena, &plan, &chip, &units, &later);
+    if (status == STATUS_NO_MEMORY) *reterr = later;
+    *ret_tpu = status == STATUS_OK && chip.kind == CHIP_TPU;
+    return status == STATUS_NO_MEMORY ? status : STATUS_OK;
+}
+
+/* Whether a scenario has a key, "/mesh/fsdp", or a value, "/workload/zero=2"; null: not the key.
+ * What is no pointer, "tpu": a chip of that kind. */
 static enum status is_met(struct arena *arena, struct json *document, const char *condition,
                           bool *ret_met, struct error *reterr)
 {
     size_t const bytes = strcspn(condition, "=");
+    if (*condition != '/') return is_tpu(arena, document, ret_met, reterr);
     const char *const pointer = arena_format(arena, "%.*s", (int)bytes, condition);
     const char *text = "null";
     if (pointer == NULL)

@@ -24,7 +24,7 @@ struct preset_key {
     const char *with[PRESET_AXES_MAX]; /* Only on meshes with one of these axes; none: always. */
     uint32_t with_count;
     /* Not for scenarios with one of these keys, "/mesh/fsdp", or with such a value,
-     * "/workload/zero=2", where the key would mean nothing and be refused. */
+     * "/workload/zero=2", or on a "tpu", where the key would mean nothing and be refused. */
     const char *unless[PRESET_UNLESS_MAX];
     uint32_t unless_count;
 };

@@ -128,6 +128,16 @@ static enum status joins_settle(const struct key_reader *reader, struct json *me
                      "one, or leave this out");
 }
 
+static enum status chunks_settle(const struct key_reader *reader, struct json *member,
+                                 struct error *reterr)
+{
+    const struct workload_plan *plan = &scenario_of(reader)->workload;
+    if (plan->software.chunks == WORKLOAD_CHUNKS_RANKS || plan->collective_matmul) return STATUS_OK;
+    return error_set(reterr, STATUS_INVALID, json_where(member),
+                     "products go chunk by chunk with \"collective_matmul\": true alone; set it, "
+                     "or leave this out");
+}
+
 static bool serves(const struct key_source *source)
 {
     return workload_serves(&shown_of(source)->workload);
@@ -173,7 +183,8 @@ const struct key run_keys[] = {
     ROW("collective_matmul", key_flag, workload.collective_matmul, .when = "with `tp`",
         .help = "hide TP collectives behind their matmuls, chunk by chunk"),
     ROW("matmul_chunks", key_choice, workload.software.chunks, .choices = chunks_names,
-        .shown = has_chunks, .quiet = true, .when = "with `collective_matmul`",
+        .settle = chunks_settle, .shown = has_chunks, .quiet = true,
+        .when = "with `collective_matmul`",
         .help = "which matmuls go chunk by chunk, and in how many kernels. `ranks`: all that can, "
                 "a kernel for each rank of `tp`; `userbuffers`: as Transformer Engine's user "
                 "buffers; `userbuffers_pairs`: the same with `aggregate` "

@@ -220,7 +220,7 @@ static struct graph_policy policy_of(const struct ranks *ranks)
         .replicated = plan->activations == WORKLOAD_ACTIVATIONS_REPLICATED,
         .keeps_whole = !ranks_keeps_parts(ranks),
         .dx_first = plan->backward_order == WORKLOAD_BACKWARD_DX_FIRST,
-        .bulk = plan->software.chunks != WORKLOAD_CHUNKS_RANKS,
+        .bulk = plan->collective_matmul && plan->software.chunks != WORKLOAD_CHUNKS_RANKS,
         .weights_split = ranks->shards > 1,
         .stores_scores = ranks_is_unfused(ranks),
         .drops = plan->attention.kernel == WORKLOAD_KERNEL_DROPOUT,

@@ -57,9 +57,23 @@ static enum status clips_check(const struct ranks *ranks, struct error *reterr)
     return STATUS_OK;
 }
 
+/* User buffers copy between GPUs. */
+static enum status chunks_check(const struct ranks *ranks, struct error *reterr)
+{
+    const struct workload_plan *plan = ranks->plan;
+    const struct chip *chip = &ranks->machine->chip;
+    if (!plan->collective_matmul || plan->software.chunks == WORKLOAD_CHUNKS_RANKS)
+        return STATUS_OK;
+    REFUSE(chip->kind != CHIP_GPU, UNSUPPORTED, "/run/matmul_chunks",
+           "user buffers are Transformer Engine's, on GPUs; for " NAME " there is \"ranks\"",
+           chip->title);
+    return STATUS_OK;
+}
+
 enum status refusals_software(const struct ranks *ranks, struct error *reterr)
 {
     STATUS_TRY(all_reduce_check(ranks, reterr));
     STATUS_TRY(loss_check(ranks, reterr));
+    STATUS_TRY(chunks_check(ranks, reterr));
     return clips_check(ranks, reterr);
 }

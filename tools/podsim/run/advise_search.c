@@ -137,11 +137,13 @@ static enum status batch_part(void *owner, uint32_t index, uint32_t thread, stru
 }
 
 /* Compute can wait only for collectives of an axis that the mesh has, and of tp only without
- * collective matmuls: the scenario's other words of `run.overlap` go. */
+ * collective matmuls: the scenario's other words of `run.overlap` go. So do user buffers where
+ * products no longer go chunk by chunk. */
 static enum status overlaps_add(const struct advise_search *search, struct advise_row *row,
                                 struct error *reterr)
 {
-    const struct workload_overlaps *overlap = &search->session->scenario.workload.software.overlap;
+    const struct workload_plan *plan = &search->session->scenario.workload;
+    const struct workload_overlaps *overlap = &plan->software.overlap;
     bool const has_chunks = advise_sets_to(row, "/run/collective_matmul=true");
     const struct {
         bool waits, is_lost;
@@ -152,6 +154,8 @@ static enum status overlaps_add(const struct advise_search *search, struct advis
         {overlap->tp_apart, advise_loses(row, MESH_TP) || has_chunks, "/run/overlap/tp=true"},
         {overlap->ep_apart, advise_loses(row, MESH_EP), "/run/overlap/ep=true"},
         {overlap->pp_apart, advise_loses(row, MESH_PP), "/run/overlap/pp=true"},
+        {plan->software.chunks != WORKLOAD_CHUNKS_RANKS,
+         advise_sets_to(row, "/run/collective_matmul=false"), "/run/matmul_chunks=ranks"},
     };
     for (uint32_t i = 0; i < sizeof roles / sizeof *roles; i++)
         if (roles[i].waits && roles[i].is_lost)

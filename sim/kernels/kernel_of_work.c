@@ -48,6 +48,7 @@ static struct work_call product_call(const struct work *work, uint32_t index)
                              .result = FORMAT_BF16,
                              .cast = (enum work_cast)work->cast,
                              .count = of->count,
+                             .is_of_experts = work->of_experts != 0,
                              .chunk_count = is_chunked ? work->chunk_count : 1};
     if (work->kernel == WORK_KERNEL_INPUT || (gradients && is_first_half)) {
         call.layout = KERNEL_NN;
@@ -142,7 +143,7 @@ const struct kernel_table *kernel_table_of_call(const struct kernel_stack *stack
                                                 enum format format, const struct work_call *call)
 {
     const struct kernel_table *grouped =
-        call->family == KERNEL_MATMUL && call->count > 1
+        call->family == KERNEL_MATMUL && call->is_of_experts
             ? kernel_grouped_of(stack, format, call->layout, call->result, call->cast)
             : NULL;
     if (grouped != NULL) return grouped;

@@ -32,6 +32,7 @@ struct work_call {
     uint64_t count;                   /* Such wholes. */
     uint64_t chunk_count;             /* Kernels of each whole, 1 or more. */
     bool is_of_other_mask;
+    bool is_of_experts; /* Each product belongs to one expert. */
 };
 
 /* The calls of an op with a stack (NULL: none), whose families of tables decide which kernel of

@@ -116,6 +116,11 @@ static bool is_chunked(const void *line)
     return ((const struct work *)line)->chunked != WORK_SIDE_NONE;
 }
 
+static bool is_of_experts(const void *line)
+{
+    return ((const struct work *)line)->of_experts != 0;
+}
+
 static bool is_function(const void *line)
 {
     return ((const struct work *)line)->kernel >= WORK_KERNEL_FUNCTIONS;
@@ -232,6 +237,7 @@ static const struct text_row work_rows[] = {
     {WORD("cast", work, cast, casts), .means = is_cast_apart},
     {NUMBER("chunk_count", work, chunk_count, PROGRAM_PARTS_MAX), .means = is_chunked},
     {WORD("chunked", work, chunked, sides), .means = is_chunked},
+    {WORD("of_experts", work, of_experts, no_yes), .means = is_of_experts},
     {NUMBER("async_ps", work, async_ps, TIME_PS_PER_S), .means = has_async},
 };
 

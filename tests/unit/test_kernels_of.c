@@ -283,14 +283,15 @@ static void products_for_each_expert_have_tables_where_they_were_measured(void *
             .math_format = FORMAT_BF16,
             .kernel = rows[i].kernel,
             .result = rows[i].result,
+            .of_experts = 1,
         };
         struct work_kernels const kernels = kernel_of_work(&te, 148, &work);
         assert_ptr_equal(kernels.table, kernel_grouped_of(&te, FORMAT_BF16, rows[i].layout,
                                                           rows[i].result, WORK_CAST_WITHIN));
         assert_non_null(kernels.table->derived);
         case_near(kernels.share_ppm / 1e6, rows[i].share, rows[i].within);
-        /* An expert alone is one product. */
-        work.matmul[0].count = 1;
+        /* Others, such as gate and up of a dense layer, are products one by one. */
+        work.of_experts = 0;
         assert_int_equal(kernel_of_work(&te, 148, &work).table->family, KERNEL_MATMUL);
     }
 }

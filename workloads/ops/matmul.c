@@ -245,6 +245,14 @@ static enum work_kernel kernel_of(enum op_pass pass)
                                        : WORK_KERNEL_INPUT;
 }
 
+/* One product for each of several experts, in kernels that are not those of a whole layer. */
+static bool is_of_experts(const struct graph_sharded *sharded, const struct graph_op *op)
+{
+    return op->kernel == WORK_KERNEL_NONE && op->weight_count > 0 &&
+           sharded->graph->tensor[op->weight[0]].grouped &&
+           shape_of(sharded, op, &op->as.matmul.product[0]).matmul.count > 1;
+}
+
 static void work(const struct graph_sharded *sharded, const struct graph_op *op, enum op_pass pass,
                  struct work *ret_work)
 {
@@ -253,6 +261,7 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
         work.cast = sharded->graph->terms->policy.casts.recipe->cast;
     if (sharded->graph->terms->policy.names_kernels) {
         work.kernel = kernel_of(pass);
+        work.of_experts = is_of_experts(sharded, op);
         if (op_gives_weight(pass) && op->weight_count > 0)
             work.result = sharded->graph->tensor[op->weight[0]].gradient;
     }

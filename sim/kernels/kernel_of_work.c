@@ -88,6 +88,12 @@ static bool has_width(const struct kernel_stack *stack, enum kernel_family famil
     return edge[0] <= width && width <= edge[table->edge_count[KERNEL_WIDTH] - 1];
 }
 
+static uint64_t times(uint64_t left, uint64_t right)
+{
+    units_wide const product = (units_wide)left * right;
+    return product > UINT64_MAX ? UINT64_MAX : (uint64_t)product;
+}
+
 static struct work_call attention_call(const struct kernel_stack *stack, const struct work *work,
                                        const struct work_attended *of)
 {
@@ -107,7 +113,7 @@ static struct work_call attention_call(const struct kernel_stack *stack, const s
     if (is_whole && of->key_width != of->value_width &&
         has_width(stack, KERNEL_LATENT_ATTENTION, work->math_format, width)) {
         call.family = KERNEL_LATENT_ATTENTION;
-        call.side[KERNEL_HEADS] *= of->group;
+        call.side[KERNEL_HEADS] = times(call.side[KERNEL_HEADS], of->group);
         call.side[KERNEL_GROUP] = 1;
     } else if (is_whole && of->full_tokens != 0 &&
                has_width(stack, KERNEL_FULL_ATTENTION, work->math_format, width)) {

@@ -360,6 +360,31 @@ static void attention_without_a_mask_has_a_table_by_width(void **state)
     assert_int_equal(calls[0].family, KERNEL_ATTENTION);
 }
 
+/* Texts of programs may have 2^40 heads of as many queries. */
+static void heads_beyond_64_bits_are_the_most_of_them(void **state)
+{
+    (void)state;
+    struct kernel_stack const trtllm = shipped("h100-sxm", "trtllm");
+    struct work work = {
+        .kernel = WORK_KERNEL_ATTENTION,
+        .math_format = FORMAT_BF16,
+        .attended = {{.tokens = 4096,
+                      .heads = 128,
+                      .group = 2,
+                      .key_width = 192,
+                      .value_width = 128,
+                      .stored = FORMAT_BF16}},
+    };
+    struct work_call calls[WORK_MATMULS_MAX];
+    assert_int_equal(work_calls(&trtllm, &work, calls), 1);
+    assert_int_equal(calls[0].family, KERNEL_LATENT_ATTENTION);
+    assert_int_equal(calls[0].side[KERNEL_HEADS], 256);
+    work.attended[0].heads = work.attended[0].group = UINT64_C(1) << 40;
+    assert_int_equal(work_calls(&trtllm, &work, calls), 1);
+    assert_true(calls[0].side[KERNEL_HEADS] == UINT64_MAX);
+    assert_in_range(kernel_of_work(&trtllm, CORES, &work).share_ppm, 1, PPM_ONE);
+}
+
 static void references_to_nothing_are_refused(void **state)
 {
     (void)state;
@@ -420,6 +445,7 @@ int main(void)
         cmocka_unit_test(products_for_each_expert_have_tables_where_they_were_measured),
         cmocka_unit_test(no_other_software_has_the_table_of_grouped_products),
         cmocka_unit_test(attention_without_a_mask_has_a_table_by_width),
+        cmocka_unit_test(heads_beyond_64_bits_are_the_most_of_them),
         cmocka_unit_test(references_to_nothing_are_refused),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);

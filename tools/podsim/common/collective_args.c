@@ -130,6 +130,37 @@ static enum status protocol_read(const struct options *options, struct collectiv
     return STATUS_OK;
 }
 
+/* Registered arrays change the copies of Simple within a node, of some operations alone. */
+static enum status registered_check(const struct collective_args *args, struct error *reterr)
+{
+    static const char where[] = "--registered";
+    const struct measure_row_args *row = &args->row;
+    enum measure_op const operation = row->operation;
+    uint64_t nodes, ranks;
+    if (!row->registered) return STATUS_OK;
+    if (operation != MEASURE_ALL_GATHER && operation != MEASURE_ALL_REDUCE &&
+        operation != MEASURE_ALL_TO_ALL && operation != MEASURE_SENDRECV)
+        return error_set(reterr, STATUS_INVALID, where,
+                         "%s copies as much; all_gather, all_reduce, all_to_all and sendrecv copy "
+                         "less",
+                         measure_op_name(operation));
+    if (args->machine.chip.kind != CHIP_GPU)
+        return error_set(reterr, STATUS_UNSUPPORTED, where,
+                         "is NCCL's, and these chips are no GPUs");
+    if (!row->protocols)
+        return error_set(reterr, STATUS_INVALID, where,
+                         "is of NCCL's protocols, and none is simulated; --profile measured has "
+                         "all, --protocol Simple one");
+    if (row->protocol != PROTOCOL_NONE && row->protocol != PROTOCOL_SIMPLE)
+        return error_set(reterr, STATUS_INVALID, where, "%s copies as much; Simple copies less",
+                         protocol_name(row->protocol));
+    protocol_extent(&args->machine, &row->group, &nodes, &ranks);
+    if (nodes == 1) return STATUS_OK;
+    return error_set(reterr, STATUS_INVALID, where,
+                     "is of copies within a node, and the group has members in %llu",
+                     (unsigned long long)nodes);
+}
+
 /* What estimates keep from size to size. */
 static enum status known_take(struct collective_args *args, struct error *reterr)
 {
@@ -234,6 +265,7 @@ enum status collective_args_read(const struct options *options, struct arena *ar
     STATUS_TRY(format_read(options, &args->row.format, reterr));
     STATUS_TRY(root_read(options, args, reterr));
     STATUS_TRY(protocol_read(options, args, reterr));
+    STATUS_TRY(registered_check(args, reterr));
     STATUS_TRY(known_take(args, reterr));
     STATUS_TRY(tuner_load(options, args, reterr));
     return engine_read(options, args, reterr);

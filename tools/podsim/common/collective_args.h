@@ -32,7 +32,8 @@ struct collective_args {
         {"--dtype", "NAME", "of the elements: bf16 (if left out), fp32, fp8, ...", false},         \
         {"--root", "RANK", "of broadcast, reduce, gather, scatter (0)", false},                    \
         {"--protocol", "NAME", "auto (if left out), none, LL, LL128 or Simple", false},            \
-        {"--registered", NULL, "arrays are registered with NCCL, which then copies less", false},  \
+        {"--registered", NULL,                                                                     \
+         "NCCL copies less: of all_gather, all_reduce, all_to_all, sendrecv in a node", false},    \
         {"--tuner", "FILE", "CSV of NCCL's tuner: what auto takes where a line fits", false},      \
         {"--full", NULL, "every chip and every hop: no folding", false},                           \
     {                                                                                              \

@@ -99,7 +99,7 @@ static void lines_that_are_none_are_refused(void **state)
         {"", "rows:0: the file has no rows"},
         {"hello\n", "rows:1: rows begin with \"podsim_rows 1\"; *"},
         {"podsim_rows 2\n", "rows:1: version \"2\" of the rows; this podsim reads 1"},
-        {HEAD "launch" TIMES HEAD, "rows:3: no line begins with \"podsim_rows\"*"},
+        {HEAD "launch" TIMES HEAD, "rows:3: the rows from line 1 have no line \"end\"*"},
         {HEAD "end 0\n", "rows:2: the file has no rows: *"},
         {HEAD "matmull " SIDES TIMES, "rows:2: no line begins with \"matmull\"; the nearest is "
                                       "matmul"},

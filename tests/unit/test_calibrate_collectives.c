@@ -230,7 +230,11 @@ static void programs_follow_each_other(void **state)
     assert_true(rows.is_whole);
     static const char *const wrong[][3] = {
         {"podsim_rows 1\n" ONE "end 1\n" ONE, "rows:4", "behind \"end\""},
-        {"podsim_rows 1\n" ONE "podsim_rows 1\n" ONE, "rows:3", "no line begins with"},
+        {"podsim_rows 1\n" ONE "podsim_rows 1\n" ONE, "rows:3",
+         "the rows from line 1 have no line \"end\""},
+        {"podsim_rows 1\n" ONE "end 1\npodsim_rows 1\n" ONE ONE "podsim_rows 1\n", "rows:7",
+         "from line 4 have no line \"end\" before these: their program was stopped; write \"end "
+         "2\""},
         {"podsim_rows 1\n" ONE "end 1\npodsim_rows 2\n", "rows:4", "version"},
         {"podsim_rows 1\n" ONE "end 1\npodsim_rows 1\n" ONE "end 2\n", "rows:6", "2 rows were"},
         {"podsim_rows 1\ndevice A\n" ONE "end 1\npodsim_rows 1\ndevice B\n", "rows:6",

@@ -20,6 +20,7 @@ struct line {
     uint32_t field_count;
     uint32_t texts_seen;  /* Texts of the program: a bit for each word. */
     uint32_t rows_before; /* Rows of other programs. */
+    uint32_t first;       /* First line of the program. */
 };
 
 /* Words of rows, in the order of messages; ROW_WORDS: none of them. */

@@ -90,6 +90,11 @@ static enum status line_read(struct arena *arena, struct line *line, struct row 
         return line_refuse(line, STATUS_INVALID, reterr,
                            "a line behind \"end\"; rows of another program begin with \"%s %d\"",
                            first_word, ROWS_VERSION);
+    if (name_same(line->word, first_word))
+        return line_refuse(line, STATUS_INVALID, reterr,
+                           "the rows from line %u have no line \"end\" before these: their program "
+                           "was stopped; write \"end %u\" there to keep them",
+                           line->first, rows->count - line->rows_before);
     if (word == WORD_COUNT)
         return line_refuse(line, STATUS_INVALID, reterr, "no line begins with \"%.40s\"%s",
                            line->word,
@@ -111,6 +116,7 @@ static enum status first_read(struct line *line, struct rows *rows, struct error
     rows->is_whole = false;
     line->texts_seen = 0;
     line->rows_before = rows->count;
+    line->first = line->number;
     if (!name_same(line->word, first_word))
         return line_refuse(line, STATUS_INVALID, reterr,
                            "rows begin with \"%s %d\"; `podsim calibrate --script pytorch` prints "

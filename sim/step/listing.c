@@ -140,9 +140,10 @@ static void kept_add(struct strbuf *text, const struct ranks *ranks)
     uint64_t repeated = 0;
     for (uint32_t kind = 0; kind < ranks->kinds.count; kind++)
         if (!ranks->kinds.kind[kind].keeps) repeated += ranks->kinds.layers[kind];
-    strbuf_add(text, "  remat is of %s; the last, which is listed, is %s of them\n",
-               counted(repeated, "layer").text,
-               ranks->kinds.kind[ranks_last_kind(ranks)].keeps ? "none" : "one");
+    strbuf_add(text, "  %llu of %s %s recomputed; the layer below is one that is%s\n",
+               wide(repeated), counted(ranks->plan->model.layers, "layer").text,
+               repeated == 1 ? "is" : "are",
+               ranks->kinds.kind[ranks_last_kind(ranks)].keeps ? " not" : "");
 }
 
 void listing_heading(struct strbuf *text, const struct ranks *ranks, enum listing_parts parts)

@@ -77,9 +77,10 @@ enum status ranks_kept_find(struct ranks *ranks, struct error *reterr)
                          "no rank has %s, so none would be recomputed; the policy \"none\" "
                          "recomputes none",
                          counted(repeated->every, "layer").text);
-    if (workload_mtp(plan) != 0 && !layer_set_has(&ranks->kinds.kept, plan->model.layers - 1))
+    if (workload_mtp(plan) != 0 && ranks->kinds.kept.any &&
+        !layer_set_has(&ranks->kinds.kept, plan->model.layers - 1))
         return error_set(reterr, STATUS_UNSUPPORTED, place_of_layers,
-                         "modules of MTP have layers as the last one, which would be recomputed "
-                         "with it; \"mtp\": false trains without modules");
+                         "modules of MTP have layers as the last one, which has to be kept here, "
+                         "or recomputed with all others; \"mtp\": false trains without modules");
     return STATUS_OK;
 }

@@ -190,6 +190,25 @@ static void layers_that_cannot_be_told_are_refused(void **state)
     }
 }
 
+/* Layers of modules for multi-token prediction are recomputed with all others. */
+static void all_layers_are_recomputed_with_modules(void **state)
+{
+    double bytes[2];
+    (void)state;
+    for (uint32_t i = 0; i < 2; i++) {
+        static struct workload_case made;
+        drawn_build(&made, &drawn_blocks[1]);
+        made.plan.model.mtp_modules = 1;
+        made.plan.remat = GRAPH_REMAT_BLOCK;
+        made.plan.kept.repeated.every = i;
+        if (case_lower(&made) != STATUS_OK)
+            fail_msg("%s: %s", made.error.where, made.error.message);
+        bytes[i] = saved_bytes(&made.program, GRAPH_REMAT_BLOCK);
+        case_free(&made);
+    }
+    near("modules", "saved bytes", bytes[0], bytes[1]);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -197,6 +216,7 @@ int main(void)
         cmocka_unit_test(lists_are_of_the_layers_that_are_recomputed),
         cmocka_unit_test(layers_are_chosen),
         cmocka_unit_test(layers_that_cannot_be_told_are_refused),
+        cmocka_unit_test(all_layers_are_recomputed_with_modules),
     };
     return cmocka_run_group_tests_name("remat of some layers", tests, NULL, NULL);
 }

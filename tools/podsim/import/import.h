@@ -99,6 +99,8 @@ enum status import_choice(const struct import *import, const char *const *fact,
 
 /* The setting that states a fact; NULL: none does. */
 struct import_setting *import_said(const struct import *import, const void *fact);
+/* The fact's setting is expressed at another place of the scenario than its row's. */
+void import_at(struct import *import, const void *fact, const char *place);
 /* The fact's setting is not expressed, or not wholly: what is missing. Nothing where none is. */
 void import_lacks(struct import *import, const void *fact, const char *what);
 /* Other settings of the file leave the fact's setting without effect. `why` is the reason that the

@@ -40,6 +40,7 @@ enum status import_layers_find(struct import *import, struct import_layers *ret_
     STATUS_TRY(mtp_find(import, &model, &mtp, reterr));
     struct layer_kinds const kinds = model_layer_kinds(&model, 0);
     *ret_layers = (struct import_layers){
+        .count = model.layers,
         .shared = model.experts.shared != 0,
         .gated = model.matrices == 3,
         .latent = model.mla.kv_rank != 0,

@@ -16,6 +16,7 @@ struct import_arrays {
 
 /* What names of arrays depend on. */
 struct import_layers {
+    uint64_t count;
     bool dense, experts; /* Some layers have an MLP; some have experts. */
     bool shared;         /* All tokens go to some experts. */
     bool gated, latent, parallel;

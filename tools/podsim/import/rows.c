@@ -224,6 +224,11 @@ static void outcome_set(struct import *import, const void *fact, enum import_out
     setting->because = because;
 }
 
+void import_at(struct import *import, const void *fact, const char *place)
+{
+    outcome_set(import, fact, IMPORT_EXPRESSED, place);
+}
+
 void import_lacks(struct import *import, const void *fact, const char *what)
 {
     outcome_set(import, fact, IMPORT_NOT_EXPRESSED, what);

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/base/arena.h"
 #include "sim/base/name.h"
+#include "sim/base/units.h"
 #include "tools/podsim/common/placing.h"
 #include "tools/podsim/import/import.h"
 #include "tools/podsim/import/recompute.h"
@@ -15,6 +17,7 @@
 enum { SEQUENCES = 8, TOKENS = 2048, CHUNKS = 2 };
 
 #define AXES "parallelism."
+#define SELECTIVE "activation_checkpoint.selective_ac_option"
 
 static const struct import_row facts_of[] = {
     IMPORT_FACT("model.name", IMPORT_WORD, names.model, "/workload/model"),
@@ -50,8 +53,7 @@ static const struct import_row facts_of[] = {
     IMPORT_FACT(AXES "fsdp_reshard_after_forward", IMPORT_WORD, policy.sharding,
                 "/workload/regather"),
     IMPORT_FACT("activation_checkpoint.mode", IMPORT_WORD, policy.recompute, "/workload/remat"),
-    IMPORT_FACT("activation_checkpoint.selective_ac_option", IMPORT_WORD, policy.recompute_method,
-                "/workload/remat"),
+    IMPORT_FACT(SELECTIVE, IMPORT_WORD, policy.recompute_method, "/workload/remat"),
     IMPORT_FACT("float8.recipe_name", IMPORT_WORD, formats.fp8_recipe, "/workload/fp8_recipe"),
     IMPORT_FACT("quantize.linear.float8.recipe_name", IMPORT_WORD, formats.fp8_recipe,
                 "/workload/fp8_recipe"),
@@ -269,15 +271,36 @@ static enum status selective_op_set(struct import *import, const void *said, str
     return import_remat(import, "block", &arrays, reterr);
 }
 
-/* Every n-th layer of a rank is repeated whole. */
+/* Layers of the rank that has most. Of the two stages of a rank in the shape of a V one has a layer
+ * less where the ends of the pipeline have. */
+static uint64_t layers_most(const struct import *import, uint64_t layers)
+{
+    static const char *const folded[] = {"ZBVZeroBubble", "DualPipeV", NULL};
+    const struct import_ranks *ranks = &import->facts.ranks;
+    const char *const schedule = ranks->schedule == NULL ? "" : ranks->schedule;
+    uint64_t const stages = folded[name_find_any_case(schedule, folded)] == NULL ? 1 : 2;
+    return stages * units_ceil_divide(layers, stages * ranks->pp);
+}
+
+/* Every n-th layer of a rank is repeated whole; none where no rank has n. */
 static enum status selective_layers_set(struct import *import, const void *said, const char *option,
                                         struct error *reterr)
 {
+    struct import_layers layers;
     char *end = NULL;
     unsigned long const every = option == NULL ? 2 : strtoul(option, &end, 10);
     if (option != NULL && (*option < '0' || *option > '9' || *end != '\0' || every == 0))
         return import_refuse(import, said, reterr, "\"%.40s\" is neither op nor a number of layers",
                              option);
+    STATUS_TRY(import_layers_find(import, &layers, reterr));
+    if (every > layers_most(import, layers.count)) {
+        const char *why =
+            arena_format(import->arena, "no rank has %lu layers: none is recomputed", every);
+        if (why == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+        STATUS_TRY(import_remark(import, SELECTIVE, why, reterr));
+        return import_set(import, reterr, "/workload/remat=none");
+    }
+    if (option != NULL) import_at(import, said, "/workload/remat/layers");
     return import_remat_layers(import, "block", "every", every, reterr);
 }
 

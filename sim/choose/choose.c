@@ -22,10 +22,8 @@ enum status choose_apply(const struct choose_args *args, const struct choose_can
     *ret_request = args->request;
     plan_request_links(args->machine, ret_request);
     ret_request->algorithm = candidate->algorithm;
-    struct protocol_use const use = {
-        args->machine,        &args->request.group,     args->request.kind,
-        candidate->algorithm, args->request.size_bytes, args->registered,
-        PROTOCOL_STANDS_ALONE};
+    struct protocol_use const use =
+        protocol_use_of(args->machine, &args->request, candidate->algorithm, args->registered);
     return protocol_make(&use, candidate->protocol, where, &ret_request->protocol, reterr);
 }
 
@@ -146,10 +144,8 @@ static enum status rule_apply(struct arena *arena, const struct choose_args *arg
     if (rule == NULL || algorithm_is_chosen(&rule->algorithm)) return STATUS_OK;
     struct choose_candidate chosen = {.algorithm = rule->algorithm,
                                       .protocol = args->protocols ? rule->protocol : PROTOCOL_NONE};
-    struct protocol_use const use = {
-        args->machine,        &args->request.group,     args->request.kind,
-        rule->algorithm,      args->request.size_bytes, args->registered,
-        PROTOCOL_STANDS_ALONE};
+    struct protocol_use const use =
+        protocol_use_of(args->machine, &args->request, rule->algorithm, args->registered);
     bool const runs = protocol_refusal(&use, chosen.protocol) == NULL;
     snprintf(where, sizeof where, "%.150s:%u:%u", args->tuner->path, rule->line,
              runs ? rule->algorithm_column : rule->protocol_column);
@@ -192,9 +188,8 @@ enum status choose_rank(struct arena *arena, const struct choose_args *args, con
         if (algorithm_is_chosen(algorithm) && all.count > 1) continue;
         if (of_nccl && !is_of_nccl(request.kind, algorithm)) continue;
         if (is_drawn_twice(&request, algorithm)) continue;
-        struct protocol_use const use = {
-            args->machine,      &args->request.group, request.kind,         *algorithm,
-            request.size_bytes, args->registered,     PROTOCOL_STANDS_ALONE};
+        struct protocol_use const use =
+            protocol_use_of(args->machine, &request, *algorithm, args->registered);
         if (of_nccl && !protocol_contends(&use)) continue;
         for (uint32_t p = 0; p < PROTOCOL_COUNT; p++) {
             struct choose_candidate candidate = {.algorithm = *algorithm,

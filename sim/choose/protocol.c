@@ -46,7 +46,9 @@ static const uint64_t ll_mb_per_s[GENERATIONS][3] = {
 };
 static const int64_t post_ns[GENERATIONS] = {1000, 2000, 1000, 1000}; /* By the same. */
 
-/* Megabytes a second that a channel of one node copies, in LL128 and Simple. */
+/* Megabytes a second that a channel of one node copies, in LL128 and Simple: the columns of one
+ * node of perChMaxRingLL128Bws and perChMaxTreeBws (NVIDIA/nccl src/graph/tuning.cc at 5067397c).
+ */
 static const uint64_t channel_mb_per_s[GENERATIONS][CLASS_COUNT] = {
     {0, 20000, 26500}, {0, 20000, 24000}, {0, 36700, 38700}, {0, 40000, 70000}};
 enum { CHUNK_BYTES = 512 << 10 }; /* Of a message from rank to rank by NVLink. */
@@ -91,6 +93,19 @@ enum status protocol_find(const char *name, const char *where, enum protocol *re
     if (found < PROTOCOL_COUNT) return STATUS_OK;
     return error_set(reterr, STATUS_NOT_FOUND, where, "no protocol \"%.64s\"%s", name,
                      name_offer(name, names, "; did you mean \"", "\"?", NULL).text);
+}
+
+struct protocol_use protocol_use_of(const struct machine *machine,
+                                    const struct plan_request *request, struct algorithm algorithm,
+                                    bool registered)
+{
+    return (struct protocol_use){.machine = machine,
+                                 .group = &request->group,
+                                 .kind = request->kind,
+                                 .algorithm = algorithm,
+                                 .array_bytes = request->size_bytes,
+                                 .registered = registered,
+                                 .stands = PROTOCOL_STANDS_ALONE};
 }
 
 static bool is_nvlink(const struct machine *machine, uint32_t level)

@@ -102,6 +102,11 @@ struct protocol_use {
     enum protocol_stand stands;
 };
 
+/* A request by an algorithm that stands alone. The use points into the request. */
+struct protocol_use protocol_use_of(const struct machine *machine,
+                                    const struct plan_request *request, struct algorithm algorithm,
+                                    bool registered);
+
 /* Whether a protocol can be used; if not, why, as the end of a sentence ("is NCCL's, ..."). */
 const char *protocol_refusal(const struct protocol_use *use, enum protocol protocol);
 

@@ -142,9 +142,7 @@ static enum status protocol_find_least(struct choices *choices, const struct pla
     struct plan_request request = *asked;
     plan_request_links(choices->machine, &request);
     STATUS_TRY(plan_build(arena, &request, where, &search.plan, reterr));
-    search.use = (struct protocol_use){choices->machine,      &asked->group,     asked->kind,
-                                       search.plan.algorithm, asked->size_bytes, false,
-                                       PROTOCOL_STANDS_ALONE};
+    search.use = protocol_use_of(choices->machine, asked, search.plan.algorithm, false);
     bool const by_shape = algorithm_is_chosen(&asked->algorithm) && asked->chunk_count == 0;
     for (uint32_t s = PROTOCOL_STANDS_FOR_RING; s < PROTOCOL_STANDS && by_shape; s++) {
         search.use.stands = (enum protocol_stand)s;

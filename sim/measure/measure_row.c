@@ -118,13 +118,8 @@ static enum status msccl_choose(const struct choose_args *asked,
     choice->candidate.protocol = args->protocol;
     if (args->protocol == PROTOCOL_NONE)
         STATUS_TRY(protocol_find(script->protocol, where, &choice->candidate.protocol, reterr));
-    struct protocol_use const use = {asked->machine,
-                                     &asked->request.group,
-                                     asked->request.kind,
-                                     choice->candidate.algorithm,
-                                     asked->request.size_bytes,
-                                     asked->registered,
-                                     PROTOCOL_STANDS_ALONE};
+    struct protocol_use const use = protocol_use_of(asked->machine, &asked->request,
+                                                    choice->candidate.algorithm, asked->registered);
     return protocol_make(&use, choice->candidate.protocol, where, &choice->request.protocol,
                          reterr);
 }
@@ -138,13 +133,9 @@ static enum status sendrecv_choose(struct arena *arena, const struct choose_args
     choice->request = asked->request;
     choice->request.algorithm = *algorithm;
     if (!asked->protocols) return STATUS_OK;
-    struct protocol_use const use = {asked->machine,
-                                     &asked->request.group,
-                                     asked->request.kind,
-                                     algorithm_by_pairs(&asked->request.group),
-                                     asked->request.size_bytes,
-                                     asked->registered,
-                                     PROTOCOL_STANDS_ALONE};
+    struct protocol_use const use =
+        protocol_use_of(asked->machine, &asked->request, algorithm_by_pairs(&asked->request.group),
+                        asked->registered);
     for (uint32_t p = 0; p < PROTOCOL_COUNT; p++) {
         struct plan plan;
         struct collective_estimate estimate;

@@ -82,16 +82,17 @@ static uint64_t copies_of(const struct graph_terms *terms)
 }
 
 /* Prompts that attend to latents are as decodes: all heads and tokens of a prompt have the same
- * rows of the cache. A kernel has tiles of 128 queries, so as many queries are those of a sequence.
- */
+ * rows of the cache. A sequence stands for each 128 queries: the largest group that published rows
+ * of latent decodes have (TensorRT-LLM, the 128 heads of DeepSeek-V3 in topology/kernels), and a
+ * whole number of tiles, which have 64 queries in FlashMLA (block M). */
 static void latent_prompts_set(const struct attention_served *of, struct work_attended *prompts)
 {
-    enum { TILE_QUERIES = 128 };
+    enum { GROUP_MOST = 128 };
     const struct graph_served *served = of->prompts;
     uint64_t const two = served->paired ? 2 : 1;
     uint64_t const queries = of->shape.group * units_ceil_divide(two * served->rows, served->count);
     prompts->tokens = units_ceil_divide(served->columns, two);
-    prompts->group = queries < TILE_QUERIES ? queries : TILE_QUERIES;
+    prompts->group = queries < GROUP_MOST ? queries : GROUP_MOST;
     prompts->heads = served->count * of->shape.keys * units_ceil_divide(queries, prompts->group);
     prompts->decodes = 1;
     prompts->is_other = 1;

@@ -12,11 +12,11 @@ static const char *const family_words[KERNEL_FAMILIES] = {
     [KERNEL_MATMUL] = "matmuls",
     [KERNEL_GROUPED] = "grouped matmuls",
     [KERNEL_ATTENTION] = "attention",
-    [KERNEL_ATTENTION_BACKWARD] = "its gradients",
-    [KERNEL_FULL_ATTENTION] = "without a mask",
-    [KERNEL_LATENT_ATTENTION] = "of latent prompts",
+    [KERNEL_ATTENTION_BACKWARD] = "gradients of attention",
+    [KERNEL_FULL_ATTENTION] = "attention without a mask",
+    [KERNEL_LATENT_ATTENTION] = "attention of latent prompts",
     [KERNEL_DECODE] = "decodes",
-    [KERNEL_LATENT_DECODE] = "of latents",
+    [KERNEL_LATENT_DECODE] = "decodes of latents",
     [KERNEL_EXPERTS] = "experts"};
 
 static const char *plural(uint32_t count)

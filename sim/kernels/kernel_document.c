@@ -147,11 +147,12 @@ static enum status between_read(struct json *object, struct kernel_between *betw
     return json_end(object, keys, reterr);
 }
 
-/* Products for each expert are a software's own: it runs them one by one, in streams or as one. */
+/* Products for each expert are a software's own: it runs them one by one, in streams or as one.
+ * Kernels between matmuls say which software it is, whatever a file calls its stack. */
 static bool is_of_other_software(const struct kernel_table *table, const struct kernel_stack *from,
                                  const struct kernel_stack *stack)
 {
-    return table->family == KERNEL_GROUPED && !name_same(from->name, stack->name);
+    return table->family == KERNEL_GROUPED && from->between.fusion != stack->between.fusion;
 }
 
 /* The tables of another stack of which it has none of its own. On another chip their shares are

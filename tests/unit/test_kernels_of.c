@@ -319,6 +319,27 @@ static void no_other_software_has_the_table_of_grouped_products(void **state)
     assert_null(kernel_grouped_of(&mine, FORMAT_BF16, KERNEL_NT, FORMAT_FP32, WORK_CAST_WITHIN));
 }
 
+static void a_file_has_the_table_of_the_software_that_its_fusion_names(void **state)
+{
+    (void)state;
+    static const char *const fusions[] = {"compiled", "eager", "te"};
+    for (size_t i = 0; i < sizeof fusions / sizeof *fusions; i++) {
+        struct kernel_stack mine;
+        case_ok(stack_read(arena_format(case_arena,
+                                        ", \"tables_of\": \"b200.te\", \"between\": {\"fusion\": "
+                                        "\"%s\", \"source\": \"x\", \"launch\": \"1us\", "
+                                        "\"share_ppm\": {\"rest\": 1, \"norm\": 1, \"sum\": 1, "
+                                        "\"gate\": 1, \"function\": 1, \"turn\": 1, "
+                                        "\"loss\": 1, \"update\": 1}}",
+                                        fusions[i]),
+                           &mine));
+        const struct kernel_table *table =
+            kernel_grouped_of(&mine, FORMAT_BF16, KERNEL_NT, FORMAT_FP32, WORK_CAST_WITHIN);
+        assert_true((table != NULL) == (i == 2));
+        if (table != NULL) assert_true(table->is_carried_over);
+    }
+}
+
 /* A table of what has no mask is taken by heads as wide as those that were measured: here 64
  * columns, of a stack with the table, and no others. Each query of a whole sequence has all keys.
  */
@@ -444,6 +465,7 @@ int main(void)
         cmocka_unit_test(shipped_training_tables_have_what_was_measured),
         cmocka_unit_test(products_for_each_expert_have_tables_where_they_were_measured),
         cmocka_unit_test(no_other_software_has_the_table_of_grouped_products),
+        cmocka_unit_test(a_file_has_the_table_of_the_software_that_its_fusion_names),
         cmocka_unit_test(attention_without_a_mask_has_a_table_by_width),
         cmocka_unit_test(heads_beyond_64_bits_are_the_most_of_them),
         cmocka_unit_test(references_to_nothing_are_refused),

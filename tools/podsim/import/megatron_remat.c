@@ -6,6 +6,7 @@
  */
 #include "tools/podsim/import/megatron.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "sim/base/name.h"
@@ -92,10 +93,26 @@ static enum status selective_set(struct import *import, struct error *reterr)
     return import_remat(import, "none", &arrays, reterr);
 }
 
+/* Layers that are repeated at the start of a stage, or together; left out: one. */
+static enum status layers_find(struct import *import, uint64_t *ret_layers, struct error *reterr)
+{
+    const uint64_t *const said = &import->facts.policy.recompute_layers;
+    struct import_layers layers;
+    *ret_layers = 1;
+    if (import_said(import, said) == NULL) return STATUS_OK;
+    STATUS_TRY(import_layers_find(import, &layers, reterr));
+    *ret_layers = *said;
+    if (*said != 0 && *said <= layers.count) return STATUS_OK;
+    return import_refuse(import, said, reterr,
+                         "%" PRIu64 " is not between 1 and the %" PRIu64 " layers of the model",
+                         *said, layers.count);
+}
+
 enum status megatron_remat_set(struct import *import, struct error *reterr)
 {
     struct import_facts *facts = &import->facts;
     static const char *const words[] = {"full", "selective", NULL};
+    uint64_t layers = 0;
     if (facts->policy.recompute == NULL) return import_set(import, reterr, "/workload/remat=none");
     uint32_t const word = name_find(facts->policy.recompute, words);
     if (words[word] == NULL)
@@ -104,9 +121,9 @@ enum status megatron_remat_set(struct import *import, struct error *reterr)
                              "selective",
                              facts->policy.recompute);
     if (word == 1) return selective_set(import, reterr);
-    uint64_t const layers = facts->policy.recompute_layers;
+    STATUS_TRY(layers_find(import, &layers, reterr));
     if (name_same(facts->policy.recompute_method, "block"))
-        return import_remat_layers(import, "layer", "first", layers == 0 ? 1 : layers, reterr);
+        return import_remat_layers(import, "layer", "first", layers, reterr);
     if (layers > 1)
         import_lacks(import, &facts->policy.recompute_layers,
                      "layers that are repeated together from one input; podsim keeps the input of "

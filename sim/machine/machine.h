@@ -83,6 +83,13 @@ struct machine_tier_plan {
     uint32_t oversubscription_ppm; /* 0: 1. */
 };
 
+/* Times of hosts between slices that a scenario states, where 0 is a time as any other. */
+enum machine_dcn_said {
+    MACHINE_DCN_BEGIN = 1,
+    MACHINE_DCN_MESSAGE = 2,
+    MACHINE_DCN_SPREAD = 4,
+};
+
 /* What switches do. Zero everywhere is the hardware's default. */
 struct machine_network_plan {
     uint32_t policy; /* Beyond a node or slice. 1 + enum level_policy; 0: spray. */
@@ -92,15 +99,22 @@ struct machine_network_plan {
     int64_t cable_latency_ps;        /* 0: the chip's. Beyond a node or slice. */
     int64_t switch_latency_ps;
     int64_t nvlink_latency_ps;
-    /* TPU, between slices. 0: the profile's, unless the bit of the time, in this order, is set. */
+    /* TPU, between slices. 0: the profile's, unless it is said. */
     int64_t dcn_begin_ps, dcn_message_ps, dcn_spread_ps;
-    uint32_t dcn_said;
+    uint32_t dcn_said;        /* Bits of enum machine_dcn_said. */
     uint32_t switch_ports;    /* 0: the chip's. */
     uint64_t nic_bytes_per_s; /* One NIC, one way, before the profile. TPU: of a host. 0: the
                                  chip's. */
     uint32_t node_nics;       /* GPU, of a node. 0: the chip's. */
     struct machine_tier_plan tier[MACHINE_TIER_COUNT];
 };
+
+/* Whether a time of hosts between slices stands in the place of the profile's. */
+static inline bool machine_dcn_says(const struct machine_network_plan *plan, int64_t time_ps,
+                                    enum machine_dcn_said which)
+{
+    return time_ps != 0 || (plan->dcn_said & (uint32_t)which) != 0;
+}
 
 /* As a scenario says it; filled by sim/scenario. Numbers are in the chip's units. */
 struct machine_plan {

@@ -253,10 +253,12 @@ static enum status apply_nics(const struct machine_plan *plan, struct chip *chip
 /* What hosts add to collectives between slices. */
 static void apply_hosts(const struct machine_network_plan *plan, struct chip_dcn *dcn)
 {
-    const int64_t said_ps[] = {plan->dcn_begin_ps, plan->dcn_message_ps, plan->dcn_spread_ps};
-    int64_t *const times[] = {&dcn->begin_ps, &dcn->message_ps, &dcn->spread_ps};
-    for (uint32_t i = 0; i < sizeof times / sizeof *times; i++)
-        if (said_ps[i] != 0 || (plan->dcn_said >> i & 1) != 0) *times[i] = said_ps[i];
+    if (machine_dcn_says(plan, plan->dcn_begin_ps, MACHINE_DCN_BEGIN))
+        dcn->begin_ps = plan->dcn_begin_ps;
+    if (machine_dcn_says(plan, plan->dcn_message_ps, MACHINE_DCN_MESSAGE))
+        dcn->message_ps = plan->dcn_message_ps;
+    if (machine_dcn_says(plan, plan->dcn_spread_ps, MACHINE_DCN_SPREAD))
+        dcn->spread_ps = plan->dcn_spread_ps;
 }
 
 enum status machine_chip(struct arena *arena, const struct machine_plan *plan,

@@ -89,9 +89,9 @@ enum status network_check_plan(const struct machine_network_plan *plan,
                       : plan->nic_bytes_per_s != 0   ? "nic_rate"
                       : plan->node_nics != 0         ? "node_nics"
                                                      : NULL;
-    bool const begins = plan->dcn_begin_ps != 0 || (plan->dcn_said & 1) != 0;
-    bool const sends = plan->dcn_message_ps != 0 || (plan->dcn_said & 2) != 0;
-    bool const spreads = plan->dcn_spread_ps != 0 || (plan->dcn_said & 4) != 0;
+    bool const begins = machine_dcn_says(plan, plan->dcn_begin_ps, MACHINE_DCN_BEGIN);
+    bool const sends = machine_dcn_says(plan, plan->dcn_message_ps, MACHINE_DCN_MESSAGE);
+    bool const spreads = machine_dcn_says(plan, plan->dcn_spread_ps, MACHINE_DCN_SPREAD);
     const char *const dcn = begins    ? "dcn_begin"
                             : sends   ? "dcn_message"
                             : spreads ? "dcn_spread"

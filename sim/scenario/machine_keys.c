@@ -256,32 +256,38 @@ static const struct key tier_keys[] = {
 static enum status dcn_settle(const struct key_reader *reader, struct json *member,
                               struct error *reterr)
 {
-    static const char *const names[] = {"dcn_begin", "dcn_message", "dcn_spread"};
+    static const struct {
+        const char *name;
+        enum machine_dcn_said said;
+    } times[] = {{"dcn_begin", MACHINE_DCN_BEGIN},
+                 {"dcn_message", MACHINE_DCN_MESSAGE},
+                 {"dcn_spread", MACHINE_DCN_SPREAD}};
     struct machine_network_plan *plan = reader->base;
     (void)member;
     (void)reterr;
     plan->dcn_said = 0;
-    for (uint32_t i = 0; reader->object != NULL && i < sizeof names / sizeof *names; i++)
-        if (json_take(reader->object, names[i]) != NULL) plan->dcn_said |= 1u << i;
+    for (uint32_t i = 0; reader->object != NULL && i < sizeof times / sizeof *times; i++)
+        if (json_take(reader->object, times[i].name) != NULL)
+            plan->dcn_said |= (uint32_t)times[i].said;
     return STATUS_OK;
 }
 
 static bool shows_begin(const struct key_source *source)
 {
     const struct machine_network_plan *plan = source->base;
-    return plan->dcn_begin_ps != 0 || (plan->dcn_said & 1) != 0;
+    return machine_dcn_says(plan, plan->dcn_begin_ps, MACHINE_DCN_BEGIN);
 }
 
 static bool shows_message(const struct key_source *source)
 {
     const struct machine_network_plan *plan = source->base;
-    return plan->dcn_message_ps != 0 || (plan->dcn_said & 2) != 0;
+    return machine_dcn_says(plan, plan->dcn_message_ps, MACHINE_DCN_MESSAGE);
 }
 
 static bool shows_spread(const struct key_source *source)
 {
     const struct machine_network_plan *plan = source->base;
-    return plan->dcn_spread_ps != 0 || (plan->dcn_said & 4) != 0;
+    return machine_dcn_says(plan, plan->dcn_spread_ps, MACHINE_DCN_SPREAD);
 }
 
 #define ROW(...) KEY_ROW(struct machine_network_plan, __VA_ARGS__)

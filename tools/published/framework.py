@@ -172,7 +172,9 @@ def framework_of(row, ranks, facts, assumed):
                      r"communication overlap$", notes):
             facts["tp_overlap"] = True
             if row["group"] == "dgxc-h100" and "405B" in row["model"]["name"]:
-                # llama3.1_405b.yaml, ub_tp_comm_overlap_cfg: aggregate 1.
+                # NVIDIA/dgxc-benchmarking at 8f5cbb37: ub_tp_comm_overlap_cfg of
+                # llama3.1/llama3.1_405b.yaml has aggregate 1, which the files of the other models
+                # (llama3.1_70b.yaml, nemo_megatron/gpt3_175b_hydra.yaml) set to 0 or leave out.
                 facts["matmul_chunks"] = "userbuffers_pairs"
         elif "vanilla TP" in notes or notes.startswith("NeMo 24.12"):  # Which lists what it does.
             facts["tp_overlap"] = False

@@ -94,6 +94,21 @@ static void together_find(const struct graph *graph, tensor ret_with[GRAPH_TENSO
     }
 }
 
+bool graph_named_meet(const struct graph *graph, const char *one, const char *other, bool together)
+{
+    tensor with[GRAPH_TENSORS_MAX];
+    if (strchr(one, '*') != NULL || strchr(other, '*') != NULL) return false;
+    together_find(graph, with);
+    for (uint8_t t = 0; t < graph->tensor_count; t++) {
+        if (!graph_is_listed(graph, t) || !is_named(graph, t, one)) continue;
+        for (uint8_t u = 0; u < graph->tensor_count; u++) {
+            bool const meets = together ? with[u] == with[t] : u == t;
+            if (meets && graph_is_listed(graph, u) && is_named(graph, u, other)) return true;
+        }
+    }
+    return false;
+}
+
 static void names_apply(struct graph *graph, const struct graph_named *named)
 {
     tensor with[GRAPH_TENSORS_MAX];

@@ -24,6 +24,10 @@ void graph_saved_set(struct graph *graph);
 /* `repeats`: the name is in a list of arrays that are computed again; else they are kept. */
 enum graph_named_fit graph_named_fit(const struct graph *graph, const char *name, bool repeats);
 
+/* Whether two names are of one array; with `together`, or of arrays that are kept together. "*" is
+ * for what no other name is of, so that it meets none. */
+bool graph_named_meet(const struct graph *graph, const char *one, const char *other, bool together);
+
 /* Whether lists may name a tensor. */
 bool graph_is_listed(const struct graph *graph, tensor of);
 

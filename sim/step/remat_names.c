@@ -75,17 +75,33 @@ static const char *place_of(const struct list *list, uint32_t index, char text[P
     return text;
 }
 
-/* The place of a name among the first `end` of a list; `end`: it is not there. */
-static uint32_t find(const struct graph_names *names, uint32_t end, const char *name)
+static bool meet(const struct ranks *ranks, const char *one, const char *other, bool together)
+{
+    for (uint32_t kind = 0; kind < ranks->kinds.count; kind++) {
+        struct step_part const part = {.part = BLOCK_LAYER, .kind = kind};
+        struct step_graph room;
+        const struct graph *graph = &step_graph(ranks, &part, &room)->graph;
+        if (graph_named_meet(graph, one, other, together)) return true;
+    }
+    return name_same(one, other);
+}
+
+/* The place among the first `end` of a list of a name that means the same; `end`: there is none. */
+static uint32_t find(const struct ranks *ranks, const struct graph_names *names, uint32_t end,
+                     const char *name, bool together)
 {
     uint32_t at = 0;
-    while (at < end && !name_same(names->name[at], name)) at++;
+    while (at < end && !meet(ranks, names->name[at], name, together)) at++;
     return at;
 }
 
-static bool has(const struct graph_names *names, const char *name)
+/* The name in a list of an array that is kept together with those of `name`; NULL: there is none.
+ */
+static const char *kept_with(const struct ranks *ranks, const struct graph_names *names,
+                             const char *name)
 {
-    return find(names, names->count, name) < names->count;
+    uint32_t const at = find(ranks, names, names->count, name, /* together= */ true);
+    return at < names->count ? names->name[at] : NULL;
 }
 
 /* Apart from the check of names, so that only a refusal has all names on its stack. */
@@ -125,6 +141,24 @@ static enum status name_check(const struct ranks *ranks, const struct list *list
     return STATUS_OK;
 }
 
+/* A name whose arrays lie in the list `key`, too, or are kept with `other` of that list. */
+static enum status both_refuse(const char *where, const char *name, const char *other,
+                               const char *key, bool repeats, struct error *reterr)
+{
+    bool const same = name_same(name, other);
+    if (same && repeats)
+        return error_set(reterr, STATUS_INVALID, where,
+                         "\"%.64s\" cannot be both kept and computed again", name);
+    if (same)
+        return error_set(reterr, STATUS_INVALID, where,
+                         "\"%.64s\" is in \"save\", too, which keeps it on the chip; it can be in "
+                         "one of both",
+                         name);
+    return error_set(reterr, STATUS_INVALID, where,
+                     "\"%.64s\" goes with \"%.64s\" of \"%s\": both are in one list, or neither",
+                     name, other, key);
+}
+
 /* Names that stand there twice, or in another list. */
 static enum status twice_check(const struct ranks *ranks, const struct list *list, uint32_t index,
                                struct error *reterr)
@@ -133,18 +167,17 @@ static enum status twice_check(const struct ranks *ranks, const struct list *lis
     const char *const name = list->names->name[index];
     char text[PLACE_BYTES];
     const char *const where = place_of(list, index, text);
-    uint32_t const first = find(list->names, index, name);
+    uint32_t const first = find(ranks, list->names, index, name, /* together= */ false);
     if (first < index)
         return error_set(reterr, STATUS_INVALID, where, "\"%.64s\" is at place %u of the list, too",
                          name, first);
-    if (list->names == &named->repeat && (has(&named->save, name) || has(&named->offload, name)))
-        return error_set(reterr, STATUS_INVALID, where,
-                         "\"%.64s\" cannot be both kept and computed again", name);
-    if (list->names == &named->offload && has(&named->save, name))
-        return error_set(reterr, STATUS_INVALID, where,
-                         "\"%.64s\" is in \"save\", too, which keeps it on the chip; it can be in "
-                         "one of both",
-                         name);
+    if (list->names == &named->save) return STATUS_OK;
+    const char *const saved = kept_with(ranks, &named->save, name);
+    const char *const offloaded = kept_with(ranks, &named->offload, name);
+    bool const repeats = list->names == &named->repeat;
+    if (saved != NULL) return both_refuse(where, name, saved, "save", repeats, reterr);
+    if (repeats && offloaded != NULL)
+        return both_refuse(where, name, offloaded, "offload", repeats, reterr);
     return STATUS_OK;
 }
 

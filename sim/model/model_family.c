@@ -143,7 +143,9 @@ static enum status take_cap(struct json *document, const char *key, bool otherwi
     static const double cap_max = 1 << 20;
     double cap = 0;
     struct json *value = json_take(document, key);
-    *ret_caps = value == NULL ? otherwise : !model_is_off(value);
+    enum json_kind const kind = value == NULL ? JSON_NULL : json_kind(value);
+    bool const has_members = kind == JSON_OBJECT || kind == JSON_ARRAY;
+    *ret_caps = value == NULL ? otherwise : has_members || !model_is_off(value);
     return value == NULL || !*ret_caps ? STATUS_OK : json_as_real(value, 0, cap_max, &cap, reterr);
 }
 

@@ -65,6 +65,7 @@ static void what_a_block_cannot_be_is_refused_at_the_key_that_says_it(void **sta
         {"gemma2", "\"attn_logit_softcapping\": -50.0,", "/attn_logit_softcapping",
          "is below the minimum 0"},
         {"gemma2", "\"final_logit_softcapping\": \"30\",", "/final_logit_softcapping", "number"},
+        {"gemma3_text", "\"final_logit_softcapping\": [],", "/final_logit_softcapping", "number"},
         {"llama", "\"attn_logit_softcapping\": 50.0,", "/attn_logit_softcapping",
          "those of gemma2"},
         {"gemma3_text", "\"use_bidirectional_attention\": true,", "/use_bidirectional_attention",

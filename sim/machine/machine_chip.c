@@ -71,6 +71,11 @@ static enum status apply_stack(struct arena *arena, const struct machine_plan *p
         return error_set(reterr, STATUS_INVALID, where_stack,
                          "the kernels of \"%.80s\" were measured on %.40s, not on %.40s",
                          plan->stack, stack->chip, chip->name);
+    if (stack->collectives.source != NULL && chip->network.node_chips == 0)
+        return error_set(reterr, STATUS_INVALID, where_stack,
+                         "the kernels of \"%.80s\" have \"collectives\", factors of NCCL, which "
+                         "%.40s does not have",
+                         plan->stack, chip->name);
     memcpy(chip->math_flop_per_s, chip->math_peak_flop_per_s, sizeof chip->math_flop_per_s);
     chip->hbm_bytes_per_s = chip->kernels.sheet_hbm_bytes_per_s;
     chip->kernels.stack = stack;

@@ -108,6 +108,15 @@ static enum status layers_find(struct import *import, uint64_t *ret_layers, stru
                          *said, layers.count);
 }
 
+/* NULL of the method is Megatron's "uniform". */
+static enum status method_check(const struct import *import, struct error *reterr)
+{
+    static const char *const methods[] = {"uniform", "block", NULL};
+    const char *const *const said = &import->facts.policy.recompute_method;
+    if (*said == NULL || methods[name_find(*said, methods)] != NULL) return STATUS_OK;
+    return import_refuse(import, said, reterr, "\"%.40s\" is neither uniform nor block", *said);
+}
+
 enum status megatron_remat_set(struct import *import, struct error *reterr)
 {
     struct import_facts *facts = &import->facts;
@@ -120,6 +129,7 @@ enum status megatron_remat_set(struct import *import, struct error *reterr)
                              "\"%.40s\" is neither full nor "
                              "selective",
                              facts->policy.recompute);
+    STATUS_TRY(method_check(import, reterr));
     if (word == 1) return selective_set(import, reterr);
     STATUS_TRY(layers_find(import, &layers, reterr));
     if (name_same(facts->policy.recompute_method, "block"))

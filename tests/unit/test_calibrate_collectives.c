@@ -226,7 +226,7 @@ static void programs_follow_each_other(void **state)
     case_ok(rows_read(case_arena, "rows", good, strlen(good), &rows, &case_error));
     assert_int_equal(rows.count, 3);
     assert_string_equal(rows.script, "cuda");
-    assert_string_equal(rows.library, "cuBLAS; NCCL");
+    assert_string_equal(rows.libraries, "cuBLAS; NCCL");
     assert_true(rows.is_whole);
     static const char *const wrong[][3] = {
         {"podsim_rows 1\n" ONE "end 1\n" ONE, "rows:4", "behind \"end\""},

@@ -270,25 +270,35 @@ static void decodes_and_prompts_have_tables_of_their_own(void **state)
     play_close(&play);
 }
 
+/* The kernel of a step of DeepSeek-V3 on one chip, which is looked up as decodes of these sides. */
+static struct work_kernels latent_decode_of(struct play *play, const char *step, bool is_of_other,
+                                            const uint64_t sides[KERNEL_SIDES_MAX])
+{
+    struct work_call calls[WORK_MATMULS_MAX];
+    played(play, "\"gpus\": 1", "{\"dp\": [\"gpu\"]}",
+           arena_format(case_arena,
+                        "%s, \"model\": \"deepseek-v3\", \"allow_oversubscription\": true", step));
+    const struct kernel_stack *stack = play->machine.chip.kernels.stack;
+    const struct work *work = attention_of(play, WORK_KERNEL_ATTENTION);
+    assert_int_equal(work_calls(stack, work, calls), 1);
+    assert_int_equal(calls[0].family, KERNEL_LATENT_DECODE);
+    assert_int_equal(calls[0].is_of_other_mask, is_of_other);
+    for (uint32_t s = 0; s < KERNEL_SIDES_MAX; s++) assert_int_equal(calls[0].side[s], sides[s]);
+    struct work_kernels const kernels = kernel_of_work(stack, play->machine.chip.core.count, work);
+    assert_int_equal(kernels.table->family, KERNEL_LATENT_DECODE);
+    assert_false(kernels.is_outside);
+    return kernels;
+}
+
 /* DeepSeek-V3 on one chip: 128 heads share a row of 576 columns, of which 512 are values.
  * Measured: 64 sequences of 4,096 tokens take 139.43 us. */
 static void decodes_of_latents_have_tables_of_their_own(void **state)
 {
     (void)state;
     struct play play;
-    struct work_call calls[WORK_MATMULS_MAX];
-    played(&play, "\"gpus\": 1", "{\"dp\": [\"gpu\"]}",
-           "\"kind\": \"decode\", \"model\": \"deepseek-v3\", \"batch\": 64, \"context\": 4096, "
-           "\"allow_oversubscription\": true");
-    const struct work *decode = attention_of(&play, WORK_KERNEL_ATTENTION);
-    assert_int_equal(work_calls(play.machine.chip.kernels.stack, decode, calls), 1);
-    assert_int_equal(calls[0].family, KERNEL_LATENT_DECODE);
     static const uint64_t sides[KERNEL_SIDES_MAX] = {4096, 64, 128, 544};
-    for (uint32_t s = 0; s < KERNEL_SIDES_MAX; s++) assert_int_equal(calls[0].side[s], sides[s]);
-    struct work_kernels const kernels =
-        kernel_of_work(play.machine.chip.kernels.stack, play.machine.chip.core.count, decode);
-    assert_int_equal(kernels.table->family, KERNEL_LATENT_DECODE);
-    assert_false(kernels.is_outside);
+    struct work_kernels const kernels = latent_decode_of(
+        &play, "\"kind\": \"decode\", \"batch\": 64, \"context\": 4096", false, sides);
     /* 4,096 rows of 576 numbers of 64 sequences, and Q and its result; or FLOP. */
     int64_t const bytes = INT64_C(2) * 64 * (4096 * 576 + 128 * (576 + 512));
     int64_t const flop = INT64_C(2) * 64 * 4096 * 128 * (576 + 512);
@@ -305,20 +315,10 @@ static void prompts_that_attend_to_latents_are_as_decodes(void **state)
 {
     (void)state;
     struct play play;
-    struct work_call calls[WORK_MATMULS_MAX];
-    played(&play, "\"gpus\": 1", "{\"dp\": [\"gpu\"]}",
-           "\"kind\": \"prefill\", \"model\": \"deepseek-v3\", \"batch\": 2, \"prompt\": 512, "
-           "\"cached\": 3584, \"allow_oversubscription\": true");
-    const struct work *prompts = attention_of(&play, WORK_KERNEL_ATTENTION);
-    assert_int_equal(work_calls(play.machine.chip.kernels.stack, prompts, calls), 1);
-    assert_int_equal(calls[0].family, KERNEL_LATENT_DECODE);
-    assert_true(calls[0].is_of_other_mask);
     static const uint64_t sides[KERNEL_SIDES_MAX] = {3841, 2 * 512, 128, 544};
-    for (uint32_t s = 0; s < KERNEL_SIDES_MAX; s++) assert_int_equal(calls[0].side[s], sides[s]);
-    struct work_kernels const kernels =
-        kernel_of_work(play.machine.chip.kernels.stack, play.machine.chip.core.count, prompts);
-    assert_int_equal(kernels.table->family, KERNEL_LATENT_DECODE);
-    assert_false(kernels.is_outside);
+    struct work_kernels const kernels = latent_decode_of(
+        &play, "\"kind\": \"prefill\", \"batch\": 2, \"prompt\": 512, \"cached\": 3584", true,
+        sides);
     assert_in_range(kernels.share_ppm, 400000, 900000);
     play_close(&play);
 }

@@ -98,7 +98,7 @@ static enum status source_make(struct arena *arena, struct calibration *calibrat
     calibration->source = arena_format(
         arena, "measured by podsim calibrate on %s%s%s%s%s",
         rows->device != NULL ? rows->device : "a device without a name",
-        rows->library != NULL ? ", " : "", rows->library != NULL ? rows->library : "",
+        rows->libraries != NULL ? ", " : "", rows->libraries != NULL ? rows->libraries : "",
         rows->driver != NULL ? ", driver " : "", rows->driver != NULL ? rows->driver : "");
     if (calibration->source != NULL) return STATUS_OK;
     return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");

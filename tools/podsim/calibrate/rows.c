@@ -83,7 +83,7 @@ static enum status skipped_keep(struct arena *arena, struct line *line, struct r
 static enum status line_read(struct arena *arena, struct line *line, struct row *row,
                              struct rows *rows, struct error *reterr)
 {
-    const char **const texts[] = {&rows->script, &rows->device, &rows->driver, &rows->library,
+    const char **const texts[] = {&rows->script, &rows->device, &rows->driver, &rows->libraries,
                                   &rows->clock};
     uint32_t const word = name_find(line->word, words);
     if (rows->is_whole)

@@ -56,11 +56,11 @@ struct row {
 /* What the lines of a file say. Texts are NULL where no line has them. A file may have the rows of
  * several programs one after the other: texts are those of the first then, and libraries of all. */
 struct rows {
-    const char *script;  /* "pytorch" */
-    const char *device;  /* "NVIDIA H100 80GB HBM3" */
-    const char *driver;  /* "550.54.15" */
-    const char *library; /* "PyTorch 2.6.0, built with 12.4; NCCL 2.27.3" */
-    const char *clock;   /* "1755 MHz after the warm-up, 1740 MHz at the end" */
+    const char *script;    /* "pytorch" */
+    const char *device;    /* "NVIDIA H100 80GB HBM3" */
+    const char *driver;    /* "550.54.15" */
+    const char *libraries; /* "PyTorch 2.6.0, built with 12.4; NCCL 2.27.3" */
+    const char *clock;     /* "1755 MHz after the warm-up, 1740 MHz at the end" */
     const struct row *row;
     uint32_t count;
     const char *skipped[ROWS_SKIPPED_MAX]; /* The first reasons of what was not measured. */

@@ -58,7 +58,7 @@ static void collectives_make(const struct calibration *calibration,
 enum status calibrate_stack(struct arena *arena, const struct calibration *calibration,
                             const char *name, struct kernel_stack *ret_stack, struct error *reterr)
 {
-    const char *library = calibration->rows->library;
+    const char *library = calibration->rows->libraries;
     *ret_stack = (struct kernel_stack){
         .name = name,
         .title = library != NULL ? library : "own measurements",

@@ -178,7 +178,7 @@ void calibrate_summary(const struct calibration *calibration, const char *path, 
                rows->device != NULL ? rows->device : "unknown",
                rows->driver != NULL ? rows->driver : "unknown",
                rows->clock != NULL ? rows->clock : "unknown");
-    strbuf_add(text, "library  %s\n", rows->library != NULL ? rows->library : "unknown");
+    strbuf_add(text, "library  %s\n", rows->libraries != NULL ? rows->libraries : "unknown");
     strbuf_add(text, "chip     %s: shares of %s in bf16, %s\n", chip->title,
                table_flop_rate((double)chip->math_peak_flop_per_s[FORMAT_BF16]).text,
                table_rate((double)chip->hbm_bytes_per_s).text);

@@ -22,6 +22,7 @@ struct check {
     struct program *program;
     struct program_place place;
     struct error *reterr;
+    units_wide *slot_bytes; /* [template]: effect_bytes() of a slot. */
 };
 
 static void place_none(struct program_place *place)
@@ -325,7 +326,7 @@ static enum status role_seal(struct check *check, struct program_role *role)
                           block->template_index);
         block->slot_first = (uint32_t)slots;
         slots += block->repeat;
-        bytes += block->repeat * effect_bytes(template);
+        bytes += block->repeat * check->slot_bytes[block->template_index];
         if (bytes >> BITS != 0)
             return refuse(check, "up to here ops take more than 2^%d bytes of memory", BITS);
         for (uint32_t s = 0; s < program->stream_count; s++) {
@@ -430,10 +431,15 @@ static enum status seal(struct arena *arena, struct check *check)
     void *memory = NULL;
     STATUS_TRY(streams_check(check));
     STATUS_TRY(arena_try(arena, program->work_count, sizeof(uint32_t), &memory, check->reterr));
+    uint32_t *work_parts = memory;
+    STATUS_TRY(arena_try(arena, program->template_count, sizeof *check->slot_bytes, &memory,
+                         check->reterr));
+    check->slot_bytes = memory;
     for (uint32_t t = 0; t < program->template_count; t++) {
         check->place.template_index = t;
-        STATUS_TRY(template_seal(check, &program->templates[t], memory));
+        STATUS_TRY(template_seal(check, &program->templates[t], work_parts));
         STATUS_TRY(operands_check(check, &program->templates[t]));
+        check->slot_bytes[t] = effect_bytes(&program->templates[t]);
     }
     place_none(&check->place);
     STATUS_TRY(stream_plans_check(check));

@@ -187,10 +187,79 @@ static void role_play(struct play *play)
     }
 }
 
+/* --- In order --- */
+
+/* Whether what an op of slot `own` needs is done when all slots and ops before it have run.
+ * `before`: parts of each stream in the slot before the op. */
+static bool need_is_before(const struct program *program, const struct program_role *role,
+                           const struct program_block *block, uint32_t own,
+                           const struct program_op *op, const struct program_need *need,
+                           const uint64_t *before)
+{
+    int64_t const slot = program_need_slot(need, block, own);
+    uint64_t const parts = program_need_parts(need, op);
+    if (slot < 0 || (slot <= own && parts <= before[need->stream])) return true;
+    return program_slot_start(role, program, need->stream, slot) + parts <=
+           program_slot_start(role, program, need->stream, own) + before[need->stream];
+}
+
+static bool slot_is_in_order(const struct program *program, const struct program_role *role,
+                             const struct program_block *block, uint32_t own)
+{
+    const struct program_template *template = &program->templates[block->template_index];
+    uint64_t before[PROGRAM_STREAMS_MAX] = {0};
+    for (uint32_t i = 0; i < template->op_count; i++) {
+        const struct program_op *op = &template->op[i];
+        for (uint32_t n = 0; n < op->need_count; n++)
+            if (!need_is_before(program, role, block, own, op, &op->need[n], before)) return false;
+        if (op->operand_op != PROGRAM_NONE && op->operand_op >= i) return false;
+        before[op->stream] += op->parts;
+    }
+    return true;
+}
+
+/* Whether that is so in any slot, since needs are of the own slot alone. */
+static bool template_is_in_order(const struct program_template *template)
+{
+    uint64_t before[PROGRAM_STREAMS_MAX] = {0};
+    for (uint32_t i = 0; i < template->op_count; i++) {
+        const struct program_op *op = &template->op[i];
+        for (uint32_t n = 0; n < op->need_count; n++)
+            if (op->need[n].slot == PROGRAM_SLOT_SINCE || op->need[n].slot > 0 ||
+                program_need_parts(&op->need[n], op) > before[op->need[n].stream])
+                return false;
+        if (op->operand_op != PROGRAM_NONE && op->operand_op >= i) return false;
+        before[op->stream] += op->parts;
+    }
+    return true;
+}
+
+/* Whether each op could run when those that stand before it are done. Counts only grow, so a role
+ * that ends in one order ends in any. */
+static bool is_in_order(const struct program *program, const struct program_role *role)
+{
+    enum { UNKNOWN, IN_ANY_SLOT, BY_SLOT };
+    uint8_t known[PROGRAM_TEMPLATES_MAX] = {UNKNOWN};
+    SIM_ASSERT(program->template_count <= PROGRAM_TEMPLATES_MAX);
+    for (uint32_t b = 0; b < role->block_count; b++) {
+        const struct program_block *block = &role->block[b];
+        uint8_t *template = &known[block->template_index];
+        if (*template == UNKNOWN)
+            *template = template_is_in_order(&program->templates[block->template_index])
+                            ? IN_ANY_SLOT
+                            : BY_SLOT;
+        if (*template == IN_ANY_SLOT) continue;
+        for (uint32_t k = 0; k < block->repeat; k++)
+            if (!slot_is_in_order(program, role, block, block->slot_first + k)) return false;
+    }
+    return true;
+}
+
 bool program_play_ends(const struct program *program, const struct program_role *role,
                        struct program_place *ret_place)
 {
     struct play play = {.program = program, .role = role};
+    if (is_in_order(program, role)) return true;
     role_play(&play);
     for (uint32_t s = 0; s < program->stream_count; s++) {
         if (play.done[s] == role->stream_total[s]) continue;

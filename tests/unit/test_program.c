@@ -204,6 +204,36 @@ static void a_need_that_can_never_be_met_is_an_assertion(void **state)
     seal_refused(&sample.program);
 }
 
+/* What an op needs may stand behind it. Rows: whether the matmul stands before its gather; slot and
+ * parts of the reduction that the gather needs; whether the program ends. */
+static void ops_may_stand_in_any_order(void **state)
+{
+    static const int16_t row[][4] = {
+        {0, 0, 0, 1},
+        {1, 0, 0, 1},
+        {0, 0, 1, 0},
+        {1, 0, 1, 0},
+        {0, -1, 1, 1},
+        {1, -1, 1, 1}, /* The first slot needs nothing. */
+        {1, 1, 0, 0},
+        {1, PROGRAM_SLOT_SINCE, 0, 1},
+        {0, PROGRAM_SLOT_SINCE, 1, 0},
+    };
+    struct sample sample;
+    struct program_place place;
+    (void)state;
+    for (uint32_t i = 0; i < sizeof row / sizeof *row; i++) {
+        sample_fill(&sample);
+        struct program_op const gather = sample.forward[0];
+        if (row[i][0] == 1) sample.forward[0] = sample.forward[1], sample.forward[1] = gather;
+        sample.forward[2].operand_op = row[i][0] == 0;
+        struct program_need *need = sample.forward[row[i][0]].need;
+        *need = (struct program_need){.stream = 2, .slot = row[i][1], .part = (uint32_t)row[i][2]};
+        assert_int_equal(program_try_seal(case_arena, &sample.program, &place, &case_error),
+                         row[i][3] == 1 ? STATUS_OK : STATUS_INVALID);
+    }
+}
+
 /* A role that is too long to be played has its needs counted, in more than 32 bits: of the stream
  * of reductions it has REPEAT parts, and the last of 5 parts asks for 4 times `per_part` more. */
 static void needs_of_a_long_role_are_counted(void **state)
@@ -456,6 +486,7 @@ int main(void)
         cmocka_unit_test(slots_have_starts_blocks_and_names),
         cmocka_unit_test(a_sound_program_is_sealed),
         cmocka_unit_test(a_need_that_can_never_be_met_is_an_assertion),
+        cmocka_unit_test(ops_may_stand_in_any_order),
         cmocka_unit_test(needs_of_a_long_role_are_counted),
         cmocka_unit_test(a_careless_op_is_an_assertion),
         cmocka_unit_test(the_bytes_of_a_role_have_a_limit),

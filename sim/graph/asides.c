@@ -2,6 +2,8 @@
 
 #include <stddef.h>
 
+#include "sim/model/model.h"
+
 /*
  * flash-attn 2.4 flash_attn/bert_padding.py and mosaicml/llm-foundry at 5e85bd62
  * llmfoundry/models/layers/attention.py (flash_attn_fn), in bytes an element of 16 bits. Forward
@@ -61,6 +63,44 @@ struct work graph_biases_work(const struct graph_sharded *sharded, const struct 
     return work;
 }
 
+/* Whether a product's left side is in fp32 where it lies. */
+static bool is_wide(const struct graph *graph, tensor left)
+{
+    const struct graph_terms *terms = graph->terms;
+    const struct graph_op *maker = graph_maker(graph, left);
+    bool const streams = maker != NULL && maker->kind->computes_sums;
+    if (!streams || terms->policy.fusion == NULL) return false;
+    return autocast_widens_norm(terms->policy.fusion, terms->policy.autocast,
+                                terms->model->norms.centred);
+}
+
+/* Products that are one have one input. */
+struct work graph_input_casts_work(const struct graph_sharded *sharded, const struct graph_op *op,
+                                   bool backward)
+{
+    const struct graph *graph = sharded->graph;
+    struct work work = {.math_format = graph->terms->formats.activations};
+    for (uint8_t i = 0; i < op->product_count; i++) {
+        const struct graph_product *product = &op->as.matmul.product[i];
+        uint8_t in = 0;
+        if (product->joined || !is_wide(graph, product->left)) continue;
+        while (op->in[in] != product->left) in++;
+        pass_add(graph->terms->policy.fusion->autocast->input[backward],
+                 op_in_elements(sharded, op, in), &work);
+    }
+    if (work.kernel_count != 0) work.kernel = WORK_KERNEL_FUNCTIONS + WORK_FUNCTION_CAST;
+    return work;
+}
+
+/* Matrices of an op that lie apart. */
+static uint64_t matrices(const struct graph_op *op)
+{
+    uint64_t count = op->weight_count;
+    for (uint8_t i = 0; i < op->product_count; i++)
+        if (op->as.matmul.product[i].joined) count--;
+    return count;
+}
+
 /* Bytes of a kernel that goes over gradients of an op's weights. */
 static void weights_add(const struct graph *graph, const struct graph_op *op,
                         struct function_pass pass, struct work *work)
@@ -81,10 +121,23 @@ struct work graph_sums_work(const struct graph *graph, const struct graph_op *op
     if (sums.kernels == 0 || !op->kind->weights_apart) return work;
     weights_add(graph, op, sums, &work);
     work.vector_flop = work.hbm_write_bytes == 0 ? 0 : work.hbm_write_bytes / sums.write_bytes;
-    uint64_t matrix_count = op->weight_count;
-    for (uint8_t i = 0; i < op->product_count; i++)
-        if (op->as.matmul.product[i].joined) matrix_count--;
-    work.kernel_count = sums.kernels * matrix_count;
+    work.kernel_count = sums.kernels * matrices(op);
+    return work;
+}
+
+struct work graph_weight_casts_work(const struct graph *graph, const struct graph_op *op,
+                                    bool backward)
+{
+    const struct graph_policy *policy = &graph->terms->policy;
+    struct work work = {.math_format = graph->terms->formats.activations};
+    if (policy->autocast != AUTOCAST_WIDE || op->product_count == 0 || policy->fusion == NULL ||
+        policy->fusion->autocast == NULL)
+        return work;
+    struct function_pass const cast =
+        backward ? policy->fusion->autocast->gradient : policy->fusion->autocast->weight;
+    weights_add(graph, op, cast, &work);
+    work.kernel = WORK_KERNEL_FUNCTIONS + WORK_FUNCTION_CAST;
+    work.kernel_count = cast.kernels * matrices(op);
     return work;
 }
 
@@ -104,4 +157,18 @@ struct work graph_copies_work(const struct graph *graph, const struct graph_op *
     weights_add(graph, op, copies, &work);
     if (is_first(graph, op)) work.kernel_count = copies.kernels;
     return work;
+}
+
+struct work graph_aside_work(const struct graph_sharded *sharded, const struct graph_op *op,
+                             enum op_pass pass, bool backward)
+{
+    const struct graph *graph = sharded->graph;
+    if (pass == OP_INPUT_CASTS) return graph_input_casts_work(sharded, op, backward);
+    if (pass == OP_WEIGHT_CASTS || pass == OP_GRADIENT_CASTS)
+        return graph_weight_casts_work(graph, op, backward);
+    if (pass == OP_PADS) return graph_pads_work(sharded, op, backward);
+    if (pass == OP_BIASES) return graph_biases_work(sharded, op);
+    if (pass == OP_SUMS) return graph_sums_work(graph, op);
+    SIM_ASSERT(pass == OP_COPIES);
+    return graph_copies_work(graph, op);
 }

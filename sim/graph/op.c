@@ -35,8 +35,11 @@ const char *op_pass_name(enum op_pass pass)
         [OP_CAST] = "d results in fp8",
         [OP_CAST_SECOND] = "second arrays",
         [OP_CAST_WEIGHTS] = "weights in fp8",
+        [OP_INPUT_CASTS] = "inputs in 16 bits",
+        [OP_WEIGHT_CASTS] = "weights in 16 bits",
         [OP_PADS] = "copies around attention",
         [OP_BIASES] = "d biases",
+        [OP_GRADIENT_CASTS] = "d weights in fp32",
         [OP_SUMS] = "d weights, summed",
         [OP_COPIES] = "d weights, copied",
     };
@@ -62,11 +65,14 @@ void op_function(const struct graph *graph, enum work_function function, enum op
     const struct fusion *fusion = graph->terms->policy.fusion;
     if (fusion == NULL) return;
     bool const backward = !op_is_forward(pass);
+    const struct graph_policy *policy = &graph->terms->policy;
+    bool const centred = graph->terms->model->norms.centred;
+    struct function_pass const own =
+        function == WORK_FUNCTION_LOSS   ? fusion_loss(fusion, policy->loss)
+        : function == WORK_FUNCTION_NORM ? fusion_norm(fusion, centred, backward)
+                                         : fusion_pass(fusion, function, backward);
     struct function_pass const made =
-        function == WORK_FUNCTION_LOSS ? fusion_loss(fusion, graph->terms->policy.loss)
-        : function == WORK_FUNCTION_NORM
-            ? fusion_norm(fusion, graph->terms->model->norms.centred, backward)
-            : fusion_pass(fusion, function, backward);
+        autocast_pass(fusion, policy->autocast, function, centred, backward, own);
     work->hbm_read_bytes += made.read_bytes * elements;
     work->hbm_write_bytes += made.write_bytes * elements;
     work->kernel_count += made.kernels;

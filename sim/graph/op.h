@@ -25,8 +25,12 @@ enum op_pass {
     OP_CAST_SECOND,    /* Second arrays are made of arrays that tp has gathered (casts.h). */
     OP_CAST_WEIGHTS,   /* Weights are cast to the format of the products, forward or backward
                           (casts.h). */
+    OP_INPUT_CASTS,    /* Inputs of products are cast to 16 bits, or gradients of the inputs back
+                          (asides.h). */
+    OP_WEIGHT_CASTS,   /* Weights in fp32 are cast to 16 bits (asides.h). */
     OP_PADS,           /* Copies around attention, forward or backward (asides.h). */
     OP_BIASES,         /* Gradients of biases are added up (asides.h). */
+    OP_GRADIENT_CASTS, /* Gradients of weights in fp32 are cast to fp32 (asides.h). */
     OP_SUMS,           /* Gradients of weights are added to earlier ones (asides.h). */
     OP_COPIES,         /* Gradients of weights are copied for their reduction (asides.h). */
 };
@@ -185,7 +189,7 @@ static inline bool op_is_aside(enum op_pass pass)
 /* Whether kernels of a pass write what gradients of weights are reduced from. */
 static inline bool op_fills_gradient(enum op_pass pass)
 {
-    return pass == OP_BIASES || pass == OP_SUMS || pass == OP_COPIES;
+    return pass == OP_BIASES || pass == OP_GRADIENT_CASTS || pass == OP_SUMS || pass == OP_COPIES;
 }
 
 static inline bool op_gives_input(enum op_pass pass)

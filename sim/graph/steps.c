@@ -119,12 +119,12 @@ static void casts_add(struct writer *writer, uint8_t index, enum op_pass pass, b
 static void aside_add(struct writer *writer, uint8_t index, enum op_pass pass, bool backward)
 {
     const struct graph *graph = graph_of(writer);
-    const struct graph_op *op = &graph->op[index];
-    struct graph_step step = {.is_compute = true, .of = GRAPH_NONE, .op = index, .pass = pass};
-    if (pass == OP_PADS) step.work = graph_pads_work(writer->sharded, op, backward);
-    if (pass == OP_BIASES) step.work = graph_biases_work(writer->sharded, op);
-    if (pass == OP_SUMS) step.work = graph_sums_work(graph, op);
-    if (pass == OP_COPIES) step.work = graph_copies_work(graph, op);
+    struct graph_step const step = {
+        .is_compute = true,
+        .of = GRAPH_NONE,
+        .op = index,
+        .pass = pass,
+        .work = graph_aside_work(writer->sharded, &graph->op[index], pass, backward)};
     if (op_has_work(&step.work)) step_add(writer, &step);
 }
 
@@ -196,6 +196,8 @@ static void forward_add(struct writer *writer, uint8_t index, enum op_pass pass)
     own_moves_add(writer, index, pass, false);
     for (uint8_t i = 0; i < op->out_count; i++) gather_add(writer, index, pass, op->out[i]);
     casts_add(writer, index, OP_CAST_WEIGHTS, /* backward= */ false);
+    aside_add(writer, index, OP_INPUT_CASTS, /* backward= */ false);
+    aside_add(writer, index, OP_WEIGHT_CASTS, /* backward= */ false);
     aside_add(writer, index, OP_PADS, /* backward= */ false);
 }
 
@@ -314,6 +316,7 @@ static void partial_add(struct writer *writer, const struct graph_gradient *grad
 static void fillers_add(struct writer *writer, uint8_t index)
 {
     aside_add(writer, index, OP_BIASES, /* backward= */ true);
+    aside_add(writer, index, OP_GRADIENT_CASTS, /* backward= */ true);
     aside_add(writer, index, OP_SUMS, /* backward= */ true);
     aside_add(writer, index, OP_COPIES, /* backward= */ true);
 }
@@ -341,6 +344,7 @@ static void gradient_add(struct writer *writer)
         casts_add(writer, gradient->op, OP_CAST_SECOND, /* backward= */ true);
     if (last && has_input(writer)) {
         casts_add(writer, gradient->op, OP_CAST_WEIGHTS, /* backward= */ true);
+        aside_add(writer, gradient->op, OP_INPUT_CASTS, /* backward= */ true);
         aside_add(writer, gradient->op, OP_PADS, /* backward= */ true);
     }
     /* What ops of a side branch give is read by the sum of gradients alone, which comes last. */

@@ -15,6 +15,7 @@
 
 #include "sim/base/format.h"
 #include "sim/base/units.h"
+#include "sim/kernels/autocast.h"
 #include "sim/kernels/fusion.h"
 #include "sim/kernels/recipe.h"
 #include "sim/mesh/sharding.h"
@@ -211,6 +212,7 @@ struct graph_policy {
     struct graph_casting casts;  /* Casts for linear layers in fp8. */
     struct function_pass copies; /* Of a gradient of weights before its reduction, by element. */
     struct function_pass sums;   /* Of a gradient of weights with earlier ones, by element. */
+    enum autocast autocast;      /* Casts of PyTorch's autocast. */
     bool adds;                   /* Gradients of weights are added to an accumulator. */
     bool adds_of_experts;        /* Gradients of experts' weights are added to an accumulator. */
     bool used_before; /* Of the embedding, or of the head: another use of the matrix has left its

@@ -14,7 +14,9 @@ enum { TEXT_BYTES = 96 };
 static tensor tensor_add(struct graph *graph, const char *text, enum graph_role role)
 {
     const struct graph_formats *formats = &graph->terms->formats;
+    const struct graph_policy *policy = &graph->terms->policy;
     bool const weight = role == GRAPH_WEIGHT, statistic = role == GRAPH_STATISTIC;
+    bool const narrow = policy->sums.kernels != 0 || policy->autocast == AUTOCAST_WIDE;
     SIM_ASSERT(graph->tensor_count < GRAPH_TENSORS_MAX);
     struct graph_tensor *added = &graph->tensor[graph->tensor_count];
     *added = (struct graph_tensor){
@@ -24,12 +26,11 @@ static tensor tensor_add(struct graph *graph, const char *text, enum graph_role 
                   : weight              ? formats->weights
                   : role == GRAPH_CACHE ? formats->cache
                                         : formats->activations,
-        .gradient = weight && graph->terms->policy.sums.kernels == 0 ? formats->gradients
-                                                                     : formats->activations,
+        .gradient = weight && !narrow ? formats->gradients : formats->activations,
         .kept = GRAPH_REMAT_NONE,
         .framework.kept = GRAPH_REMAT_NEVER,
-        .kept_gathered = graph->terms->policy.keeps_whole ? GRAPH_REMAT_NONE : GRAPH_REMAT_NEVER,
-        .adds = weight && graph->terms->policy.adds,
+        .kept_gathered = policy->keeps_whole ? GRAPH_REMAT_NONE : GRAPH_REMAT_NEVER,
+        .adds = weight && policy->adds,
         .made_by = GRAPH_NONE,
     };
     added->gradient_at = added->at;

@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "sim/base/units.h"
+#include "sim/kernels/autocast.h"
 
 /*
  * Rows say what differs from one kernel: reads and writes in bytes an element, and kernels.
@@ -99,6 +100,7 @@ const struct fusion fusion_list[] = {
         .rotates_apart = true,
         .norms_rotate = true,
         .linear = RECIPE_TORCHAO,
+        .autocast = &autocast_compiled,
         .norms_belong = true,
         .gradient_norm = {1, 4, 0},
         .clipping = {1, 4, 4},
@@ -164,6 +166,7 @@ const struct fusion fusion_list[] = {
         .layernorm_backward = {2, 4, 0},
         .biases_apart = true,
         .host_ps = 72 * TIME_PS_PER_US,
+        .autocast = &autocast_eager,
         .copies = {{2, 4, 4}, {3, 8, 10}},
     },
     {

@@ -38,6 +38,8 @@ struct expert_kernels {
     uint8_t permute_each[2], unpermute_each[2]; /* Kernels for each expert of a rank. */
 };
 
+struct autocast_kernels;
+
 struct fusion {
     const char *name;
     const char *help;
@@ -60,6 +62,7 @@ struct fusion {
     struct function_pass layernorm, layernorm_backward; /* No kernels: as other norms. */
     bool biases_apart; /* A kernel of its own adds gradients of biases up. */
     int64_t host_ps;   /* Of the host for an op that it launches by itself; 0: not known. */
+    const struct autocast_kernels *autocast; /* NULL: the software has no autocast. */
     struct function_pass copies[2]; /* FSDP's, of an element of a gradient of weights before it is
                                        reduced: in 16 bits, in 32. */
 };

@@ -220,6 +220,12 @@ static bool shows_sums(const struct key_source *source)
            scenario->workload.software.sums != GRADIENT_SUMS_FUSED;
 }
 
+static bool shows_autocast(const struct key_source *source)
+{
+    const struct scenario *scenario = shown_of(source);
+    return scenario->machine.stack != NULL || scenario->workload.software.autocast;
+}
+
 static bool has_mtp(const struct key_source *source)
 {
     const struct workload_plan *plan = &shown_of(source)->workload;
@@ -314,6 +320,10 @@ const struct key workload_train_step_keys[] = {
             "how [gradients of microbatches](kernels.md#sums-of-gradients) are added up. "
             "`fused`: by the product; `apart`: by a kernel of its own; `cast`: by two, of which "
             "the first brings the gradient to the format of the sum"),
+    ROW("autocast", key_flag, software.autocast, .shown = shows_autocast, .when = "with a `stack`",
+        .help =
+            "the step runs under PyTorch's [autocast](kernels.md#autocast), whose kernels cast "
+            "between fp32 and 16 bits. With `weights` in `fp32` the residual stream is in fp32"),
     ROW("gather", key_choice, gather, .choices = gather_names,
         .help = "the weights that one gather brings; a layer of the bare MLP is one block"),
     ROW("backward_order", key_choice, backward_order, .choices = backward_names,

@@ -25,13 +25,15 @@ const char *emit_compute_name(const struct emit *emit, const struct graph_step *
     if (op_is_aside(step->pass))
         return builder_format(&emit->lower->build, "%s %s",
                               label(emit, op, name, step->pass == OP_CAST),
-                              step->pass == OP_CAST          ? "cast"
-                              : step->pass == OP_CAST_SECOND ? "transpose"
-                              : step->pass == OP_PADS        ? "copies"
-                              : step->pass == OP_BIASES      ? "bias gradients"
-                              : step->pass == OP_SUMS        ? "gradient sums"
-                              : step->pass == OP_COPIES      ? "gradient copies"
-                                                             : "weights cast");
+                              step->pass == OP_CAST             ? "cast"
+                              : step->pass == OP_CAST_SECOND    ? "transpose"
+                              : step->pass == OP_INPUT_CASTS    ? "input casts"
+                              : step->pass == OP_GRADIENT_CASTS ? "gradient casts"
+                              : step->pass == OP_PADS           ? "copies"
+                              : step->pass == OP_BIASES         ? "bias gradients"
+                              : step->pass == OP_SUMS           ? "gradient sums"
+                              : step->pass == OP_COPIES         ? "gradient copies"
+                                                                : "weights cast");
     if (step->pass == OP_RIGHT_GRADIENT)
         return label(emit, op, graph_moved_as(emit->graph, op->in[1]), true);
     const struct graph_gradients *named = &op->gradients;

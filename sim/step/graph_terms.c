@@ -182,12 +182,28 @@ static struct graph_joins joins_of(const struct ranks *ranks)
                                 .latents = fusion->joins_latents};
 }
 
-/* Sums with gradients of earlier microbatches, where a kernel of its own computes them. */
+/* Without a stack, or in inference, there are no casts. */
+static enum autocast autocast_of(const struct ranks *ranks)
+{
+    const struct graph_formats *formats = &ranks->plan->formats;
+    if (!ranks->plan->software.autocast || ranks_fusion(ranks) == NULL || ranks_serves(ranks))
+        return AUTOCAST_NONE;
+    return format_bits(formats->weights) > format_bits(formats->activations) ? AUTOCAST_WIDE
+                                                                             : AUTOCAST_NARROW;
+}
+
+/* Sums with gradients of earlier microbatches, where a kernel of its own computes them. What
+ * autocast has cast to fp32 no product adds. */
 static struct function_pass sums_of(const struct ranks *ranks)
 {
     const struct graph_formats *formats = &ranks->plan->formats;
+    bool const is_cast = autocast_of(ranks) == AUTOCAST_WIDE;
+    enum format const format = is_cast ? formats->weights : formats->activations;
+    enum gradient_sums sums = ranks->plan->software.sums;
     if (ranks_fusion(ranks) == NULL || ranks_serves(ranks)) return (struct function_pass){0, 0, 0};
-    return fusion_sums(ranks->plan->software.sums, (uint8_t)format_bytes(formats->activations, 1),
+    if (is_cast && ranks->gradients.resident && sums == GRADIENT_SUMS_FUSED)
+        sums = GRADIENT_SUMS_APART;
+    return fusion_sums(sums, (uint8_t)format_bytes(format, 1),
                        (uint8_t)format_bytes(formats->main_gradients, 1));
 }
 
@@ -213,6 +229,7 @@ static struct graph_policy policy_of(const struct ranks *ranks)
         .experts_in_one = has_experts_in_one(ranks),
         .loss = plan->software.loss,
         .casts = workload_casts(plan, &ranks->machine->chip),
+        .autocast = autocast_of(ranks),
         .copies = copies_of(ranks),
         .sums = sums,
         .remat = plan->remat,

@@ -57,6 +57,25 @@ static enum status clips_check(const struct ranks *ranks, struct error *reterr)
     return STATUS_OK;
 }
 
+/* Autocast is PyTorch's, and casts from fp32 to the format of activations. */
+static enum status autocast_check(const struct ranks *ranks, struct error *reterr)
+{
+    static const char place[] = "/workload/autocast";
+    const struct workload_plan *plan = ranks->plan;
+    const struct fusion *fusion = ranks_fusion(ranks);
+    if (!plan->software.autocast) return STATUS_OK;
+    REFUSE(format_bits(plan->formats.activations) != 16, INVALID, place,
+           "activations under autocast have 16 bits, and \"activations\" are " NAME
+           "; it has to be false",
+           format_name(plan->formats.activations));
+    REFUSE(
+        fusion != NULL && fusion->autocast == NULL, INVALID, place,
+        "autocast is PyTorch's, for \"torch-eager\" and \"torch-compile\"; with the stack \"%s\" "
+        "it has to be false",
+        ranks->machine->chip.kernels.stack->name);
+    return STATUS_OK;
+}
+
 /* User buffers copy between GPUs. */
 static enum status chunks_check(const struct ranks *ranks, struct error *reterr)
 {
@@ -74,6 +93,7 @@ enum status refusals_software(const struct ranks *ranks, struct error *reterr)
 {
     STATUS_TRY(all_reduce_check(ranks, reterr));
     STATUS_TRY(loss_check(ranks, reterr));
+    STATUS_TRY(autocast_check(ranks, reterr));
     STATUS_TRY(chunks_check(ranks, reterr));
     return clips_check(ranks, reterr);
 }

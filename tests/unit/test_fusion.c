@@ -86,8 +86,9 @@ struct layer {
     uint64_t rows; /* Tokens of a microbatch on one data rank. */
 };
 
-static void layer_make_joined(const struct model *model, const char *fusion,
-                              enum product_joins joins, struct layer *layer)
+static void layer_make_with(const struct model *model, const char *fusion,
+                            const struct workload_software *software, enum format weights,
+                            struct layer *layer)
 {
     const char *const parts[MESH_ROLE_COUNT] = {[MESH_DP] = "x", [MESH_TP] = "y"};
     struct ranks ranks;
@@ -95,13 +96,22 @@ static void layer_make_joined(const struct model *model, const char *fusion,
     if (fusion != NULL) layer->stack.between.fusion = fusion_named(fusion);
     assert_int_equal(case_build_roles(&layer->made, model, "4x4x1", parts), STATUS_OK);
     layer->made.machine.chip.kernels.stack = &layer->stack;
-    layer->made.plan.software.joins = joins;
+    layer->made.plan.software.joins = software->joins;
+    layer->made.plan.software.autocast = software->autocast;
+    layer->made.plan.formats.weights = weights;
     case_ok(ranks_make(&layer->made.plan, &layer->made.machine, &layer->made.mesh, &ranks,
                        &case_error));
     layer->rows = ranks.rows;
     graph_layer_terms(&ranks, LAYER, &layer->terms);
     block_write_part(&layer->terms, &layer->made.plan.model, BLOCK_LAYER, &layer->graph);
     graph_shard(&layer->graph, &layer->sharded);
+}
+
+static void layer_make_joined(const struct model *model, const char *fusion,
+                              enum product_joins joins, struct layer *layer)
+{
+    struct workload_software const software = {.joins = joins};
+    layer_make_with(model, fusion, &software, FORMAT_BF16, layer);
 }
 
 static void layer_make_of(const struct model *model, const char *fusion, struct layer *layer)
@@ -344,6 +354,45 @@ static void attention_stands_between_copies(void **state)
     case_free(&layer.made);
 }
 
+static struct work casts_of(const struct layer *layer, const char *prefix, const char *name,
+                            enum op_pass pass, bool backward)
+{
+    return graph_aside_work(&layer->sharded, op_named(layer, prefix, name), pass, backward);
+}
+
+/* With weights in 16 bits a layernorm alone is in fp32, with weights in fp32 the stream as well. */
+static void autocast_casts_what_products_multiply(void **state)
+{
+    static struct layer layer;
+    struct workload_software const software = {.autocast = true};
+    struct model model = case_llama_70b;
+    (void)state;
+    layer_make_with(&model, "eager", &software, FORMAT_BF16, &layer);
+    uint64_t const d = layer.rows * D_OWN, all = layer.rows * UINT64_C(8192);
+    moves(casts_of(&layer, "mlp.", "Gate,Up", OP_INPUT_CASTS, false), 0, 0, 0);
+    moves(work_of(&layer, "mlp.", "norm", OP_FORWARD), 9, (20 + 4) * d, (16 + 2) * d);
+    case_free(&layer.made);
+    model.norms.centred = true;
+    layer_make_with(&model, "eager", &software, FORMAT_BF16, &layer);
+    moves(work_of(&layer, "mlp.", "norm", OP_FORWARD), 2 + 1, (6 + 4) * d, (8 + 2) * d);
+    moves(casts_of(&layer, "mlp.", "Gate,Up", OP_INPUT_CASTS, false), 2, 2 * 4 * all, 2 * 2 * all);
+    moves(casts_of(&layer, "attention.", "QKV", OP_INPUT_CASTS, true), 3, 3 * 2 * all, 3 * 4 * all);
+    moves(casts_of(&layer, "mlp.", "Out", OP_INPUT_CASTS, false), 0, 0, 0);
+    moves(casts_of(&layer, "mlp.", "Out", OP_WEIGHT_CASTS, false), 0, 0, 0);
+    case_free(&layer.made);
+    layer_make_with(&case_llama_70b, "eager", &software, FORMAT_FP32, &layer);
+    uint64_t const out = UINT64_C(8192) * F_OWN;
+    moves(work_of(&layer, "mlp.", "norm", OP_FORWARD), 6 + 1, (16 + 6) * d, (12 + 4) * d);
+    moves(casts_of(&layer, "mlp.", "Gate,Up", OP_INPUT_CASTS, false), 2, 2 * 4 * all, 2 * 2 * all);
+    moves(casts_of(&layer, "mlp.", "Out", OP_WEIGHT_CASTS, false), 1, 4 * out, 2 * out);
+    moves(casts_of(&layer, "mlp.", "Out", OP_GRADIENT_CASTS, true), 1, 2 * out, 4 * out);
+    case_free(&layer.made);
+    layer_make_with(&case_llama_70b, "compiled", &software, FORMAT_FP32, &layer);
+    moves(work_of(&layer, "mlp.", "norm", OP_FORWARD), 1, (4 + 2) * d, (4 + 2) * d);
+    moves(casts_of(&layer, "mlp.", "Gate,Up", OP_INPUT_CASTS, false), 0, 0, 0);
+    case_free(&layer.made);
+}
+
 static void servers_sum_in_the_norm(void **state)
 {
     static struct layer layer;
@@ -442,6 +491,7 @@ int main(void)
         cmocka_unit_test(gradients_of_weights_are_copied),
         cmocka_unit_test(gradients_of_microbatches_are_summed),
         cmocka_unit_test(attention_stands_between_copies),
+        cmocka_unit_test(autocast_casts_what_products_multiply),
         cmocka_unit_test(servers_sum_in_the_norm),
         cmocka_unit_test(norms_of_heads_may_turn_them),
         cmocka_unit_test(a_kernel_takes_its_bytes_and_its_launch),

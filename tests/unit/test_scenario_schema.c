@@ -151,6 +151,7 @@ static void every_default_is_shown(void **state)
                                            "parameter_gather",
                                            "loss_fusion",
                                            "gradient_sums",
+                                           "autocast",
                                            "joined_products",
                                            "nodes",
                                            "gpus",

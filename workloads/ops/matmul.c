@@ -100,6 +100,14 @@ static void both_set(struct work *work)
     work->useful_flop *= 2;
 }
 
+/* The format in which products read a weight: autocast has cast weights in fp32. */
+static enum format weight_format(const struct graph *graph, tensor weight)
+{
+    const struct graph_terms *terms = graph->terms;
+    bool const is_cast = terms->policy.autocast == AUTOCAST_WIDE;
+    return is_cast ? terms->formats.activations : graph->tensor[weight].format;
+}
+
 static uint64_t weight_bytes(const struct graph_sharded *sharded, const struct graph_op *op,
                              bool gradient)
 {
@@ -107,7 +115,7 @@ static uint64_t weight_bytes(const struct graph_sharded *sharded, const struct g
     struct op_bytes bytes = {{0}};
     for (uint8_t i = 0; i < op->weight_count; i++) {
         const struct graph_tensor *at = &graph->tensor[op->weight[i]];
-        bytes.elements[gradient ? at->gradient : at->format] +=
+        bytes.elements[gradient ? at->gradient : weight_format(graph, op->weight[i])] +=
             gradient ? graph_weight_elements(graph, op->weight[i])
                      : graph_read_elements(graph, op->weight[i]);
     }
@@ -144,7 +152,7 @@ static uint64_t converted(const struct graph_sharded *sharded, const struct grap
     enum format const math = op->as.matmul.math;
     uint64_t elements = 0;
     for (uint8_t i = 0; i < op->weight_count; i++) {
-        enum format const format = graph->tensor[op->weight[i]].format;
+        enum format const format = weight_format(graph, op->weight[i]);
         if (format_bits(format) < format_bits(math) || op_narrows(graph, format, math))
             elements += graph_read_elements(graph, op->weight[i]);
     }

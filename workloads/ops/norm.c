@@ -32,6 +32,17 @@ static bool sums_apart(const struct graph *graph)
     return fusion != NULL && fusion->sums_apart;
 }
 
+/* Bytes of a stream that a norm's own kernel adds up, where the stream is in fp32. */
+static void fused_sum_add(const struct graph *graph, enum op_pass pass, uint64_t elements,
+                          struct work *work)
+{
+    const struct graph_policy *policy = &graph->terms->policy;
+    if (policy->autocast != AUTOCAST_WIDE || policy->fusion->autocast == NULL) return;
+    struct function_pass const sum = policy->fusion->autocast->sum_fused[!op_is_forward(pass)];
+    work->hbm_read_bytes += sum.read_bytes * elements;
+    work->hbm_write_bytes += sum.write_bytes * elements;
+}
+
 static enum recipe_array cast_as(const struct graph *graph)
 {
     return graph->terms->policy.casts.norms_belong ? RECIPE_NORMED : RECIPE_FOUND;
@@ -137,7 +148,9 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
         work.kernel_count += graph->terms->policy.fusion != NULL;
     }
     op_function(graph, WORK_FUNCTION_NORM, pass, elements, &work);
-    if (sums_apart(graph) && (op_is_forward(pass) ? summed : adds)) {
+    bool const sums = op_is_forward(pass) ? summed : adds;
+    if (sums && graph->terms->policy.fusion != NULL) fused_sum_add(graph, pass, elements, &work);
+    if (sums_apart(graph) && sums) {
         op_function(graph, WORK_FUNCTION_SUM, pass, elements, &work);
         if (graph->terms->policy.drops) dropout_add(pass, elements, &work);
     }

@@ -28,6 +28,8 @@ static const struct import_row facts_of[] = {
     IMPORT_FACT("bf16.enabled", IMPORT_ON, formats.bf16, "/workload/formats"),
     IMPORT_FACT("bfloat16.enabled", IMPORT_ON, formats.bf16, "/workload/formats"),
     IMPORT_FACT("fp16.enabled", IMPORT_ON, formats.fp16, "/workload/formats"),
+    IMPORT_FACT("torch_autocast.enabled", IMPORT_ON, policy.autocasts, "/workload/autocast"),
+    IMPORT_FACT("torch_autocast.dtype", IMPORT_WORD, formats.precision, "/workload/formats"),
     IMPORT_FACT("communication_data_type", IMPORT_WORD, formats.gradients,
                 "/workload/formats/gradients"),
     IMPORT_FACT("compile.enabled", IMPORT_ON, policy.compiles, "/machine/stack"),
@@ -107,6 +109,8 @@ static const struct import_row lacks[] = {
     IMPORT_NOT_MODELLED("activation_checkpointing.*", NULL,
                         "how activations are kept; --with gradient_checkpointing=true says that "
                         "they are repeated"),
+    IMPORT_NOT_MODELLED("torch_autocast.lower_precision_safe_modules", NULL,
+                        "modules whose gradients are reduced in 16 bits; podsim takes all"),
     IMPORT_NOT_MODELLED("data_types.grad_accum_dtype", NULL, "the format that gradients add up in"),
     IMPORT_NOT_MODELLED("pipeline.*", NULL, "a pipeline; podsim does not express DeepSpeed's"),
     IMPORT_NOT_MODELLED("sparse_attention.*", NULL, "attention to some of the keys"),
@@ -167,6 +171,28 @@ static enum status zero_set(struct import *import, uint64_t copies, struct error
     return import_offload(import, reterr);
 }
 
+/* Under autocast weights are in fp32. Gradients are reduced in 16 bits, and stage 3 gathers weights
+ * in 16 bits (docs/code-docs/source/training.rst: torch_autocast). */
+static enum status autocast_set(struct import *import, struct error *reterr)
+{
+    struct import_facts *facts = &import->facts;
+    const char *const format = facts->formats.precision == NULL ? "bf16" : facts->formats.precision;
+    if (!facts->policy.autocasts) {
+        import_plain(import, &facts->formats.precision, "torch_autocast is not enabled");
+        return STATUS_OK;
+    }
+    if (facts->formats.bf16 || facts->formats.fp16)
+        return import_refuse(import, &facts->policy.autocasts, reterr,
+                             "DeepSpeed takes it with neither bf16 nor fp16");
+    facts->formats.activations = facts->formats.gradients = format;
+    if (facts->policy.stage == 3) {
+        facts->formats.weights = format;
+        import_lacks(import, &facts->policy.autocasts,
+                     "embedding and norms are gathered in fp32, and so is the residual stream");
+    }
+    return import_autocast(import, reterr);
+}
+
 static enum status finish(struct import *import, struct error *reterr)
 {
     struct import_facts *facts = &import->facts;
@@ -184,6 +210,7 @@ static enum status finish(struct import *import, struct error *reterr)
     STATUS_TRY(import_set(import, reterr, "/workload/attention_kernel=flash"));
     STATUS_TRY(import_precision_check(import, reterr));
     facts->formats.weights = facts->formats.bf16 ? "bf16" : facts->formats.fp16 ? "fp16" : "fp32";
+    STATUS_TRY(autocast_set(import, reterr));
     if (facts->formats.gradients == NULL) facts->formats.gradients = facts->formats.weights;
     STATUS_TRY(import_formats_set(import, reterr));
     return import_stack(import, facts->policy.compiles ? "torch-compile" : "torch-eager", reterr);

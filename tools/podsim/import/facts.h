@@ -67,6 +67,7 @@ struct import_policy {
     uint64_t offloads_optimizer;
     const char *offload; /* Where the optimizer's state lies. */
     uint64_t compiles;   /* Kernels are compiled. */
+    uint64_t autocasts;  /* Steps run under PyTorch's autocast. */
     const char *clips;   /* The norm that gradients are scaled to; 0: they are not. */
 };
 

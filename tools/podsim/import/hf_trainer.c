@@ -4,7 +4,8 @@
  *
  * Source: TrainingArguments of huggingface/transformers; huggingface/accelerate, where FSDP takes
  * the format of mixed precision for weights, activations and reductions, and without FSDP weights
- * and gradients stay in fp32.
+ * and gradients stay in fp32. Mixed precision is PyTorch's autocast, but with DeepSpeed, whose
+ * engine has a model of 16 bits (accelerator.py: prepare_model and _prepare_deepspeed).
  */
 #include "tools/podsim/import/hf_trainer.h"
 
@@ -181,8 +182,10 @@ static enum status ranks_set(struct import *import, enum sharding sharding, uint
     return import_set(import, reterr, "/workload/zero=%d", sharding == SHARDING_OPTIMIZER ? 1 : 2);
 }
 
-/* `has_master`: weights are copies of others in fp32, which the update changes. */
-static enum status formats_set(struct import *import, bool has_master, struct error *reterr)
+/* `has_master`: weights are copies of others in fp32, which the update changes. `casts`: mixed
+ * precision is autocast. */
+static enum status formats_set(struct import *import, bool has_master, bool casts,
+                               struct error *reterr)
 {
     static const char *const full[] = {"float32", "fp32", NULL};
     static const char *const words[] = {"no", "bf16", "fp16", "fp8", NULL};
@@ -206,6 +209,7 @@ static enum status formats_set(struct import *import, bool has_master, struct er
                      "fp32");
     formats->weights = has_master ? formats->activations : "fp32";
     formats->gradients = formats->weights;
+    if (casts && (is_bf16 || is_fp16)) STATUS_TRY(import_autocast(import, reterr));
     return import_formats_set(import, reterr);
 }
 
@@ -228,8 +232,8 @@ static enum status finish(struct import *import, struct error *reterr)
     STATUS_TRY(import_length_given(import, reterr));
     STATUS_TRY(sharding_find(import, &sharding, reterr));
     STATUS_TRY(ranks_set(import, sharding, &copies, reterr));
-    bool const has_master = sharding != SHARDING_NONE || facts->ranks.fsdp > 1 ||
-                            name_same(facts->names.flavor, "DEEPSPEED");
+    bool const is_deep = is_deepspeed(import);
+    bool const has_master = sharding != SHARDING_NONE || facts->ranks.fsdp > 1 || is_deep;
     facts->names.flavor = NULL; /* That of the distribution is no part of a model's name. */
     STATUS_TRY(import_model_named(import, models, reterr));
     if (facts->batch.microbatch == 0) facts->batch.microbatch = SEQUENCES;
@@ -244,7 +248,7 @@ static enum status finish(struct import *import, struct error *reterr)
                                  reterr));
     STATUS_TRY(import_offload(import, reterr));
     STATUS_TRY(import_clips(import, reterr));
-    STATUS_TRY(formats_set(import, has_master, reterr));
+    STATUS_TRY(formats_set(import, has_master, !is_deep, reterr));
     return import_stack(import, facts->policy.compiles ? "torch-compile" : "torch-eager", reterr);
 }
 

@@ -101,6 +101,13 @@ enum status import_stack(struct import *import, const char *stack, struct error 
     return STATUS_OK;
 }
 
+enum status import_autocast(struct import *import, struct error *reterr)
+{
+    if (import->is_ideal || !kernel_stack_is_shipped(import->machine.chip.name, "torch-eager"))
+        return STATUS_OK;
+    return import_set(import, reterr, "/workload/autocast=true");
+}
+
 enum status import_offload(struct import *import, struct error *reterr)
 {
     const struct import_policy *policy = &import->facts.policy;

@@ -2,6 +2,7 @@
 #include "sim/base/json.h"
 #include "sim/base/path.h"
 #include "sim/base/strbuf.h"
+#include "sim/kernels/autocast.h"
 #include "sim/kernels/kernels.h"
 #include "sim/report/table.h"
 #include "tools/podsim/list/list_text.h"
@@ -178,6 +179,40 @@ static void layernorms_add(const struct fusion *fusion, struct strbuf *text)
     strbuf_add(text, "\n");
 }
 
+/* Kernels of a pass of autocast, forward and backward. */
+static void autocast_pass_add(const char *what, const struct function_pass passes[2],
+                              struct strbuf *text)
+{
+    if (passes[0].kernels == 0) return;
+    strbuf_add(text, "  autocast: %-28s", what);
+    pass_add(&passes[0], text);
+    strbuf_add(text, ", backward ");
+    pass_add(&passes[1], text);
+    strbuf_add(text, "\n");
+}
+
+/* A cast, with all bytes of an element. */
+static void cast_add(const char *what, struct function_pass forward, struct function_pass backward,
+                     struct strbuf *text)
+{
+    if (forward.kernels == 0) return;
+    strbuf_add(text, "  autocast: cast of %-20s %u B read, %u written, backward %u, %u\n", what,
+               forward.read_bytes, forward.write_bytes, backward.read_bytes, backward.write_bytes);
+}
+
+static void autocasts_add(const struct autocast_kernels *autocast, struct strbuf *text)
+{
+    if (autocast == NULL) return;
+    cast_add("a product's input", autocast->input[0], autocast->input[1], text);
+    cast_add("a weight in fp32", autocast->weight, autocast->gradient, text);
+    autocast_pass_add("layernorm of 16 bits", autocast->centred_narrow, text);
+    autocast_pass_add("layernorm of fp32", autocast->centred, text);
+    autocast_pass_add("RMSNorm of fp32", autocast->norm, text);
+    autocast_pass_add("turn by angles in fp32", autocast->rotation, text);
+    autocast_pass_add("sum of fp32", autocast->sum, text);
+    strbuf_add(text, "    source: %s\n", autocast->source);
+}
+
 /* What may stand in for the kernels of the loss, where these are several. */
 static void losses_add(const struct fusion *fusion, struct strbuf *text)
 {
@@ -196,6 +231,7 @@ static void between_add(const struct kernel_between *between, struct strbuf *tex
     for (enum work_function function = 0; function < WORK_FUNCTION_COUNT; function++)
         function_add(between, function, text);
     layernorms_add(between->fusion, text);
+    autocasts_add(between->fusion->autocast, text);
     losses_add(between->fusion, text);
     strbuf_add(text, "  each takes %s in addition; bytes are those of an element of 16 bits\n",
                table_duration(between->launch_ps).text);

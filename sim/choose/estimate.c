@@ -25,7 +25,8 @@ struct cost {
 struct estimator {
     const struct machine *machine;
     const struct plan *plan;
-    double wire; /* Bytes on the wire for one. */
+    double wire;     /* Bytes on the wire for one. */
+    double far_wire; /* The same between nodes. */
     struct contention_cache *known;
 };
 
@@ -77,6 +78,22 @@ static uint32_t wire_of(const struct estimator *estimator, uint32_t dimension)
 static bool takes(const struct plan_item *item, uint32_t dimension)
 {
     return item->flat || item->dimension == dimension;
+}
+
+/* Bytes on a dimension's wires for one of payload. */
+static double wire_bytes_of(const struct estimator *estimator, uint32_t dimension)
+{
+    return wire_of(estimator, dimension) > MACHINE_AXES_MAX ? estimator->far_wire : estimator->wire;
+}
+
+/* Bytes on an item's wires for one of payload: of messages by several levels those of the farthest.
+ */
+static double item_bytes_of(const struct estimator *estimator, const struct plan_item *item)
+{
+    uint32_t far = item->dimension;
+    for (uint32_t d = 0; item->flat && d < estimator->plan->group.dimension_count; d++)
+        if (d == 0 || wire_of(estimator, d) > wire_of(estimator, far)) far = d;
+    return wire_bytes_of(estimator, far);
 }
 
 /* Links between partners at distance 1, 2, 4, ... along an axis, all together. */
@@ -206,7 +223,7 @@ static double ragged_units(const struct plan *plan, const struct plan_item *item
 static struct cost contention_cost(const struct estimator *estimator, const struct plan_item *item,
                                    const struct contention_times *contention)
 {
-    double const bytes = (double)plan_item_unit_bytes(item) * estimator->wire;
+    double const bytes = (double)plan_item_unit_bytes(item) * item_bytes_of(estimator, item);
     struct cost cost = {
         .latency_s = contention->latency_s,
         .serial_s = contention->byte_s * bytes,
@@ -259,7 +276,8 @@ static struct cost links_cost(const struct estimator *estimator, const struct pl
         primitive->network != PRIMITIVE_NETWORK_NONE)
         of.port_units = item->size;
     double const units = plan->ragged_units != NULL ? ragged_units(plan, item) : (double)of.units;
-    double const bytes = units * (double)plan_item_unit_bytes(item) * estimator->wire;
+    double const wire_bytes = item_bytes_of(estimator, item);
+    double const bytes = units * (double)plan_item_unit_bytes(item) * wire_bytes;
     if (primitive->routed) {
         double inside = 1;
         cost.latency_s = routed_latency_s(estimator, item, &of, item->size);
@@ -271,7 +289,7 @@ static struct cost links_cost(const struct estimator *estimator, const struct pl
         cost.serial_s = bytes / rate_of(estimator, item, item->dimension);
         cost.wire_s[wire_of(estimator, item->dimension)] = cost.serial_s * port_share(&of);
     }
-    double const counted = (double)plan_item_unit_bytes(item) * estimator->wire;
+    double const counted = (double)plan_item_unit_bytes(item) * wire_bytes;
     cost.serial_s = fmax(cost.serial_s, contention.byte_s * counted);
     for (uint32_t wire = 0; wire < WAYS; wire++)
         cost.wire_s[wire] = fmax(cost.wire_s[wire], contention.wire_byte_s[wire] * counted);
@@ -306,14 +324,15 @@ static double permute_s(const struct estimator *estimator, double *ret_alpha_s)
         const struct group_dimension *at = &plan->group.dimension[d];
         if (offset == 0) continue;
         slowest = fmin(
-            slowest, fmin(rate_of(estimator, NULL, d), level_mesh_rate(estimator->machine, at, 1)));
+            slowest, fmin(rate_of(estimator, NULL, d), level_mesh_rate(estimator->machine, at, 1)) /
+                         wire_bytes_of(estimator, d));
         if (plan->group.dimension[d].switched)
             level = fmax(level, message_s(estimator, d));
         else
             grid += (offset < 0 ? -offset : offset) * message_s(estimator, d);
     }
     *ret_alpha_s += fmax(grid, level);
-    return isinf(slowest) ? 0 : (double)plan->size_bytes * estimator->wire / slowest;
+    return isinf(slowest) ? 0 : (double)plan->size_bytes / slowest;
 }
 
 /* Along a chain of items the first piece takes them one after the other; each further one is later
@@ -346,9 +365,10 @@ static struct chain_time chain_time(const struct plan *plan, const struct cost *
 void collective_estimate(const struct machine *machine, const struct plan *plan,
                          struct contention_cache *known, struct collective_estimate *ret_estimate)
 {
-    struct estimator const estimator = {
-        machine, plan, plan->protocol.wire_ppm == 0 ? 1 : (double)plan->protocol.wire_ppm / PPM_ONE,
-        known};
+    const struct plan_protocol *protocol = &plan->protocol;
+    double const near = protocol->wire_ppm == 0 ? 1 : (double)protocol->wire_ppm / PPM_ONE;
+    double const far = protocol->far_ppm == 0 ? near : (double)protocol->far_ppm / PPM_ONE;
+    struct estimator const estimator = {machine, plan, near, far, known};
     struct cost cost[PLAN_ITEMS_MAX];
     double root_s[WAYS] = {0}, other_s[WAYS] = {0}; /* Of the root's links, and of those far off. */
     double alpha_s = 0, time_s = 0, busiest_s = 0;

@@ -241,6 +241,14 @@ static uint64_t ring_mb_per_s(const struct machine *machine, uint64_t nodes, uin
     return 0;
 }
 
+/* The slower of NVLink and NICs where a ring goes over both. */
+static uint64_t ring_pace_mb_per_s(const struct machine *machine, uint64_t nodes, uint64_t ranks)
+{
+    uint64_t const wire = ring_mb_per_s(machine, nodes, ranks);
+    uint64_t const near = ranks > nodes ? ring_mb_per_s(machine, 1, ranks) : 0;
+    return near != 0 && near < wire ? near : wire;
+}
+
 static uint32_t log2_floor(uint64_t value)
 {
     uint32_t log = 0;
@@ -293,14 +301,14 @@ static bool is_direct(const struct protocol_use *use)
 static uint64_t ring_copies(const struct protocol_use *use, uint32_t class, uint64_t nodes,
                             uint64_t ranks)
 {
+    bool const rings = primitive_family_nccl(algorithm_family(&use->algorithm)) == NCCL_RING ||
+                       use->stands == PROTOCOL_STANDS_FOR_RING;
     bool const loops = use->kind == COLLECTIVE_ALL_GATHER || use->kind == COLLECTIVE_ALL_REDUCE ||
                        use->kind == COLLECTIVE_REDUCE_SCATTER;
     bool const skips = class == SIMPLE && use->kind != COLLECTIVE_REDUCE_SCATTER && is_direct(use);
-    if (primitive_family_nccl(algorithm_family(&use->algorithm)) != NCCL_RING || !loops || skips ||
-        class == LL || nodes > 1 || ranks < 2)
-        return whole;
+    if (!rings || !loops || (skips && nodes == 1) || class == LL || ranks < 2) return whole;
     uint64_t const steps = (use->kind == COLLECTIVE_ALL_REDUCE ? 2 : 1) * (ranks - 1);
-    uint64_t const wire = ring_mb_per_s(use->machine, nodes, ranks) /
+    uint64_t const wire = ring_pace_mb_per_s(use->machine, nodes, ranks) /
                           channels_of(use, class == SIMPLE ? PROTOCOL_SIMPLE : PROTOCOL_LL128);
     uint64_t const rate = channel_mb_per_s[generation_of(use->machine)][class];
     return whole + (wire < rate ? wire : rate) * whole / (rate * steps);
@@ -320,77 +328,38 @@ static int64_t last_chunk_ns(const struct protocol_use *use, uint32_t class, uin
     return (int64_t)(chunk * 2000 / channel_mb_per_s[generation_of(use->machine)][SIMPLE]);
 }
 
-/* The share that payload gets, in billionths. No factor sends faster than the wire. */
-static uint64_t share_of(const struct protocol_use *use, uint32_t class, uint64_t nodes,
-                         uint64_t ranks)
+/* Whether the plan exchanges directly between nodes what NCCL sends along trees. */
+static bool trees_are_exchanged(const struct protocol_use *use)
+{
+    enum nccl_algorithm const like = primitive_family_nccl(algorithm_family(&use->algorithm));
+    return use->stands == PROTOCOL_STANDS_FOR_TREE ||
+           (like == NCCL_NVLS && use->kind == COLLECTIVE_ALL_REDUCE);
+}
+
+/* The share that payload gets of a NIC, in billionths. NVLink's inefficiency is none of the NICs:
+ * NCCL takes the slower of both. An inner node of a tree sends and gets an array twice, where an
+ * exchange of M nodes sends it 2 (M-1)/M times; two nodes exchange halves in either. */
+static uint64_t far_share_of(const struct protocol_use *use, uint32_t class, uint64_t nodes,
+                             uint64_t ranks)
+{
+    uint64_t share = row_of(use) == ROW_NVLS ? whole
+                                             : reckoned_share(use, class, nodes, ranks) * whole /
+                                                   ring_copies(use, class, nodes, ranks);
+    if (nodes > 2 && trees_are_exchanged(use)) share = share * (nodes - 1) / nodes;
+    return share;
+}
+
+/* The share that payload gets of NVLink, in billionths. No factor sends faster than the wire. */
+static uint64_t near_share_of(const struct protocol_use *use, uint32_t class, uint64_t nodes,
+                              uint64_t ranks)
 {
     uint64_t const share = reckoned_share(use, class, nodes, ranks);
     struct chip_nccl const factors = protocol_node_factors(use->machine);
-    if (nodes > 1 || class == LL) return share;
+    if (class == LL) return share;
     uint64_t const made = row_of(use) == ROW_NVLS ? share * PPM_ONE / factors.nvls_ppm
                                                   : share * PPM_ONE / factors.byte_ppm * whole /
                                                         ring_copies(use, class, nodes, ranks);
     return made < whole ? made : whole;
-}
-
-/* Latency of one message over NVLink or the network, NCCL's and the machine's together. */
-static int64_t near_ns(const struct protocol_use *use, uint32_t class, uint64_t nodes)
-{
-    enum measure_row const row = row_of(use);
-    if (row == ROW_NVLS) return 0; /* Once for the collective. */
-    int64_t const own = nvlink_ns[row][class];
-    int64_t post = row == ROW_RING && nodes > 1 ? post_ns[generation_of(use->machine)] : 0;
-    if (class == SIMPLE) post *= 3;
-    return own > post ? own : post;
-}
-
-static int64_t far_ns(const struct protocol_use *use, uint32_t class, uint64_t nodes,
-                      uint64_t ranks)
-{
-    enum measure_row const row = row_of(use);
-    return network_ns[nodes == ranks && row == ROW_RING ? ROW_TREE : row][class];
-}
-
-/* What NCCL's steps in series take over nodes. */
-static int64_t series_ns(const struct protocol_use *use, uint32_t class, uint64_t nodes,
-                         uint64_t ranks)
-{
-    int64_t const near = near_ns(use, class, nodes), far = far_ns(use, class, nodes, ranks);
-    int64_t const crossings = (int64_t)nodes - 1, doublings = log2_floor(nodes);
-    int64_t const halves = use->kind == COLLECTIVE_ALL_REDUCE ? 2 : 1;
-    if (use->stands == PROTOCOL_STANDS_FOR_PAT)
-        return PAT_BASE_NS - base_ns[ROW_RING][SIMPLE] + doublings * far * 2 / 7 +
-               (int64_t)ranks * PAT_RANK_NS;
-    switch (row_of(use)) {
-    case ROW_RING:
-        return halves * (((int64_t)(ranks - nodes)) * near + crossings * far);
-    case ROW_TREE:
-        return 2 * ((int64_t)(ranks / nodes - 1) * near + doublings * far);
-    case ROW_NVLS:
-        return 2 * doublings * network_tree_nvls_ns;
-    case ROW_COUNT:
-        SIM_ASSERT(false);
-    }
-    return 0;
-}
-
-/* What steps take that NCCL has over nodes, and the plan has not. */
-static int64_t lacking_ns(const struct protocol_use *use, uint32_t class, uint64_t nodes,
-                          uint64_t ranks)
-{
-    bool const sums = use->kind == COLLECTIVE_ALL_REDUCE;
-    enum nccl_algorithm const like = primitive_family_nccl(algorithm_family(&use->algorithm));
-    bool const rings = like == NCCL_RING && !use->algorithm.flat;
-    bool const switches = like == NCCL_NVLS && sums;
-    bool const stands = use->stands != PROTOCOL_STANDS_ALONE;
-    if (nodes == 1 || (!sums && !is_half(use->kind)) || (!stands && !rings && !switches)) return 0;
-    int64_t const near = near_ns(use, class, nodes), far = far_ns(use, class, nodes, ranks);
-    int64_t const members = (int64_t)(ranks / nodes), halves = sums ? 2 : 1;
-    int64_t const near_steps = rings ? members - 1 : members > 1;
-    int64_t const far_steps = rings ? (int64_t)nodes - 1 : 1;
-    int64_t const lacking =
-        series_ns(use, class, nodes, ranks) - halves * (near_steps * near + far_steps * far);
-    return lacking > 0 ? lacking : 0;
 }
 
 /* Rings across nodes that send whole buffers are slower once these are filled; in millionths. */
@@ -404,13 +373,90 @@ static int64_t plateau_ppm(const struct protocol_use *use, uint32_t class, uint6
     return generation_of(use->machine) == 0 ? 1900000 : 1400000;
 }
 
-/* Latencies, in millionths of NCCL's. */
-static int64_t latency_ppm(const struct protocol_use *use, uint32_t class, uint64_t nodes,
-                           uint64_t ranks)
+/* Latencies of a node in millionths of NCCL's: as measured, where kernels are launched singly. The
+ * plateau and what is measured are both beyond the same table, and the larger one holds. */
+static int64_t node_latency_ppm(const struct protocol_use *use, int64_t plateau)
 {
-    bool const singly = nodes == 1 && use->machine->chip.launch.by != CHIP_LAUNCHES_GRAPH;
-    return singly ? protocol_node_factors(use->machine).latency_ppm
-                  : plateau_ppm(use, class, nodes, ranks);
+    if (use->machine->chip.launch.by == CHIP_LAUNCHES_GRAPH) return plateau;
+    int64_t const measured = protocol_node_factors(use->machine).latency_ppm;
+    return plateau > PPM_ONE && plateau > measured ? plateau : measured;
+}
+
+/* Latencies of a collective, NCCL's and the machine's together. */
+struct latencies {
+    uint64_t nodes, ranks;
+    int64_t begin_ps, near_ps, far_ps; /* To begin; of a message over NVLink, over the network. */
+    int64_t plateau;                   /* Millionths. */
+};
+
+static struct latencies latencies_of(const struct protocol_use *use, uint32_t class)
+{
+    enum measure_row const row = row_of(use);
+    struct latencies of = {.near_ps = 0};
+    protocol_extent(use->machine, use->group, &of.nodes, &of.ranks);
+    of.plateau = plateau_ppm(use, class, of.nodes, of.ranks);
+    int64_t const near = node_latency_ppm(use, of.plateau);
+    bool const rings = row == ROW_RING && of.nodes > 1;
+    int64_t const post_ps = rings ? post_ns[generation_of(use->machine)] *
+                                        (class == SIMPLE ? 3 : 1) * of.plateau * ps_per_ns / PPM_ONE
+                                  : 0;
+    enum measure_row const far = of.nodes == of.ranks && row == ROW_RING ? ROW_TREE : row;
+    of.begin_ps = base_ns[row][class] * near * ps_per_ns / PPM_ONE;
+    of.far_ps = network_ns[far][class] * of.plateau * ps_per_ns / PPM_ONE;
+    if (row == ROW_NVLS) return of; /* NVLink's once for the collective. */
+    of.near_ps = nvlink_ns[row][class] * near * ps_per_ns / PPM_ONE;
+    if (of.near_ps < post_ps) of.near_ps = post_ps;
+    return of;
+}
+
+/* What NCCL's steps in series take over nodes. */
+static int64_t series_ps(const struct protocol_use *use, const struct latencies *of)
+{
+    int64_t const crossings = (int64_t)of->nodes - 1, doublings = log2_floor(of->nodes);
+    int64_t const halves = use->kind == COLLECTIVE_ALL_REDUCE ? 2 : 1;
+    if (use->stands == PROTOCOL_STANDS_FOR_PAT)
+        return PAT_BASE_NS * ps_per_ns - of->begin_ps + doublings * of->far_ps * 2 / 7 +
+               (int64_t)of->ranks * PAT_RANK_NS * ps_per_ns;
+    switch (row_of(use)) {
+    case ROW_RING:
+        return halves * ((int64_t)(of->ranks - of->nodes) * of->near_ps + crossings * of->far_ps);
+    case ROW_TREE:
+        return 2 * ((int64_t)(of->ranks / of->nodes - 1) * of->near_ps + doublings * of->far_ps);
+    case ROW_NVLS:
+        return 2 * doublings * network_tree_nvls_ns * ps_per_ns;
+    case ROW_COUNT:
+        SIM_ASSERT(false);
+    }
+    return 0;
+}
+
+/* What steps take that NCCL has over nodes, and the plan has not. A tree's own messages are those
+ * between nodes; in a node NCCL's trees are chains. */
+static int64_t lacking_ps(const struct protocol_use *use, const struct latencies *of)
+{
+    bool const sums = use->kind == COLLECTIVE_ALL_REDUCE;
+    enum nccl_algorithm const like = primitive_family_nccl(algorithm_family(&use->algorithm));
+    bool const level_by_level = !use->algorithm.flat;
+    bool const rings = like == NCCL_RING && level_by_level;
+    bool const switches = like == NCCL_NVLS && sums;
+    bool const trees = like == NCCL_TREE && sums && level_by_level;
+    bool const stands = use->stands != PROTOCOL_STANDS_ALONE;
+    if (of->nodes == 1 || (!sums && !is_half(use->kind)) ||
+        (!stands && !rings && !switches && !trees))
+        return 0;
+    int64_t const members = (int64_t)(of->ranks / of->nodes), halves = sums ? 2 : 1;
+    int64_t const near_steps = rings ? members - 1 : members > 1;
+    int64_t far_steps = rings ? (int64_t)of->nodes - 1 : 1;
+    if (trees && !stands) far_steps = log2_floor(of->nodes);
+    int64_t const lacking =
+        series_ps(use, of) - halves * (near_steps * of->near_ps + far_steps * of->far_ps);
+    return lacking > 0 ? lacking : 0;
+}
+
+/* Bytes on the wire for a million of payload, of a share in billionths. */
+static uint32_t wire_ppm_of(uint64_t share)
+{
+    return (uint32_t)((PPM_ONE * whole + share / 2) / share);
 }
 
 enum status protocol_make(const struct protocol_use *use, enum protocol protocol, const char *where,
@@ -423,25 +469,24 @@ enum status protocol_make(const struct protocol_use *use, enum protocol protocol
     if (protocol == PROTOCOL_NONE || use->group->dimension_count == 0) return STATUS_OK;
     const struct machine *machine = use->machine;
     uint32_t const class = (uint32_t)protocol - PROTOCOL_LL;
-    uint64_t nodes, ranks;
-    protocol_extent(machine, use->group, &nodes, &ranks);
-    int64_t const ppm = latency_ppm(use, class, nodes, ranks);
+    struct latencies const of = latencies_of(use, class);
     enum measure_row const row = row_of(use);
     struct plan_protocol made = {.name = names[protocol]};
-    int64_t const begin = base_ns[row][class] + lacking_ns(use, class, nodes, ranks);
-    made.begin_ps =
-        begin * ppm * ps_per_ns / PPM_ONE + last_chunk_ns(use, class, nodes, ranks) * ps_per_ns;
+    made.begin_ps = of.begin_ps + lacking_ps(use, &of) +
+                    last_chunk_ns(use, class, of.nodes, of.ranks) * ps_per_ns;
     for (uint32_t level = 0; level < machine->level_count; level++) {
         int64_t const path = path_ps(machine, use->group, level);
-        int64_t const own = is_nvlink(machine, level) ? near_ns(use, class, nodes)
-                                                      : far_ns(use, class, nodes, ranks);
-        int64_t const message = own * ppm * ps_per_ns / PPM_ONE;
+        int64_t const message = is_nvlink(machine, level) ? of.near_ps : of.far_ps;
         made.message_ps[1 + level] = message > path ? message - path : 0;
         if (row == ROW_NVLS && is_nvlink(machine, level))
-            made.begin_ps += nvlink_ns[row][class] * ppm * ps_per_ns / PPM_ONE - path;
+            made.begin_ps +=
+                nvlink_ns[row][class] * node_latency_ppm(use, of.plateau) * ps_per_ns / PPM_ONE -
+                path;
     }
-    uint64_t const share = share_of(use, class, nodes, ranks);
-    made.wire_ppm = (uint32_t)((PPM_ONE * whole + share / 2) / share);
+    made.wire_ppm = wire_ppm_of(near_share_of(use, class, of.nodes, of.ranks));
+    if (of.nodes > 1) made.far_ppm = wire_ppm_of(far_share_of(use, class, of.nodes, of.ranks));
+    if (of.nodes > 1 && of.nodes == of.ranks) made.wire_ppm = made.far_ppm;
+    if (made.far_ppm == made.wire_ppm) made.far_ppm = 0;
     *ret_protocol = made;
     return STATUS_OK;
 }

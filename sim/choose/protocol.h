@@ -3,13 +3,14 @@
  *
  * LL sends eight bytes with a flag each, half of what passes: quick, and slow in bulk. LL128 sends
  * 120 of 128 bytes. Simple sends whole buffers and synchronises afterwards. Their costs are the
- * public constants by which NCCL predicts its own times, per generation of NVLink. Within a node
+ * public constants by which NCCL predicts its own times, per generation of NVLink. On NVLink
  * latencies and bytes take the measured times, where these are longer, and kernels copy.
  *
  *   begin_ps     NCCL's base latency; of NVLS, which has none, its latency of NVLink
  *   message_ps   NCCL's latency of a hop by NVLink or network, less that of the machine's own path,
  *                which the simulation counts by itself
- *   wire_ppm     the inverse of the share of the wire that NCCL reckons with, or that is measured
+ *   wire_ppm     the inverse of the share of NVLink that NCCL reckons with, or that is measured
+ *   far_ppm      the same of NICs
  *
  * With NCCL's refinements: LL no faster than its processor moves it; trees slower at medium sizes;
  * rings of Simple across nodes slower beyond the first bytes ("plateau"); the overhead of posting
@@ -17,7 +18,14 @@
  * of channels that NCCL's search finds, and bind on no node with NVSwitches that NCCL fills; the
  * latency that a network's driver reports.
  *
- * Copies. In a node a channel of a ring takes N steps for N-1 messages: in the last it copies what
+ * Over nodes. NCCL takes the slower of NVLink and NICs, so each has its own share. What a node is
+ * slower by than NCCL reckons is a matter of its kernels, switches and launches, and is no less
+ * where the ranks of other nodes take part: factors of NVLink's latencies and bytes hold. Of NVLS,
+ * NCCL's efficiency and the measured factor are NVLink's alone. A tree of two nodes exchanges
+ * halves; an inner node of a larger one sends and gets an array twice (NCCL: bwInter, half of it
+ * an AllReduce), where the exchange that stands for it has 2 (M-1)/M.
+ *
+ * Copies. A channel of a ring takes N steps for N-1 messages: in the last it copies what
  * came last out of its buffer (of an AllReduce 2N-1 for 2N-2; a ReduceScatter adds). Bytes of
  * LL128 and Simple take as much longer. Messages from rank to rank go by chunks of 512 KiB, and
  * the receiver copies the last one after all have come. A block of threads copies as fast as NCCL
@@ -27,8 +35,9 @@
  * to directly.
  *
  * Steps in series. Over nodes NCCL's ring goes through all ranks, each node in turn: of ranks - 1
- * steps nodes - 1 cross the network. A plan has fewer messages in series: a ring on each level, or
- * an exchange that stands for NCCL's ring or tree. The latency of the steps that it lacks comes
+ * steps nodes - 1 cross the network; its trees are chains in their nodes. A plan has fewer messages
+ * in series: a ring on each level, or an exchange that stands for NCCL's ring, tree or chain. The
+ * latency of the steps that it lacks comes
  * before its first message, by NCCL's formulas. PAT, of a rank a node, has log2 (nodes) steps of
  * 2/7 of the network's latency and 2.8 us a rank, and three quarters of the wire's rate.
  *

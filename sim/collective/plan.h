@@ -106,6 +106,7 @@ struct plan_protocol {
     int64_t begin_ps;                   /* Before the first message of the collective. */
     int64_t message_ps[1 + LEVELS_MAX]; /* Each message, by the way it goes: the grid, level 0... */
     uint32_t wire_ppm; /* Bytes on the wire for a million of payload; 0: a million. */
+    uint32_t far_ppm;  /* Bytes on wires between nodes for a million; 0: wire_ppm. */
     uint32_t cores;    /* Cores of each rank that drive the collective as long as it runs. */
 };
 

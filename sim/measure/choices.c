@@ -87,13 +87,20 @@ static double wire_of(const struct plan_protocol *protocol)
     return protocol->wire_ppm == 0 ? PPM_ONE : protocol->wire_ppm;
 }
 
+static double far_wire_of(const struct plan_protocol *protocol)
+{
+    return protocol->far_ppm == 0 ? wire_of(protocol) : protocol->far_ppm;
+}
+
 /* Bytes on the wires grow with a protocol's flags, so that their time alone may say that another
  * one is faster, and no messages need to be simulated. */
 static bool wires_take_longer(const struct protocol_search *search)
 {
     double const least = 1 - 1e-6; /* Sums of times may be rounded in another order. */
-    return search->least.wire_s * least * wire_of(&search->plan.protocol) >
-           search->least.time_s * wire_of(&search->least_of);
+    const struct plan_protocol *next = &search->plan.protocol, *known = &search->least_of;
+    double const near = wire_of(next) / wire_of(known);
+    double const far = far_wire_of(next) / far_wire_of(known);
+    return search->least.wire_s * least * fmin(near, far) > search->least.time_s;
 }
 
 /* Of what takes equally long the first one is taken. */

@@ -285,6 +285,8 @@ static const struct text_row plan_rows[] = {
      .means = has_protocol},
     {NUMBER("far_ps", text_plan, request.protocol.message_ps[2], TIME_MOST), .means = has_protocol},
     {NUMBER("wire_ppm", text_plan, request.protocol.wire_ppm, UINT32_MAX), .means = has_protocol},
+    {NUMBER("far_wire_ppm", text_plan, request.protocol.far_ppm, UINT32_MAX),
+     .means = has_protocol},
     {NUMBER("cores", text_plan, request.protocol.cores, COUNT_MOST), .means = has_protocol},
 };
 _Static_assert(LEVELS_MAX == 2, "messages by the grid, a near and a far level have a key each");

@@ -155,6 +155,9 @@ static inline struct primitive_step lane_step(const struct lane_table *lane, uin
 }
 
 /* The cost of a message, without its time on a link. */
+/* Bytes on the wire of a payload, by the plan's protocol: between nodes, or by a nearer way. */
+uint64_t lane_wire_bytes(const struct plan *plan, uint64_t bytes, bool is_far);
+
 struct message_cost lane_message_cost(const struct replay *replay, const struct plan *plan,
                                       const struct primitive *primitive, uint64_t bytes);
 

@@ -14,11 +14,12 @@ static uint32_t units_max_of(const struct primitive *primitive, uint32_t size)
     return whole || primitive->kind == COLLECTIVE_ALL_TO_ALL ? 2 * size : 2;
 }
 
-/* Bytes on the wire of a payload, by the plan's protocol. */
-static uint64_t wire_bytes(const struct plan *plan, uint64_t bytes)
+uint64_t lane_wire_bytes(const struct plan *plan, uint64_t bytes, bool is_far)
 {
-    if (plan->protocol.wire_ppm == 0) return bytes;
-    units_wide const wire = (units_wide)bytes * plan->protocol.wire_ppm + PPM_ONE - 1;
+    const struct plan_protocol *protocol = &plan->protocol;
+    uint32_t const ppm = is_far && protocol->far_ppm != 0 ? protocol->far_ppm : protocol->wire_ppm;
+    if (ppm == 0) return bytes;
+    units_wide const wire = (units_wide)bytes * ppm + PPM_ONE - 1;
     return (uint64_t)(wire / PPM_ONE);
 }
 
@@ -31,7 +32,7 @@ struct message_cost lane_message_cost(const struct replay *replay, const struct 
         (primitive->kind == COLLECTIVE_REDUCE || primitive->kind == COLLECTIVE_ALL_REDUCE);
     struct message_cost cost = {
         .read_ps = units_duration_ps(bytes, chip->hbm_bytes_per_s),
-        .bytes = wire_bytes(plan, bytes),
+        .bytes = lane_wire_bytes(plan, bytes, false),
     };
     /* Partial sums stay in VMEM: what arrives is added, not written. */
     if (adds || primitive->kind == COLLECTIVE_REDUCE_SCATTER)

@@ -53,7 +53,7 @@ static void message_record(struct replay *replay, struct lane_table *lane, uint3
         record_owner_of_epoch(replay, lane->stream, sender, message->epoch);
     struct record_ends const ends = ends_of(replay, lane, sender, message, at);
     link_record(replay, lane, &owner, &ends, chip, at->port, begin_ps, end_ps,
-                message->cost->memory.bytes);
+                message->cost->bytes[at->kind]);
 }
 
 /* A message at a link, as it is kept where streams may share that. */
@@ -88,7 +88,7 @@ static int64_t message_share_link(struct replay *replay, struct lane_table *lane
     if (replay->records.active)
         message_record(replay, lane, sender, message, at, now_ps, now_ps + entry.work_ps);
     if (replay->records.count > records) entry.record = (uint32_t)replay->records.count;
-    return promise_share(replay, &place, &entry, message->cost->memory.bytes, now_ps);
+    return promise_share(replay, &place, &entry, message->cost->bytes[at->kind], now_ps);
 }
 
 /* Puts a message on its next link, first come, first served, and posts what comes after it. A link
@@ -124,7 +124,7 @@ message_take(struct replay *replay, struct lane_table *lane, uint32_t sender,
     }
     link->free_ps = start_ps + link_ps;
     link->busy_ps += link_ps;
-    link->bytes += cost->memory.bytes;
+    link->bytes += cost->bytes[at->kind];
     link->stream = lane->stream;
     link->lane = lane->number;
     replay->tally.transfers++;
@@ -164,8 +164,8 @@ static void passed_count(struct replay *replay, uint32_t sender,
             flight_record_link(replay, up, NULL, MACHINE_GRID_PORTS, false);
             flight_record_link(replay, down, NULL, MACHINE_GRID_PORTS, false);
         }
-        up->bytes += message->cost->memory.bytes;
-        down->bytes += message->cost->memory.bytes;
+        up->bytes += message->cost->bytes[tier->kind];
+        down->bytes += message->cost->bytes[tier->kind];
     }
 }
 

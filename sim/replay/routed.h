@@ -59,8 +59,9 @@ enum {
 struct routed_cost {
     uint32_t units;             /* 0: no cost is remembered. */
     int64_t *link_ps;           /* [kind] */
+    uint64_t *bytes;            /* [kind]: bytes on the wire. */
     int64_t slowest_ps;         /* The longest of link_ps. */
-    struct message_cost memory; /* The memory traffic; link_ps of this struct is unused. */
+    struct message_cost memory; /* The memory traffic; link_ps and bytes of it are unused. */
 };
 
 /* The `number`-th message of a translating primitive, the same for all positions. */

@@ -292,6 +292,8 @@ enum status routed_build(struct arena *arena, struct replay *replay, const struc
     for (uint32_t i = 0; i < ROUTED_COSTS; i++) {
         STATUS_TRY(arena_try(arena, replay->routes->kind_count, sizeof(int64_t), &memory, reterr));
         routed->costs[i].link_ps = memory;
+        STATUS_TRY(arena_try(arena, replay->routes->kind_count, sizeof(uint64_t), &memory, reterr));
+        routed->costs[i].bytes = memory;
     }
     STATUS_TRY(order_check(replay, lane, ties, reterr));
     return inbox_build(arena, replay, lane, reterr);
@@ -310,14 +312,16 @@ void routed_cost_fill(const struct replay *replay, const struct lane_table *lane
 {
     const struct routed_lane *routed = lane->routed;
     cost->units = units;
-    cost->memory =
-        lane_message_cost(replay, routed->plan, lane->primitive, units * routed->item->unit_bytes);
+    uint64_t const payload = units * routed->item->unit_bytes;
+    uint32_t const far_first = replay->fold->link_class_count + LEVEL_TIERS_MAX;
+    cost->memory = lane_message_cost(replay, routed->plan, lane->primitive, payload);
     cost->slowest_ps = 0;
     for (uint32_t kind = 0; kind < replay->routes->kind_count; kind++) {
+        cost->bytes[kind] = lane_wire_bytes(routed->plan, payload, kind >= far_first);
         cost->link_ps[kind] =
             replay->routes->rate[kind] == 0
                 ? 0
-                : units_duration_ps(cost->memory.bytes, replay->routes->rate[kind]);
+                : units_duration_ps(cost->bytes[kind], replay->routes->rate[kind]);
         if (cost->link_ps[kind] > cost->slowest_ps) cost->slowest_ps = cost->link_ps[kind];
     }
 }

@@ -128,7 +128,7 @@ static int64_t cable_take(struct replay *replay, const struct lane_table *lane,
     if (meets) start_ps = promise_whole(replay, &place, link_ps, now_ps);
     int64_t depart_ps = start_ps + link_ps;
     if (depart_ps < tail_ps) depart_ps = tail_ps;
-    link->bytes += message->cost->memory.bytes;
+    link->bytes += message->cost->bytes[tier->kind];
     replay->tally.transfers++;
     if (start_ps - now_ps > replay->tally.queued_ps[port])
         replay->tally.queued_ps[port] = start_ps - now_ps;
@@ -150,7 +150,7 @@ static int64_t cable_take(struct replay *replay, const struct lane_table *lane,
                                              .at = at,
                                              .number = message->piece};
             link_record(replay, lane, &whose, &ends, chip, port, start_ps, depart_ps,
-                        message->cost->memory.bytes);
+                        message->cost->bytes[tier->kind]);
         }
     }
     int64_t const latency_ps = tree->level->level->tier[message->tier].latency_ps;

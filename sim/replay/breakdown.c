@@ -68,11 +68,10 @@ void breakdown_links_build(struct replay *replay)
     SIM_ASSERT(breakdowns->link_sets <= TRACE_LINK_SETS_MAX);
 }
 
-void breakdown_until(struct replay *replay, uint32_t chip, int64_t now_ps)
+void breakdown_span(struct replay *replay, uint32_t chip, int64_t now_ps)
 {
     struct chip_state *self = &replay->chips[chip];
     int64_t const span_ps = now_ps - self->breakdown_ps;
-    if (span_ps == 0) return;
     uint64_t const index = breakdown_row(replay, self->block_phase, chip);
     struct breakdown *breakdown = &replay->breakdowns.of_phase[index];
     struct phase_span *span = &replay->breakdowns.spans[index];
@@ -197,56 +196,82 @@ static void refuse_overdrawn(struct replay *replay, enum program_memory memory, 
         slot, name, names[memory]);
 }
 
-static void memory_take(struct replay *replay, uint32_t chip, enum program_memory memory,
-                        int64_t bytes, uint32_t slot, uint16_t op, int64_t now_ps)
+/* Where in its program a chip takes memory or gives it back. */
+struct memory_place {
+    uint32_t slot;
+    uint16_t op;
+};
+
+static void peak_set(struct memory_state *state, const struct memory_place *place, int64_t now_ps)
 {
-    struct memory_state *state = &replay->breakdowns.memories[chip];
-    state->held_bytes[memory] += bytes;
-    state->total_bytes += bytes;
-    if (state->held_bytes[memory] < 0) refuse_overdrawn(replay, memory, slot, op, chip);
-    if (state->held_bytes[memory] > state->each_peak_bytes[memory])
-        state->each_peak_bytes[memory] = state->held_bytes[memory];
-    if (state->total_bytes > state->peak_bytes) {
-        state->peak_bytes = state->total_bytes;
-        state->peak_at_ps = now_ps;
-        state->peak_slot = slot;
-        state->peak_op = op;
-        memcpy(state->at_peak_bytes, state->held_bytes, sizeof state->held_bytes);
-    }
-    if (replay->options->curves && role_at(replay, chip)->pass_chip == chip)
-        curve_add(&role_at(replay, chip)->curve, now_ps, (uint64_t)state->total_bytes);
-    if (replay->chips[chip].shown) {
-        struct trace_record record = {.begin_ps = now_ps,
-                                      .end_ps = now_ps,
-                                      .bytes = (uint64_t)state->held_bytes[memory],
-                                      .chip = chip,
-                                      .slot = slot,
-                                      .op = op,
-                                      .kind = TRACE_MEMORY,
-                                      .lane = (uint16_t)memory};
-        record_add(&replay->records, &record);
-    }
+    state->peak_bytes = state->total_bytes;
+    state->peak_at_ps = now_ps;
+    state->peak_slot = place->slot;
+    state->peak_op = place->op;
+    memcpy(state->at_peak_bytes, state->held_bytes, sizeof state->held_bytes);
 }
 
-void breakdown_op_effects(struct replay *replay, const struct program_op *op, bool at_end,
-                          uint32_t chip, int64_t now_ps)
+static void memory_record(struct replay *replay, uint32_t chip, enum program_memory memory,
+                          const struct memory_place *place, int64_t now_ps)
 {
-    uint32_t i = 0;
-    while (i < op->effect_count && op->effect[i].at_end != at_end) i++;
-    if (i == op->effect_count) return;
-    uint16_t const index = streams_op_index(replay, op->stream, chip);
-    uint32_t const slot = stream_at(replay, op->stream, chip)->slot;
-    for (; i < op->effect_count; i++) {
-        const struct program_effect *effect = &op->effect[i];
-        if (effect->at_end == at_end)
-            memory_take(replay, chip, effect->memory, effect->bytes, slot, index, now_ps);
-    }
+    struct trace_record const record = {
+        .begin_ps = now_ps,
+        .end_ps = now_ps,
+        .bytes = (uint64_t)replay->breakdowns.memories[chip].held_bytes[memory],
+        .chip = chip,
+        .slot = place->slot,
+        .op = place->op,
+        .kind = TRACE_MEMORY,
+        .lane = (uint16_t)memory};
+    record_add(&replay->records, &record);
+}
+
+static inline void held_add(struct memory_state *state, enum program_memory memory, int64_t bytes)
+{
+    int64_t const held_bytes = state->held_bytes[memory] += bytes;
+    state->total_bytes += bytes;
+    if (held_bytes > state->each_peak_bytes[memory]) state->each_peak_bytes[memory] = held_bytes;
+}
+
+/* Whether more than the sums of what is held has to be written. */
+static inline bool memory_is_noted(const struct replay *replay, const struct memory_state *state,
+                                   enum program_memory memory, uint32_t chip)
+{
+    return state->total_bytes > state->peak_bytes || state->held_bytes[memory] < 0 ||
+           replay->options->curves || replay->chips[chip].shown;
+}
+
+static void memory_note(struct replay *replay, uint32_t chip, enum program_memory memory,
+                        const struct memory_place *place, int64_t now_ps)
+{
+    struct memory_state *state = &replay->breakdowns.memories[chip];
+    if (state->held_bytes[memory] < 0)
+        refuse_overdrawn(replay, memory, place->slot, place->op, chip);
+    if (state->total_bytes > state->peak_bytes) peak_set(state, place, now_ps);
+    if (replay->options->curves && role_at(replay, chip)->pass_chip == chip)
+        curve_add(&role_at(replay, chip)->curve, now_ps, (uint64_t)state->total_bytes);
+    if (replay->chips[chip].shown) memory_record(replay, chip, memory, place, now_ps);
+}
+
+void breakdown_effect(struct replay *replay, const struct program_effect *effect, uint32_t stream,
+                      uint32_t chip, int64_t now_ps)
+{
+    struct memory_state *state = &replay->breakdowns.memories[chip];
+    held_add(state, effect->memory, effect->bytes);
+    if (!memory_is_noted(replay, state, effect->memory, chip)) return;
+    struct memory_place const place = {.slot = stream_at(replay, stream, chip)->slot,
+                                       .op = streams_op_index(replay, stream, chip)};
+    memory_note(replay, chip, effect->memory, &place, now_ps);
 }
 
 void breakdown_resident(struct replay *replay, uint32_t chip)
 {
-    for (uint32_t memory = 0; memory < PROGRAM_MEMORY_COUNT; memory++) {
-        memory_take(replay, chip, (enum program_memory)memory,
-                    (int64_t)role_at(replay, chip)->role->resident_bytes[memory], 0, 0, 0);
+    struct memory_state *state = &replay->breakdowns.memories[chip];
+    struct memory_place const start = {.slot = 0};
+    for (uint32_t m = 0; m < PROGRAM_MEMORY_COUNT; m++) {
+        enum program_memory const memory = (enum program_memory)m;
+        held_add(state, memory, (int64_t)role_at(replay, chip)->role->resident_bytes[m]);
+        if (memory_is_noted(replay, state, memory, chip))
+            memory_note(replay, chip, memory, &start, 0);
     }
 }

@@ -78,9 +78,11 @@ struct tally {
 
 /* Finds the links that each stream uses. */
 void breakdown_links_build(struct replay *replay);
-void breakdown_until(struct replay *replay, uint32_t chip, int64_t now_ps);
-void breakdown_op_effects(struct replay *replay, const struct program_op *op, bool at_end,
-                          uint32_t chip, int64_t now_ps);
+/* The breakdown of a chip since it was last written, which lies in the past: breakdown_until(). */
+void breakdown_span(struct replay *replay, uint32_t chip, int64_t now_ps);
+/* An op of a stream takes memory, or gives it back. */
+void breakdown_effect(struct replay *replay, const struct program_effect *effect, uint32_t stream,
+                      uint32_t chip, int64_t now_ps);
 void breakdown_class(struct replay *replay, const struct program_op *op, uint32_t chip,
                      int64_t begin_ps, int64_t end_ps);
 /* An op of compute before the update ends. */

@@ -184,6 +184,12 @@ static inline int64_t *breakdown_stream_ps(const struct replay *replay, uint32_t
     return &replay->breakdowns.stream_ps[row * replay->chip_count + chip];
 }
 
+/* Writes the breakdown of a chip up to now. */
+static inline void breakdown_until(struct replay *replay, uint32_t chip, int64_t now_ps)
+{
+    if (replay->chips[chip].breakdown_ps != now_ps) breakdown_span(replay, chip, now_ps);
+}
+
 /* The op a stream runs or waits for. Its needs are cached for chips that are at the same place. */
 static inline const struct need_cache *streams_needs(struct replay *replay, uint32_t stream,
                                                      uint32_t chip)

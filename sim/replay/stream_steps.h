@@ -67,6 +67,15 @@ static inline bool is_exposed(const struct program_op *op)
     return op->kind == PROGRAM_OP_COLLECTIVE || op->kind == PROGRAM_OP_COPY;
 }
 
+/* Memory that an op takes or gives back as it begins or ends. */
+static inline void op_effects(struct replay *replay, const struct program_op *op, bool at_end,
+                              uint32_t chip, int64_t now_ps)
+{
+    for (uint32_t i = 0; i < op->effect_count; i++)
+        if (op->effect[i].at_end == at_end)
+            breakdown_effect(replay, &op->effect[i], op->stream, chip, now_ps);
+}
+
 /* The books of an op that begins. */
 static inline void op_open(struct replay *replay, const struct need_cache *needs, uint32_t stream,
                            uint32_t chip, int64_t now_ps)
@@ -78,7 +87,7 @@ static inline void op_open(struct replay *replay, const struct need_cache *needs
     state->begin_ps = now_ps;
     state->op_first = state->done;
     state->part = 0;
-    breakdown_op_effects(replay, needs->op, false, chip, now_ps);
+    op_effects(replay, needs->op, false, chip, now_ps);
     if (stream != PROGRAM_COMPUTE) {
         if (is_exposed(needs->op)) self->running |= 1u << stream;
         if (needs->op->kind == PROGRAM_OP_SEND) self->sends |= 1u << stream;
@@ -127,7 +136,7 @@ static inline void op_close(struct replay *replay, const struct need_cache *need
     const struct program_op *op = needs->op;
     SIM_ASSERT(state->done == state->op_first + op->parts);
     breakdown_until(replay, chip, now_ps);
-    breakdown_op_effects(replay, op, true, chip, now_ps);
+    op_effects(replay, op, true, chip, now_ps);
     breakdown_class(replay, op, chip, state->begin_ps, now_ps);
     if (stream == PROGRAM_COMPUTE && needs->phase != PROGRAM_PHASE_UPDATE) {
         struct chip_state *self = &replay->chips[chip];

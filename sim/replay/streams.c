@@ -21,15 +21,21 @@ static const struct program_block *block_at(const struct role_table *role, uint3
     return &role->role->block[role->slot_block[slot]];
 }
 
+/* Parts of a stream before a slot of a block. */
+static inline uint32_t block_start(const struct replay *replay, const struct program_block *block,
+                                   uint32_t stream, uint32_t slot)
+{
+    const struct program_template *template = &replay->program->templates[block->template_index];
+    return (uint32_t)(block->stream_first[stream] +
+                      (uint64_t)(slot - block->slot_first) * template->stream_parts[stream]);
+}
+
 /* As program_slot_start(), without a search. */
 static uint32_t slot_start(const struct replay *replay, const struct role_table *role,
                            uint32_t stream, int64_t slot)
 {
     if (slot >= role->role->slot_count) return (uint32_t)role->role->stream_total[stream];
-    const struct program_block *block = block_at(role, (uint32_t)slot);
-    return (uint32_t)(block->stream_first[stream] +
-                      (uint64_t)(slot - block->slot_first) *
-                          replay->program->templates[block->template_index].stream_parts[stream]);
+    return block_start(replay, block_at(role, (uint32_t)slot), stream, (uint32_t)slot);
 }
 
 /* The host launches ops in the order of the program, one after the other, whatever they wait for:
@@ -40,39 +46,57 @@ static int64_t launch_ps(const struct chip *chip, uint64_t launches)
     return ps < (units_wide)TIME_PS_END ? (int64_t)ps : TIME_PS_END;
 }
 
+static void need_fill(const struct replay *replay, const struct role_table *role,
+                      const struct program_block *block, uint32_t own, uint32_t i,
+                      struct need_cache *cache)
+{
+    const struct program_need *need = &cache->op->need[i];
+    uint32_t start = 0;
+    if (need->slot == 0) {
+        start = block_start(replay, block, need->stream, own);
+    } else {
+        int64_t const slot = program_need_slot(need, block, own);
+        if (slot < 0) { /* Before the first slot nothing is needed: 0 parts. */
+            cache->count[i] = cache->per_part[i] = 0;
+            return;
+        }
+        start = slot_start(replay, role, need->stream, slot);
+    }
+    SIM_ASSERT((uint64_t)start + program_need_parts(need, cache->op) <= UINT32_MAX / 2);
+    cache->count[i] = start + need->part;
+    cache->per_part[i] = need->per_part;
+}
+
+/* Of needs that the op does not have nothing is written. */
 void streams_needs_fill(const struct replay *replay, const struct role_table *role, uint32_t stream,
                         const struct stream_state *state, struct need_cache *cache)
 {
     const struct program_block *block = block_at(role, state->slot);
-    const struct program_op *ops = replay->program->templates[block->template_index].op;
-    const struct program_op *op =
-        &ops[ops_at(replay, role, stream, state->slot)->op[state->position]];
-    *cache = (struct need_cache){.slot = state->slot,
-                                 .position = state->position,
-                                 .filled = true,
-                                 .phase = (uint8_t)block->phase,
-                                 .pass = block->pass,
-                                 .arrivals = (uint32_t)block->arrivals,
-                                 .op = op};
-    for (uint32_t i = 0; i < op->need_count; i++) {
-        const struct program_need *need = &op->need[i];
-        int64_t const slot = program_need_slot(need, block, state->slot);
-        if (slot < 0) continue; /* Before the first slot nothing is needed: 0 parts. */
-        uint32_t const start = slot_start(replay, role, need->stream, slot);
-        SIM_ASSERT((uint64_t)start + program_need_parts(need, op) <= UINT32_MAX / 2);
-        cache->count[i] = start + need->part;
-        cache->per_part[i] = need->per_part;
-    }
+    const struct program_template *template = &replay->program->templates[block->template_index];
+    const struct stream_ops *own =
+        &replay->streams.ops[block->template_index * PROGRAM_STREAMS_MAX + stream];
+    const struct program_op *op = &template->op[own->op[state->position]];
+    cache->slot = state->slot;
+    cache->position = state->position;
+    cache->filled = true;
+    cache->phase = (uint8_t)block->phase;
+    cache->pass = block->pass;
+    cache->arrivals = (uint32_t)block->arrivals;
+    cache->op = op;
+    cache->launched_ps = 0;
+    cache->operand_first = cache->operand_parts = 0;
+    for (uint32_t i = 0; i < op->need_count; i++)
+        need_fill(replay, role, block, state->slot, i, cache);
     if (role->block_launches != NULL) {
         uint64_t const before = role->block_launches[block - role->role->block] +
-                                (uint64_t)(state->slot - block->slot_first) *
-                                    replay->program->templates[block->template_index].op_count;
-        cache->launched_ps = launch_ps(&replay->machine->chip, before + (uint64_t)(op - ops) + 1);
+                                (uint64_t)(state->slot - block->slot_first) * template->op_count;
+        cache->launched_ps =
+            launch_ps(&replay->machine->chip, before + (uint64_t)(op - template->op) + 1);
     }
     if (op->operand_op != PROGRAM_NONE) {
-        const struct program_op *operand = &ops[op->operand_op];
+        const struct program_op *operand = &template->op[op->operand_op];
         cache->operand_first =
-            slot_start(replay, role, PROGRAM_COMPUTE, state->slot) + operand->part_first;
+            block_start(replay, block, PROGRAM_COMPUTE, state->slot) + operand->part_first;
         cache->operand_parts = operand->parts;
     }
 }
@@ -113,10 +137,9 @@ void streams_progress(struct replay *replay, uint32_t stream, uint32_t chip, uin
     wake(replay, stream, chip, now_ps);
 }
 
-static void op_begin(struct replay *replay, uint32_t stream, uint32_t chip,
-                     struct stream_state *state, int64_t now_ps)
+static void op_begin(struct replay *replay, const struct need_cache *needs, uint32_t stream,
+                     uint32_t chip, struct stream_state *state, int64_t now_ps)
 {
-    const struct need_cache *needs = streams_needs(replay, stream, chip);
     const struct program_op *op = needs->op;
     op_open(replay, needs, stream, chip, now_ps);
     if (stream == PROGRAM_COMPUTE) {
@@ -160,7 +183,7 @@ static inline __attribute__((always_inline)) void advance(struct replay *replay,
     if (!needs_met(replay, needs, stream, chip, 0)) return;
     int64_t const launched_ps = replay->chips[chip].start_ps + needs->launched_ps;
     if (launched_ps <= now_ps)
-        op_begin(replay, stream, chip, state, now_ps);
+        op_begin(replay, needs, stream, chip, state, now_ps);
     else
         engine_post(replay->engine, launched_ps < TIME_PS_END ? launched_ps : TIME_PS_END,
                     event_key_make(EVENT_START, KEY_LAUNCHED, stream, 0),

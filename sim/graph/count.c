@@ -116,9 +116,13 @@ void graph_count(const struct graph_sharded *sharded, const struct graph_backwar
     struct graph_steps steps;
     *ret_count = (struct graph_count){.kept_bytes = graph_kept_bytes(sharded, kept),
                                       .framework_bytes = graph_framework_bytes(sharded->graph)};
-    for (uint32_t way = 0; way < 2; way++) {
-        struct graph_request const request = {way == 1, GRAPH_WHOLE, .sums_partial = true};
-        graph_steps(sharded, backward, kept, request, &steps);
+    struct graph_request const requests[] = {
+        {.sums_partial = true},
+        {.backward = true, .sums_partial = true},
+        {.again = true},
+    };
+    for (uint32_t i = 0; i < (sharded->graph->terms->layer.grouped ? 3 : 2); i++) {
+        graph_steps(sharded, backward, kept, requests[i], &steps);
         steps_add(sharded, &steps, units, ret_count);
     }
 }

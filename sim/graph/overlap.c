@@ -120,13 +120,15 @@ void graph_overlaps(const struct graph_sharded *sharded, const struct graph_back
                     const struct graph_kept *kept, struct graph_overlaps *ret_overlaps)
 {
     const struct graph *graph = sharded->graph;
-    struct graph_steps steps[2];
+    static const struct graph_request requests[] = {
+        {.backward = false}, {.backward = true}, {.again = true}};
+    uint32_t const passes = graph->terms->layer.grouped ? 3 : 2;
+    struct graph_steps steps[3];
     ret_overlaps->count = 0;
-    for (uint32_t way = 0; way < 2; way++)
-        graph_steps(sharded, backward, kept, (struct graph_request){.backward = way == 1},
-                    &steps[way]);
+    for (uint32_t way = 0; way < passes; way++)
+        graph_steps(sharded, backward, kept, requests[way], &steps[way]);
     for (uint8_t block = 0; block < graph->block_count; block++)
-        for (uint32_t way = 0; way < 2; way++)
+        for (uint32_t way = 0; way < passes; way++)
             for (uint32_t i = 0; i < steps[way].count; i++) {
                 const struct graph_step *step = &steps[way].step[i];
                 bool const couples = graph->block[block].block->couples && !step->move.apart;

@@ -1,8 +1,5 @@
 #include "sim/graph/steps.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "sim/graph/asides.h"
 #include "sim/graph/casts.h"
 
@@ -458,6 +455,16 @@ static void block_add(struct writer *writer, uint8_t block)
     }
 }
 
+/* A forward pass that is repeated whole does what the first one did, and counts as no progress. */
+static void repetition_mark(struct graph_steps *steps)
+{
+    for (uint32_t i = 0; i < steps->count; i++) {
+        struct graph_step *step = &steps->step[i];
+        if (step->pass == OP_FORWARD) step->pass = OP_AGAIN;
+        step->work.useful_flop = 0;
+    }
+}
+
 void graph_steps(const struct graph_sharded *sharded, const struct graph_backward *backward,
                  const struct graph_kept *kept, struct graph_request request,
                  struct graph_steps *ret_steps)
@@ -478,23 +485,8 @@ void graph_steps(const struct graph_sharded *sharded, const struct graph_backwar
         if (!request.backward) forward_add(&writer, i, OP_FORWARD);
         if (repeats) before_add(&writer, i);
     }
+    if (request.again) repetition_mark(ret_steps);
     ret_steps->repeated = repeats ? ret_steps->count : ret_steps->again;
     for (uint8_t block = graph->block_count; request.backward && block-- > 0;)
         block_add(&writer, block);
-}
-
-struct graph_label graph_step_label(const struct graph *graph, const struct graph_step *step)
-{
-    const struct op_move *move = &step->move;
-    const struct graph_op *op = move->bare ? NULL : &graph->op[step->op];
-    struct graph_value const first = move->written[0];
-    const char *name = move->name != NULL ? move->name : graph_moved_as(graph, first.of);
-    struct graph_label label = graph_label(graph, op, name, first.gradient);
-    for (uint8_t i = 1; move->name == NULL && i < move->written_count; i++) {
-        struct graph_value const value = move->written[i];
-        size_t const used = strlen(label.text);
-        (void)snprintf(label.text + used, sizeof label.text - used, " %s%s",
-                       value.gradient ? "d" : "", graph_moved_as(graph, value.of));
-    }
-    return label;
 }

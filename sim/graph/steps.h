@@ -22,6 +22,7 @@ struct graph_request {
     bool backward;
     enum graph_half half; /* The part of a backward pass. */
     bool sums_partial;    /* Gradients of weights that lie in parts are summed behind the pass. */
+    bool again;           /* The forward pass as a whole once more, for a backward pass to come. */
 };
 
 struct graph_step {

@@ -1,4 +1,5 @@
 /* What each step reads and writes: tensors between ops, and their gradients. */
+#include <stdio.h>
 #include <string.h>
 
 #include "sim/graph/steps.h"
@@ -320,4 +321,20 @@ const struct graph_value *graph_step_met(const struct graph_step *reader,
     for (uint8_t i = 0; i < reader->read_count; i++)
         if (graph_step_writes(writer, reader->read[i])) return &reader->read[i];
     return NULL;
+}
+
+struct graph_label graph_step_label(const struct graph *graph, const struct graph_step *step)
+{
+    const struct op_move *move = &step->move;
+    const struct graph_op *op = move->bare ? NULL : &graph->op[step->op];
+    struct graph_value const first = move->written[0];
+    const char *name = move->name != NULL ? move->name : graph_moved_as(graph, first.of);
+    struct graph_label label = graph_label(graph, op, name, first.gradient);
+    for (uint8_t i = 1; move->name == NULL && i < move->written_count; i++) {
+        struct graph_value const value = move->written[i];
+        size_t const used = strlen(label.text);
+        (void)snprintf(label.text + used, sizeof label.text - used, " %s%s",
+                       value.gradient ? "d" : "", graph_moved_as(graph, value.of));
+    }
+    return label;
 }

@@ -7,7 +7,7 @@
 #include "sim/model/model.h"
 
 #define COUNT(name, text) +1
-_Static_assert(sizeof(struct layer_kind) == (2 LAYER_FLAGS(COUNT)) * sizeof(bool),
+_Static_assert(sizeof(struct layer_kind) == (3 LAYER_FLAGS(COUNT)) * sizeof(bool),
                "flags alone, without gaps");
 #undef COUNT
 
@@ -85,6 +85,7 @@ static struct layer_kind kind_of(const struct layer_kinds *kinds, const struct m
 {
     struct layer_kind kind = model_layer_kind(model, layer, kinds->keys);
     kind.keeps = layer_set_has(&kinds->kept, layer);
+    kind.grouped = kind.keeps && kinds->grouped;
     return kind;
 }
 
@@ -161,6 +162,6 @@ struct layer_kind_text layer_kind_text(struct layer_kind kind)
     if (kind.name) text_add(&text, words);
     LAYER_FLAGS(ADD)
 #undef ADD
-    if (kind.keeps) text_add(&text, LAYER_KEPT_TEXT);
+    if (kind.keeps) text_add(&text, kind.grouped ? LAYER_GROUPED_TEXT : LAYER_KEPT_TEXT);
     return text;
 }

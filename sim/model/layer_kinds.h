@@ -32,7 +32,8 @@ struct model;
 struct layer_kind {
     bool experts; /* A router and experts are in the MLP's place. */
     LAYER_FLAGS(LAYER_KIND_FLAG)
-    bool keeps; /* The step keeps all that the backward pass reads, though it repeats layers. */
+    bool keeps;   /* The step keeps all that the backward pass reads, though it repeats layers. */
+    bool grouped; /* What is kept comes from a repetition with the next layers of a group. */
 };
 
 /* Layers of a model that a step keeps, a bit each. */
@@ -64,6 +65,7 @@ enum { LAYER_KINDS_MAX = 6 };
 struct layer_kinds {
     uint64_t keys;         /* Keys of the longest sequence. */
     struct layer_set kept; /* Layers that a step keeps. */
+    bool grouped;          /* Kept layers, and the next layer that is not, are repeated together. */
     uint32_t count;
     uint64_t changes; /* Layers of another kind than the layer before them. */
     struct layer_kind kind[LAYER_KINDS_MAX];
@@ -101,9 +103,10 @@ uint32_t layer_kinds_at(const struct layer_kinds *kinds, const struct model *mod
 /* What is said of layers of a kind behind their number: ", with experts"; of plain layers "". */
 #define LAYER_EXPERTS_TEXT ", with experts"
 #define LAYER_KEPT_TEXT ", not recomputed"
+#define LAYER_GROUPED_TEXT ", recomputed ahead of its group"
 #define LAYER_TEXT(name, text) text
 struct layer_kind_text {
-    char text[sizeof(LAYER_EXPERTS_TEXT LAYER_FLAGS(LAYER_TEXT) LAYER_KEPT_TEXT)];
+    char text[sizeof(LAYER_EXPERTS_TEXT LAYER_FLAGS(LAYER_TEXT) LAYER_GROUPED_TEXT)];
 };
 struct layer_kind_text layer_kind_text(struct layer_kind kind);
 

@@ -124,8 +124,8 @@ void roofline_from_counts(const struct workload_plan *plan, const struct machine
     roofline.hbm_s = (counts->hbm_bytes + 2 * host_bytes) / hbm_rate + roofline.hbm_collectives_s;
     roofline.host_s = host_link_s(machine, host_bytes);
     roofline.memory_bytes = held->parameter_bytes + held->optimizer_bytes + held->gradient_bytes +
-                            held->activation_bytes + anyway->gathered_bytes + held->master_bytes +
-                            anyway->fixed_bytes + held->cache_bytes;
+                            held->activation_bytes + anyway->group_bytes + anyway->gathered_bytes +
+                            held->master_bytes + anyway->fixed_bytes + held->cache_bytes;
     roofline_bound(plan, machine, mesh, &roofline);
     rules_evaluate(plan, machine, mesh, &roofline);
     overlap_evaluate(plan, machine, mesh, &roofline);

@@ -51,9 +51,13 @@ static enum status layers_settle(const struct key_reader *reader, struct json *m
                                  struct error *reterr)
 {
     const struct workload_repeated *repeated = &scenario_of(reader)->workload.kept.repeated;
-    if (member == NULL || (repeated->first != 0) != (repeated->every != 0)) return STATUS_OK;
+    uint32_t const fields[] = {repeated->first, repeated->every, repeated->groups_of};
+    uint32_t said = 0;
+    for (uint32_t i = 0; i < sizeof fields / sizeof *fields; i++) said += fields[i] != 0;
+    if (member == NULL || said == 1) return STATUS_OK;
     return error_set(reterr, STATUS_INVALID, json_where(member),
-                     "must have one of \"first\" and \"every\", such as {\"every\": 2}");
+                     "must have one of \"first\", \"every\" and \"groups_of\", such as "
+                     "{\"every\": 2}");
 }
 
 #define LAYERS(text, field, of)                                                                    \
@@ -63,6 +67,8 @@ static enum status layers_settle(const struct key_reader *reader, struct json *m
 static const struct key layers_keys[] = {
     LAYERS("first", first, "the first layers of each stage of the pipeline"),
     LAYERS("every", every, "each n-th layer, counted over the layers of a rank of `pp`"),
+    LAYERS("groups_of", groups_of,
+           "all layers, those of each group of a stage together from the input of its first"),
     {0},
 };
 
@@ -77,9 +83,10 @@ static enum status policy_settle(const struct key_reader *reader, struct json *m
     const struct graph_named *named = &plan->kept.named;
     bool const layers = workload_repeats_some(plan) && named->repeat.count == 0;
     (void)reterr;
-    if (member == NULL)
-        plan->remat = layers || named->save.count + named->offload.count > 0 ? GRAPH_REMAT_BLOCK
-                                                                             : GRAPH_REMAT_NONE;
+    if (member != NULL) return STATUS_OK;
+    plan->remat = layers || named->save.count + named->offload.count > 0 ? GRAPH_REMAT_BLOCK
+                                                                         : GRAPH_REMAT_NONE;
+    if (plan->kept.repeated.groups_of != 0) plan->remat = GRAPH_REMAT_LAYER;
     return STATUS_OK;
 }
 
@@ -97,7 +104,8 @@ const struct key scenario_remat_keys[] = {
     WORKLOAD_ROW(
         "policy", key_choice, remat, .choices = graph_remat_names, .least = GRAPH_REMAT_NONE,
         .preset = GRAPH_REMAT_NEVER, .settle = policy_settle, .quiet = true,
-        .preset_text = "`block` with `save`, `offload`, or `layers` without `repeat`, else `none`",
+        .preset_text = "`layer` with `groups_of`; `block` with `save`, `offload`, or `layers` "
+                       "without `repeat`; else `none`",
         .help = "what is kept of all other arrays"),
     {0},
 };
@@ -117,7 +125,7 @@ static enum status remat_read(const struct key *row, const struct key_reader *re
     struct key_reader inner = *reader;
     struct workload_kept *kept = &scenario_of(reader)->workload.kept;
     kept->named = (struct graph_named){.save.count = 0};
-    kept->repeated = (struct workload_repeated){0, 0};
+    kept->repeated = (struct workload_repeated){0, 0, 0};
     if (value != NULL && json_kind(value) != JSON_OBJECT && json_kind(value) != JSON_STRING)
         return error_set(reterr, STATUS_INVALID, json_where(value),
                          "must be the name of a policy, or an object with lists of arrays or with "

@@ -260,8 +260,9 @@ static void part_add(const struct ranks *ranks, const struct step_part *which,
         overlaps_add(&part, derived, counts);
         blocks_add(&part, &derived->graph, counts);
     }
-    /* The model's end has its backward pass at once: what that reads lies in buffers. */
-    if (!derived->graph.begins_backward)
+    /* The model's end has its backward pass at once: what that reads lies in buffers. Of a group of
+     * layers one input is kept, which counts with the last layer. */
+    if (!derived->graph.begins_backward && !derived->graph.terms->layer.grouped)
         counts->memory.activation_bytes +=
             (double)part.count * (double)(part.graph.kept_bytes + part.graph.framework_bytes);
 }

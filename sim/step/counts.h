@@ -140,6 +140,7 @@ struct workload_held {
 struct workload_held_anyway {
     double fixed_bytes; /* Bytes that frameworks hold whatever the step does (overheads_chip()). */
     double gathered_bytes;   /* Weights of one layer, gathered: 0 if they always lie there whole. */
+    double group_bytes;      /* What the largest group of layers keeps while it is repeated. */
     uint64_t held_ppm;       /* Microbatches in activation_bytes; see workload_lists_read(). */
     uint64_t kept_sequences; /* Sequences of inference whose rows a chip keeps, whole or in part, at
                                 most. */

@@ -83,8 +83,9 @@ static void passes_gather(const struct ranks *ranks, uint32_t head_returns,
     for (uint32_t kind = 0; kind < ranks->kinds.count; kind++)
         for (uint32_t u = 0; u < ranks->layer[kind].bucket_count; u++)
             moved_add(traffic, COLLECTIVE_ALL_GATHER, ranks->layer[kind].bucket[u].format,
-                      passes * microbatches * ranks_layer_count(ranks, kind), 1,
-                      (double)ranks->layer[kind].bucket[u].elements);
+                      (passes + ranks->kinds.kind[kind].grouped) * microbatches *
+                          ranks_layer_count(ranks, kind),
+                      1, (double)ranks->layer[kind].bucket[u].elements);
     for (uint32_t i = 0; i < sizeof of_ends / sizeof *of_ends; i++)
         moved_add(traffic, COLLECTIVE_ALL_GATHER, of_ends[i].bucket->format, of_ends[i].times, 1,
                   (double)of_ends[i].bucket->elements);
@@ -262,6 +263,27 @@ static void activations_offload(const struct ranks *ranks, struct workload_count
     counts->memory.activation_bytes -= moved - offloaded_bytes(ranks, before);
 }
 
+/* What the layers of the largest group keep from their repetition to their backward passes. The
+ * input of the group was kept, and that of its last layer takes as much. */
+static double largest_group_bytes(const struct ranks *ranks)
+{
+    double each[LAYER_KINDS_MAX] = {0}, group = 0, most = 0;
+    if (!ranks->kinds.grouped) return 0;
+    for (uint32_t kind = 0; kind < ranks->kinds.count; kind++) {
+        struct step_part const part = {.part = BLOCK_LAYER, .kind = kind};
+        struct step_graph room;
+        const struct graph_derived *derived = step_graph(ranks, &part, &room);
+        each[kind] = (double)(graph_kept_bytes(&derived->sharded, &derived->kept) +
+                              graph_framework_bytes(&derived->graph));
+    }
+    for (uint64_t layer = 0; layer < ranks->plan->model.layers; layer++) {
+        uint32_t const kind = ranks_kind_at(ranks, layer);
+        group = ranks->kinds.kind[kind].grouped ? group + each[kind] : 0;
+        most = group > most ? group : most;
+    }
+    return most;
+}
+
 /* What is kept in the host's memory goes there and comes back once a step, or a microbatch: see
  * lower_offload.c. */
 static void offload_count(const struct ranks *ranks, struct workload_counts *counts)
@@ -326,6 +348,7 @@ void counts_memory(const struct ranks *ranks, struct workload_counts *counts)
         state_elements(ranks) / FORMAT_BLOCK * (double)update_moments_bytes(ranks, FORMAT_BLOCK);
     counts->memory.gradient_bytes =
         ranks->model_replicas * gradients * bytes_of(formats->gradients);
+    counts->held_anyway.group_bytes = largest_group_bytes(ranks);
     offload_count(ranks, counts);
     overheads_add(ranks, kept, gradients, counts);
 }

@@ -1,86 +1,7 @@
 #include "sim/step/emit.h"
 
-#include "sim/base/arena.h"
 #include "sim/graph/casts.h"
 #include "sim/step/emit_parts.h"
-
-/* --- Graphs --- */
-
-/* Of a pass whose graphs are not kept with its ranks, the program's arena has them. */
-static const struct graph_derived *graph_find(struct lower *lower, const struct step_part *part)
-{
-    const struct graph_derived *kept = step_graph_kept(lower->ranks, part);
-    void *memory = NULL;
-    if (kept != NULL) return kept;
-    lower->build.status = arena_try_unset(lower->build.arena, 1, sizeof(struct step_graph), &memory,
-                                          lower->build.error);
-    if (lower->build.status != STATUS_OK) return NULL;
-    struct step_graph *graph = memory;
-    step_graph_derive(lower->ranks, part, graph);
-    return &graph->derived;
-}
-
-struct lower_graph *emit_graph(struct lower *lower, const struct step_part *part)
-{
-    struct lower_graph **at =
-        &lower->shape
-             ->graph[part->part][part->part == BLOCK_LAYER ? part->kind : part->used_before];
-    void *memory = NULL;
-    uint8_t place = 0;
-    if (*at != NULL) return *at;
-    if (lower->build.status == STATUS_OK)
-        lower->build.status = arena_try(lower->build.arena, 1, sizeof(struct lower_graph), &memory,
-                                        lower->build.error);
-    if (lower->build.status != STATUS_OK) return NULL;
-    struct lower_graph *of = memory;
-    of->derived = graph_find(lower, part);
-    if (of->derived == NULL) return NULL;
-    *at = of;
-    for (uint8_t i = 0; i < of->derived->graph.op_count; i++) {
-        bool const has = of->derived->graph.op[i].kind->weights_apart;
-        SIM_ASSERT(!has || place < MATRICES_MAX);
-        of->place[i] = has ? place++ : MATRICES_MAX;
-    }
-    return of;
-}
-
-static struct lower_graph *graph_of(struct lower *lower)
-{
-    return emit_graph(lower, &(struct step_part){.part = BLOCK_LAYER, .kind = lower->kind});
-}
-
-uint64_t emit_offloaded_bytes(struct lower *lower)
-{
-    const struct lower_graph *of = graph_of(lower);
-    if (of == NULL) return 0;
-    return (ranks_offloads_kept(lower->ranks) ? graph_kept_bytes : graph_offloaded_bytes)(
-        &of->derived->sharded, &of->derived->kept);
-}
-
-/* A pass of a graph, or NULL: there is no room. What the first half of a backward pass leaves is
- * for the second. */
-static const struct lower_pass *pass_of(struct lower *lower, struct lower_graph *of,
-                                        struct graph_request request)
-{
-    struct graph_request const second = {.backward = true, .half = GRAPH_WEIGHT_HALF};
-    const struct graph_derived *derived = of->derived;
-    const struct graph_steps *later = NULL;
-    struct lower_pass **at = &of->pass[request.backward][request.half][request.sums_partial];
-    void *memory = NULL;
-    if (*at != NULL) return *at;
-    if (request.half == GRAPH_INPUT_HALF) {
-        const struct lower_pass *pass = pass_of(lower, of, second);
-        if (pass != NULL) later = &pass->steps;
-    }
-    if (lower->build.status == STATUS_OK)
-        lower->build.status = arena_try_unset(lower->build.arena, 1, sizeof(struct lower_pass),
-                                              &memory, lower->build.error);
-    if (lower->build.status != STATUS_OK) return NULL;
-    *at = memory;
-    graph_steps(&derived->sharded, &derived->backward, &derived->kept, request, &(*at)->steps);
-    graph_live(&derived->sharded, &derived->kept, &(*at)->steps, later, &(*at)->live);
-    return *at;
-}
 
 /* --- What a step reads of others --- */
 
@@ -225,7 +146,9 @@ static void outer_need(struct emit *emit, uint32_t at, struct graph_value value)
     if (emit->graph->tensor[value.of].role == GRAPH_WEIGHT) return; /* See weights_add(). */
     bool const weights_alone = emit->graph->op[step->op].in_count == 0;
     bool const has_input = emit->steps->request.half != GRAPH_WEIGHT_HALF;
-    if (value.gradient ? has_input || weights_alone : !backward)
+    if (emit->steps->request.again && lower->part.group == RANKS_GROUP_FIRST)
+        lower_need_output(lower, emit->op[at], /* gradient= */ true, NULL); /* X was kept. */
+    else if (value.gradient ? has_input || weights_alone : !backward)
         lower_need_output(lower, emit->op[at], value.gradient,
                           repeats_first(emit) ? NULL : emit_value_name(emit, value));
     else if (!value.gradient && !step->is_compute && op_is_forward(step->pass))
@@ -316,7 +239,8 @@ static void weights_add(struct emit *emit, uint32_t at)
         lower_gradient(lower, index, place, LOWER_NONE);
     if (backward && !op_gives_input(step->pass)) return;
     lower_weights_need(lower, index, place, /* reads= */ true);
-    if (backward || step->pass == OP_FORWARD) lower_weights_release(lower, index, place, backward);
+    if (backward || !emit->steps->request.backward)
+        lower_weights_release(lower, index, place, backward);
 }
 
 /* --- A pass --- */
@@ -404,7 +328,7 @@ static struct emit emit_of(struct lower *lower, const struct lower_graph *of,
 void emit_pass(struct lower *lower, struct lower_graph *of, const struct emit_end *end,
                struct graph_request request)
 {
-    const struct lower_pass *pass = of == NULL ? NULL : pass_of(lower, of, request);
+    const struct lower_pass *pass = of == NULL ? NULL : emit_pass_of(lower, of, request);
     if (pass == NULL) return;
     struct emit emit = emit_of(lower, of, pass, end);
     steps_add(&emit);
@@ -415,7 +339,8 @@ void emit_pass(struct lower *lower, struct lower_graph *of, const struct emit_en
 
 void emit_forward(struct lower *lower)
 {
-    emit_pass(lower, graph_of(lower), NULL, (struct graph_request){.backward = false});
+    emit_pass(lower, emit_layer_graph(lower), NULL,
+              (struct graph_request){.again = lower->part.act == ACT_AGAIN});
 }
 
 struct graph_request emit_backward_request(const struct lower *lower)
@@ -434,14 +359,14 @@ struct graph_request emit_backward_request(const struct lower *lower)
 
 void emit_backward(struct lower *lower)
 {
-    emit_pass(lower, graph_of(lower), NULL, emit_backward_request(lower));
+    emit_pass(lower, emit_layer_graph(lower), NULL, emit_backward_request(lower));
 }
 
 void emit_sums(struct lower *lower)
 {
     struct graph_request const request = {.backward = true, .sums_partial = true};
-    struct lower_graph *of = graph_of(lower);
-    const struct lower_pass *pass = of == NULL ? NULL : pass_of(lower, of, request);
+    struct lower_graph *of = emit_layer_graph(lower);
+    const struct lower_pass *pass = of == NULL ? NULL : emit_pass_of(lower, of, request);
     if (pass == NULL) return;
     struct emit emit = emit_of(lower, of, pass, NULL);
     for (uint32_t at = 0; at < pass->steps.count; at++) {
@@ -474,7 +399,7 @@ static void shape_streams(struct lower *lower, bool ret_used[LOWER_STREAM_COUNT]
     for (uint32_t i = 0; i < 2 * count; i++) {
         struct graph_request const request = {.backward = i % 2 == 1, .sums_partial = i % 2 == 1};
         struct lower_graph *of = emit_graph(lower, &part[i / 2]);
-        const struct lower_pass *pass = of == NULL ? NULL : pass_of(lower, of, request);
+        const struct lower_pass *pass = of == NULL ? NULL : emit_pass_of(lower, of, request);
         for (uint32_t at = 0; pass != NULL && at < pass->steps.count; at++) {
             const struct graph_step *step = &pass->steps.step[at];
             if (step->is_compute) continue;

@@ -5,6 +5,23 @@
 
 /* --- Values --- */
 
+/* Whether a value is there when the pass begins. The input of a group's first layer is there when
+ * the layer is repeated. That of the last one, which is repeated by its own backward pass, was not
+ * kept, as the layer before was repeated for it. */
+static bool is_there(const struct emit *emit, const struct graph_life *life)
+{
+    const struct lower_part *part = &emit->lower->part;
+    const struct graph_request *request = &emit->steps->request;
+    bool const repeats = graph_remat_repeats(emit->graph->terms->policy.remat);
+    if (life->value.gradient || emit->end != NULL || !emit_is_input(emit->graph, life->value.of))
+        return life->before;
+    if (request->again && part->group == RANKS_GROUP_FIRST) return true;
+    if (request->backward && request->half != GRAPH_WEIGHT_HALF &&
+        part->group == RANKS_GROUP_LATER && repeats)
+        return false;
+    return life->before;
+}
+
 /* What a later pass finds, or an earlier one has left, is saved. */
 static void lives_add(struct emit *emit)
 {
@@ -18,7 +35,7 @@ static void lives_add(struct emit *emit)
             kept ? PROGRAM_MEMORY_ACTIVATIONS : PROGRAM_MEMORY_BUFFERS;
         if (emit->end != NULL && emit->end->shares_input && life->value.of == emit->graph->stream)
             continue;
-        if (!life->before) lower_take(lower, emit->op[life->first], memory, life->bytes);
+        if (!is_there(emit, life)) lower_take(lower, emit->op[life->first], memory, life->bytes);
         if (!life->after) lower_give(lower, emit->op[life->last], memory, life->bytes);
     }
 }
@@ -50,7 +67,10 @@ static void framework_add(struct emit *emit, tensor of, uint8_t writer, uint8_t 
 {
     const struct graph *graph = emit->graph;
     const struct graph_tensor *at = &graph->tensor[of];
-    bool const backward = emit->steps->request.backward, kept = at->framework_saved;
+    bool const backward = emit->steps->request.backward;
+    bool const again = emit->steps->request.again;
+    bool const dropped = !backward && !again && emit->lower->part.group != RANKS_GROUP_NONE;
+    bool const kept = at->framework_saved && !dropped;
     bool const repeats = graph_remat_repeats(graph->terms->policy.remat),
                is_mask = at->framework.what == GRAPH_FRAMEWORK_MASK;
     uint64_t const bytes = format_bytes(at->framework.format, graph_elements(graph, &at->at, 0));

@@ -15,9 +15,10 @@ struct lower_pass {
 /* A kind of layer, or an end, with all that follows from its graph. */
 struct lower_graph {
     const struct graph_derived *derived;
-    uint8_t place[GRAPH_OPS_MAX];     /* [op]: of its matrices, in the order of the forward pass;
-                                         MATRICES_MAX: it has none. */
-    struct lower_pass *pass[2][3][2]; /* [backward][half][sums of parts]: once it is asked for. */
+    uint8_t place[GRAPH_OPS_MAX];      /* [op]: of its matrices, in the order of the forward pass;
+                                          MATRICES_MAX: it has none. */
+    struct lower_pass *backward[3][2]; /* [half][sums of parts]: once it is asked for. */
+    struct lower_pass *forward[3][2];  /* [place in a group][again]: once it is asked for. */
 };
 
 struct emit_end;
@@ -35,10 +36,22 @@ struct emit {
     uint32_t gather[GRAPH_BLOCKS_MAX]; /* Gathers of an end's weights, by block. */
 };
 
+/* Whether a tensor is a layer's input, which every remat keeps. */
+static inline bool emit_is_input(const struct graph *graph, tensor of)
+{
+    return graph->tensor[of].kept == GRAPH_REMAT_LAYER;
+}
+
 /* The graph of a part of the model, or NULL: there is no room. */
 struct lower_graph *emit_graph(struct lower *lower, const struct step_part *part);
+/* That of the layer which the template is of. */
+struct lower_graph *emit_layer_graph(struct lower *lower);
+/* A pass of a graph, or NULL: there is no room. What the first half of a backward pass leaves is
+ * for the second. */
+const struct lower_pass *emit_pass_of(struct lower *lower, struct lower_graph *of,
+                                      struct graph_request request);
 
-/* A pass of a graph, or NULL: there is no room. */
+/* The ops of a pass of a graph. NULL: there was no room for it. */
 void emit_pass(struct lower *lower, struct lower_graph *of, const struct emit_end *end,
                struct graph_request request);
 struct graph_request emit_backward_request(const struct lower *lower);

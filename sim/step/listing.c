@@ -138,6 +138,13 @@ static void letters_add(struct strbuf *text, const struct ranks *ranks, enum lis
 static void kept_add(struct strbuf *text, const struct ranks *ranks)
 {
     uint64_t repeated = 0;
+    if (ranks->kinds.grouped) {
+        strbuf_add(text,
+                   "  layers are recomputed from one input for up to %s of a stage; the layer "
+                   "below is the last of its group\n",
+                   counted(ranks->plan->kept.repeated.groups_of, "layer").text);
+        return;
+    }
     for (uint32_t kind = 0; kind < ranks->kinds.count; kind++)
         if (!ranks->kinds.kind[kind].keeps) repeated += ranks->kinds.layers[kind];
     strbuf_add(text, "  %llu of %s %s recomputed; the layer below is one that is%s\n",

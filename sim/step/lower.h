@@ -126,6 +126,7 @@ enum lower_act {
     ACT_SUM_COPIES, /* Adds what comes from that rank. */
     ACT_TIE,        /* Gradients of a matrix on two stages go each way and are added. */
     ACT_NORM,       /* The norm of all gradients of a rank, by which updates clip. */
+    ACT_AGAIN,      /* The forward pass again, ahead of the backward passes of a group of layers. */
     ACT_COUNT,
 };
 
@@ -163,6 +164,7 @@ struct lower_part {
     uint8_t pass;    /* The pass of a step of inference, or the first one that is like it. */
     uint8_t send;    /* enum pipeline_way */
     uint8_t arrays;  /* Number of arrays [B_X, D] between blocks that are sent. */
+    uint8_t group;   /* enum ranks_group */
     bool around;     /* The message goes from the last rank to the first, or back. */
     bool receives;   /* The input comes as a message. */
     bool top;        /* A layer that keeps its activations where others store them on the host. */

@@ -174,7 +174,7 @@ static void mtp(struct lower *lower, bool backward)
 
 void lower_module_emit(struct lower *lower)
 {
-    bool const backward = lower->part.act != ACT_FORWARD;
+    bool const backward = lower->part.act != ACT_FORWARD && lower->part.act != ACT_AGAIN;
     uint32_t const module = lower->part.module;
     switch (lower_is_layer(module) ? MODULE_LAYER : (enum lower_module)module) {
     case MODULE_EMBEDDING:

@@ -5,75 +5,8 @@
 #include "sim/schedule/schedule_traffic.h"
 #include "sim/step/graph_terms.h"
 #include "sim/step/pipeline.h"
+#include "sim/step/pipeline_places.h"
 #include "sim/step/stages.h"
-
-/* The modules of a stage that have a part in a pass, in the order of the forward pass: the
- * embedding has no input gradient. */
-struct modules {
-    const struct ranks *ranks;
-    const struct stage *stage;
-    bool embedding, head;
-    uint32_t count;
-};
-
-/* Of a pass of inference those that it has. Prompts of which it has no last token want no logits.
- */
-static const struct ranks *ranks_of(const struct pipeline *pipeline,
-                                    const struct schedule_pass *pass)
-{
-    const struct lower *lower = pipeline->lower;
-    return ranks_serves(lower->ranks) ? lower->shapes[pass->microbatch].ranks : lower->ranks;
-}
-
-static struct modules modules_of(const struct pipeline *pipeline, const struct schedule_pass *pass)
-{
-    const struct ranks *ranks = ranks_of(pipeline, pass);
-    const struct stage *stage = &pipeline->stages.stage[pass->stage];
-    bool const embedding = stage->embedding && pass->kind != SCHEDULE_INPUT;
-    bool const head = stage->head && ranks_has_head(ranks);
-    return (struct modules){.ranks = ranks,
-                            .stage = stage,
-                            .embedding = embedding,
-                            .head = head,
-                            .count = stage->layer_count + stage->mtp_modules + stage->mtp_heads +
-                                     embedding + head};
-}
-
-/* The module that a pass has at a place. `*ret_layer`: the module's layer, or the number of a
- * module of MTP, or -1. */
-static enum lower_module module_at(const struct modules *modules, bool forward, uint32_t place,
-                                   int32_t *ret_layer)
-{
-    uint32_t const at = forward ? place : modules->count - 1 - place;
-    *ret_layer = -1;
-    if (modules->count == 0) return MODULE_NOTHING;
-    if (modules->embedding && at == 0) return MODULE_EMBEDDING;
-    if (modules->head && at + 1 == modules->count) return MODULE_HEAD;
-    uint32_t const layer = at - modules->embedding;
-    if (layer >= modules->stage->layer_count) {
-        /* A stage has modules, or only heads of some. */
-        *ret_layer = (int32_t)(layer - modules->stage->layer_count);
-        return modules->stage->mtp_modules != 0 ? MODULE_MTP : MODULE_MTP_HEAD;
-    }
-    *ret_layer = (int32_t)(modules->stage->layer_first + layer);
-    return lower_module_of(ranks_kind_at(modules->ranks, (uint64_t)*ret_layer));
-}
-
-/* How many modules from `place` on are equal to its module; with `weights`, have equal weights. */
-static uint32_t run_at(const struct modules *modules, bool forward, uint32_t place, bool weights)
-{
-    const struct ranks *ranks = modules->ranks;
-    int32_t layer = -1;
-    enum lower_module const first = module_at(modules, forward, place, &layer);
-    uint32_t run = 1;
-    for (; place + run < modules->count; run++) {
-        enum lower_module const next = module_at(modules, forward, place + run, &layer);
-        bool const same =
-            weights && lower_weights_module(ranks, next) == lower_weights_module(ranks, first);
-        if (next != first && !same) break;
-    }
-    return run;
-}
 
 void pipeline_block_add(struct pipeline *pipeline, const struct program_block *block)
 {
@@ -111,7 +44,7 @@ static bool slot_is_idle(const struct pipeline *pipeline, int64_t slot)
 /* A pass while its slots are added. */
 struct passing {
     const struct schedule_pass *pass;
-    struct modules modules;
+    struct pipeline_places modules;
     struct pipeline_messages messages;
     uint32_t count; /* Slots. */
     bool last, last_lookup;
@@ -161,7 +94,7 @@ static bool keeps_weights(const struct pipeline *pipeline)
 static void weights_take(struct pipeline *pipeline, struct passing *passing)
 {
     struct pipeline_hold *hold = &pipeline->role.hold[passing->pass->stage];
-    const struct modules *modules = &passing->modules;
+    const struct pipeline_places *modules = &passing->modules;
     const struct stage *stage = modules->stage;
     uint32_t counts[MODULE_COUNT] = {
         [MODULE_EMBEDDING] = modules->embedding, [MODULE_HEAD] = modules->head};
@@ -181,7 +114,8 @@ static void weights_take(struct pipeline *pipeline, struct passing *passing)
 }
 
 /* Slots of a pass: a stage that has nothing in it hands on what it gets, if that is for others. */
-static uint32_t slots_of(const struct modules *modules, const struct pipeline_messages *messages)
+static uint32_t slots_of(const struct pipeline_places *modules,
+                         const struct pipeline_messages *messages)
 {
     bool const hands_on = messages->receive != WAY_NONE || messages->send != WAY_NONE;
     return modules->count == 0 && hands_on ? 1 : modules->count;
@@ -192,7 +126,7 @@ static uint32_t slots_next(const struct pipeline *pipeline, uint32_t rank, uint3
 {
     for (; index < pipeline->role.list->count; index++) {
         const struct schedule_pass *pass = &pipeline->role.list->pass[index];
-        struct modules const modules = modules_of(pipeline, pass);
+        struct pipeline_places const modules = pipeline_places_of(pipeline, pass);
         struct pipeline_messages const messages = pipeline_messages_of(pipeline, rank, pass);
         if (slots_of(&modules, &messages) != 0) break;
     }
@@ -221,7 +155,7 @@ static struct passing passing_of(struct pipeline *pipeline, uint32_t rank, uint3
     bool const last = pipeline_pass_is_last(pipeline->role.list, index) || !pipeline->differs;
     struct passing passing = {
         .pass = pass,
-        .modules = modules_of(pipeline, pass),
+        .modules = pipeline_places_of(pipeline, pass),
         .messages = pipeline_messages_of(pipeline, rank, pass),
         .last = last && !pipeline_is_forward(pass->kind) && !reduces_apart(pipeline, pass->stage),
     };
@@ -271,6 +205,24 @@ static uint8_t pass_alike(const struct pipeline *pipeline, const struct lower_pa
     return (uint8_t)like;
 }
 
+/* Whether a layer has a repeated forward pass of its own. */
+static bool layer_is_repeated(const struct ranks *ranks, const struct pipeline_placed *placed)
+{
+    return lower_is_layer(placed->module) && ranks->kinds.grouped &&
+           layer_set_has(&ranks->kinds.kept, (uint64_t)placed->layer);
+}
+
+/* A layer's place in its group. A repeated forward pass reduces nothing. */
+static void group_set(const struct ranks *ranks, const struct pipeline_placed *placed,
+                      struct lower_part *part)
+{
+    if (!lower_is_layer(placed->module)) return;
+    part->group = (uint8_t)ranks_group_at(ranks, (uint64_t)placed->layer);
+    if (!placed->again) return;
+    part->act = ACT_AGAIN;
+    part->last = part->last_lookup = false;
+}
+
 /* What a pass does in its slot number `place`; `ret_layer` and `ret_since` are the block's. */
 static struct lower_part part_at(const struct pipeline *pipeline, const struct passing *passing,
                                  uint32_t place, int32_t *ret_layer, uint32_t *ret_since)
@@ -286,8 +238,11 @@ static struct lower_part part_at(const struct pipeline *pipeline, const struct p
                               .send = ends ? (uint8_t)passing->messages.send : WAY_NONE,
                               .arrays = ends ? (uint8_t)passing->messages.arrays : 0};
     part.around = part.send != WAY_NONE && passing->messages.around;
-    part.module = (uint8_t)module_at(&passing->modules, forward, place, ret_layer);
+    struct pipeline_placed const placed = pipeline_placed_at(&passing->modules, forward, place);
+    *ret_layer = placed.layer;
     *ret_since = 0;
+    part.module = (uint8_t)placed.module;
+    group_set(pipeline->lower->ranks, &placed, &part);
     part.pass = pass_alike(pipeline, &part, passing->pass->microbatch);
     offload_set(pipeline->lower->ranks, *ret_layer, &part);
     if (part.module == MODULE_MTP || part.module == MODULE_MTP_HEAD)
@@ -296,7 +251,9 @@ static struct lower_part part_at(const struct pipeline *pipeline, const struct p
     if (part.module == MODULE_NOTHING) return part;
     if (pipeline->lower->ranks->shards == 1 && !part.updated) return part;
     if (keeps_weights(pipeline)) {
-        part.keeping = passing->holds[part.module] ? LOWER_HOLDS : LOWER_TAKES;
+        bool const repeated = passing->modules.again && !placed.again &&
+                              layer_is_repeated(pipeline->lower->ranks, &placed);
+        part.keeping = passing->holds[part.module] || repeated ? LOWER_HOLDS : LOWER_TAKES;
         part.since = part.keeping == LOWER_TAKES;
         if (part.since) *ret_since = passing->since_slot;
         return part;
@@ -336,11 +293,12 @@ static uint32_t places_alike(const struct pipeline *pipeline, const struct passi
 {
     const struct ranks *ranks = pipeline->lower->ranks;
     bool const is_layer = lower_is_layer(part->module);
-    bool const differ = ranks_offloads(ranks);
+    bool const differ = ranks_offloads(ranks) || ranks->kinds.grouped;
     uint32_t const ahead = ranks->plan->prefetch_layers;
     if (!is_layer || differ || place == 0 || place + 1 == passing->count) return 1;
-    uint32_t run = run_at(&passing->modules, pipeline_is_forward(passing->pass->kind), place,
-                          /* weights= */ false);
+    uint32_t run =
+        pipeline_run_at(&passing->modules, pipeline_is_forward(passing->pass->kind), place,
+                        /* weights= */ false);
     if (place + run == passing->count) run--;
     for (uint32_t n = 1; n < run && n < ahead; n++)
         if (slot_is_idle(pipeline, (int64_t)pipeline->role.slot_count + n - ahead)) return n;
@@ -352,7 +310,8 @@ static void slot_add(struct pipeline *pipeline, const struct slot *slot,
 {
     static const enum program_phase phases[] = {PROGRAM_PHASE_FORWARD, PROGRAM_PHASE_BACKWARD,
                                                 PROGRAM_PHASE_BACKWARD, PROGRAM_PHASE_WEIGHT};
-    bool const forward = pipeline_is_forward(passing->pass->kind);
+    bool const forward =
+        pipeline_is_forward(passing->pass->kind) || slot->variant.part[0].act == ACT_AGAIN;
     bool const is_pair = slot->variant.part_count > 1;
     struct program_block const block = {
         .template_index = pipeline_template(pipeline, &slot->variant),
@@ -471,7 +430,7 @@ void pipeline_pass_build(struct pipeline *pipeline, uint32_t index)
         struct slot first = {0};
         part_add(pipeline, &passing, from, &first);
         bool const reversed = !forward && first.variant.part[0].module == MODULE_MTP;
-        end = from + run_at(&passing.modules, forward, from, /* weights= */ true);
+        end = from + pipeline_run_at(&passing.modules, forward, from, /* weights= */ true);
         for (uint32_t kind = 0; kind < ranks->kinds.count; kind++)
             for (uint32_t at = from, next; at < end; at = next) {
                 struct slot slot = {0};

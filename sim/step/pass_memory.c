@@ -42,27 +42,65 @@ static struct change change_of(const struct program_template *template)
 }
 
 static struct change pass_change(struct pipeline *pipeline, const struct lower_part *module,
-                                 enum schedule_kind kind)
+                                 enum lower_act act)
 {
     struct pipeline_variant variant = {.part = {*module}, .part_count = 1};
-    variant.part[0].act = (uint8_t)kind;
+    variant.part[0].act = (uint8_t)act;
     uint16_t const index = pipeline_template(pipeline, &variant);
     if (pipeline->lower->build.status != STATUS_OK) return (struct change){0, 0};
     return change_of(&pipeline->lower->build.program->templates[index]);
 }
 
+/* One after the other. */
+static struct change change_then(struct change one, struct change other)
+{
+    int64_t const most = one.end + other.most;
+    return (struct change){one.end + other.end, most > one.most ? most : one.most};
+}
+
+/* The two other passes. */
+static void sums_add(struct pipeline *pipeline, const struct lower_part *module, struct kept *kept)
+{
+    struct change const forward = pass_change(pipeline, module, ACT_FORWARD);
+    struct change const weight = pass_change(pipeline, module, ACT_WEIGHT);
+    SIM_ASSERT(forward.end >= 0 && weight.end <= 0);
+    kept->forward += (uint64_t)forward.end;
+    kept->between += (uint64_t)-weight.end;
+}
+
+static void input_add(struct change input, struct kept *kept)
+{
+    int64_t const after = input.end + (int64_t)kept->rise;
+    kept->rise = (uint64_t)(after > input.most ? after : input.most);
+}
+
 /* Units are added from the first up, and input gradients go through them from the last down. */
 static void module_add(struct pipeline *pipeline, struct lower_part module, struct kept *kept)
 {
-    struct change const forward = pass_change(pipeline, &module, SCHEDULE_FORWARD);
-    struct change const weight = pass_change(pipeline, &module, SCHEDULE_WEIGHT);
     struct change input = {0, 0};
-    if (module.module != MODULE_EMBEDDING) input = pass_change(pipeline, &module, SCHEDULE_INPUT);
-    SIM_ASSERT(forward.end >= 0 && weight.end <= 0);
-    int64_t const after = input.end + (int64_t)kept->rise;
-    kept->forward += (uint64_t)forward.end;
-    kept->between += (uint64_t)-weight.end;
-    kept->rise = (uint64_t)(after > input.most ? after : input.most);
+    if (module.module != MODULE_EMBEDDING) input = pass_change(pipeline, &module, ACT_INPUT);
+    sums_add(pipeline, &module, kept);
+    input_add(input, kept);
+}
+
+/* Layers from `first` to the one that ends its group, or one layer, which has none. Returns how
+ * many layers that are. */
+static uint32_t layers_add(struct pipeline *pipeline, uint64_t first, struct kept *kept)
+{
+    const struct ranks *ranks = pipeline->lower->ranks;
+    uint64_t last = first;
+    struct change input = {0, 0};
+    while (ranks->kinds.grouped && layer_set_has(&ranks->kinds.kept, last)) last++;
+    for (uint64_t layer = last + 1; layer-- > first;) {
+        struct lower_part const part = {.module =
+                                            (uint8_t)lower_module_of(ranks_kind_at(ranks, layer)),
+                                        .group = (uint8_t)ranks_group_at(ranks, layer)};
+        if (layer < last) input = change_then(pass_change(pipeline, &part, ACT_AGAIN), input);
+        input = change_then(input, pass_change(pipeline, &part, ACT_INPUT));
+        sums_add(pipeline, &part, kept);
+    }
+    input_add(input, kept);
+    return (uint32_t)(last - first + 1);
 }
 
 static struct kept stage_kept(struct pipeline *pipeline, const struct stage *stage)
@@ -71,10 +109,8 @@ static struct kept stage_kept(struct pipeline *pipeline, const struct stage *sta
     struct kept kept = {0, 0, 0};
     if (stage->embedding)
         module_add(pipeline, (struct lower_part){.module = MODULE_EMBEDDING}, &kept);
-    for (uint32_t i = 0; i < stage->layer_count; i++) {
-        uint32_t const kind = ranks_kind_at(ranks, (uint64_t)stage->layer_first + i);
-        module_add(pipeline, (struct lower_part){.module = (uint8_t)lower_module_of(kind)}, &kept);
-    }
+    for (uint32_t i = 0; i < stage->layer_count;)
+        i += layers_add(pipeline, (uint64_t)stage->layer_first + i, &kept);
     for (uint32_t i = 0; i < stage->mtp_modules + stage->mtp_heads; i++)
         module_add(
             pipeline,

@@ -58,17 +58,24 @@ static units_wide moved_bytes(const struct ranks *ranks, const struct graph_step
 
 static struct effort part_effort(const struct ranks *ranks, const struct step_part *part)
 {
-    static const struct graph_request requests[PASSES] = {
-        [FORWARD] = {.backward = false},
-        [INPUT] = {.backward = true, .half = GRAPH_INPUT_HALF},
-        [WEIGHT] = {.backward = true, .half = GRAPH_WEIGHT_HALF},
+    static const struct {
+        enum pass pass;
+        struct graph_request request;
+    } rows[] = {
+        {FORWARD, {.backward = false}},
+        {INPUT, {.backward = true, .half = GRAPH_INPUT_HALF}},
+        {WEIGHT, {.backward = true, .half = GRAPH_WEIGHT_HALF}},
+        {INPUT, {.again = true}}, /* Of groups of layers. */
     };
     struct effort effort = {{0}, {0}};
     struct step_graph room;
     const struct graph_derived *derived = step_graph(ranks, part, &room);
     struct graph_steps steps;
-    for (enum pass pass = FORWARD; pass < PASSES; pass++) {
-        graph_steps(&derived->sharded, &derived->backward, &derived->kept, requests[pass], &steps);
+    uint32_t const count = derived->graph.terms->layer.grouped ? PASSES + 1 : PASSES;
+    for (uint32_t row = 0; row < count; row++) {
+        enum pass const pass = rows[row].pass;
+        graph_steps(&derived->sharded, &derived->backward, &derived->kept, rows[row].request,
+                    &steps);
         for (uint32_t i = 0; i < steps.count; i++) {
             const struct graph_step *step = &steps.step[i];
             if (step->is_compute)

@@ -20,7 +20,7 @@ struct pipeline_variant {
     struct lower_part part[2]; /* The parts of two passes that overlap, the forward pass first. */
     uint8_t part_count;
     uint8_t receive; /* enum pipeline_way */
-    uint8_t unused[4];
+    uint8_t unused[2];
 };
 
 enum { PIPELINE_TIED = 2 };

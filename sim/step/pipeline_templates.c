@@ -9,9 +9,9 @@
 #include "sim/step/pipeline.h"
 
 /* Equal variants are equal byte by byte. */
-_Static_assert(sizeof(struct lower_part) == 15 + sizeof(struct mtp_position), "without gaps");
+_Static_assert(sizeof(struct lower_part) == 16 + sizeof(struct mtp_position), "without gaps");
 _Static_assert(sizeof(struct pipeline_variant) ==
-                   2 * sizeof(uint64_t) + 2 * sizeof(struct lower_part) + 6,
+                   2 * sizeof(uint64_t) + 2 * sizeof(struct lower_part) + 4,
                "without gaps");
 
 const char *pipeline_module_name(enum lower_module module)
@@ -100,11 +100,12 @@ static uint16_t reducing_template(const struct pipeline *pipeline, enum lower_mo
  * rank are reduced, as Megatron's optimizer does: 0. Without stages they follow the order of the
  * backward pass, so each waits for a slot equally far back; but modules are updated before the
  * head, whose gradient the first of them adds to as the last: one slot less behind their own. Where
- * the optimizer is offloaded, updates are part of the backward pass, a slot behind each. */
+ * the optimizer is offloaded, updates are part of the backward pass, a slot behind each. Groups of
+ * layers are repeated in slots between backward passes, and updates wait as those of stages do. */
 static uint32_t update_slots(const struct ranks *ranks, enum lower_module module)
 {
     bool const has_ends = ranks_is_decoder(ranks), own_head = has_ends && !ranks->tie.here;
-    if (ranks->pp > 1 || ranks_replicas_wait(ranks)) return 0;
+    if (ranks->pp > 1 || ranks_replicas_wait(ranks) || ranks->kinds.grouped) return 0;
     if (ranks_offloads_optimizer(ranks)) return 1;
     return (uint32_t)(ranks->plan->model.layers + ranks->mtp.modules) + has_ends + own_head -
            (module == MODULE_MTP);
@@ -154,6 +155,7 @@ static void part_emit(struct pipeline *pipeline, const struct pipeline_variant *
     case ACT_BACKWARD:
     case ACT_INPUT:
     case ACT_WEIGHT:
+    case ACT_AGAIN:
         lower_module_emit(lower);
         if (part->updates != MODULE_NOTHING)
             update_add(pipeline, (enum lower_module)part->updates, part->place);
@@ -195,6 +197,11 @@ static void given_add(struct lower *lower, uint64_t bytes)
     lower_give(lower, op, PROGRAM_MEMORY_GATHERED, bytes);
 }
 
+static const char *pass_name(uint32_t act)
+{
+    return act == ACT_AGAIN ? "forward again" : schedule_kind_name((enum schedule_kind)act);
+}
+
 static const char *template_name(struct lower *lower, const struct pipeline_variant *variant)
 {
     static const char *const acts[ACT_COUNT] = {[ACT_UPDATE] = "update",
@@ -206,9 +213,9 @@ static const char *template_name(struct lower *lower, const struct pipeline_vari
     const char *module = pipeline_module_name((enum lower_module)one->module);
     if (one->act == ACT_TIE) return "tied gradients";
     if (one->act == ACT_NORM) return "gradient norm";
-    if (one->act >= SCHEDULE_KIND_COUNT)
+    if (one->act >= SCHEDULE_KIND_COUNT && one->act != ACT_AGAIN)
         return builder_format(&lower->build, "%s %s", acts[one->act], module);
-    const char *kind = schedule_kind_name((enum schedule_kind)one->act);
+    const char *kind = pass_name(one->act);
     bool const chunks = inference_batch_passes(&lower->ranks->plan->inference) > 1;
     if (variant->part_count == 1 && lower->shape_count > 1)
         return builder_format(&lower->build, "%s %s, %s %u", module, kind,
@@ -216,7 +223,7 @@ static const char *template_name(struct lower *lower, const struct pipeline_vari
     if (variant->part_count == 1) return builder_format(&lower->build, "%s %s", module, kind);
     return builder_format(&lower->build, "%s %s, %s %s", module, kind,
                           pipeline_module_name((enum lower_module)other->module),
-                          schedule_kind_name((enum schedule_kind)other->act));
+                          pass_name(other->act));
 }
 
 static void variant_emit(struct pipeline *pipeline, const struct pipeline_variant *variant)

@@ -322,6 +322,21 @@ static inline bool ranks_offloads_kept(const struct ranks *ranks)
            ranks->plan->kept.offload == WORKLOAD_OFFLOAD_BOTH;
 }
 
+/* The place of a layer in a group that is repeated together. */
+enum ranks_group {
+    RANKS_GROUP_NONE,  /* The layer is repeated by itself, or not at all. */
+    RANKS_GROUP_FIRST, /* The first layer: its input is kept from the forward pass, and no more. */
+    RANKS_GROUP_LATER, /* A later layer, of which nothing is kept. */
+};
+
+static inline enum ranks_group ranks_group_at(const struct ranks *ranks, uint64_t layer)
+{
+    const struct layer_set *kept = &ranks->kinds.kept;
+    if (!ranks->kinds.grouped) return RANKS_GROUP_NONE;
+    if (layer > 0 && layer_set_has(kept, layer - 1)) return RANKS_GROUP_LATER;
+    return layer_set_has(kept, layer) ? RANKS_GROUP_FIRST : RANKS_GROUP_NONE;
+}
+
 /* Whether some of what a layer keeps does: of all layers but the last. */
 static inline bool ranks_offloads_activations(const struct ranks *ranks)
 {

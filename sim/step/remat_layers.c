@@ -1,4 +1,5 @@
-/* Which layers a step keeps whole, where remat is of some layers alone. */
+/* Which layers a step keeps whole, where remat is of some layers alone; of groups of layers, those
+ * that keep what their repetition gives. */
 #include "sim/base/arena.h"
 #include "sim/base/counted.h"
 #include "sim/schedule/schedule.h"
@@ -7,18 +8,30 @@
 
 static const char place_of_layers[] = "/workload/remat/layers";
 
+/* The most layers that a stage has, and that a rank has on all its stages. */
+struct most {
+    uint64_t stage, rank;
+};
+
 /* Layers of a stage. `before`: layers that the stage's rank has on earlier stages. */
-static void stage_keep(struct ranks *ranks, const struct stage *stage, uint64_t before)
+static void stage_keep(struct ranks *ranks, const struct stage *stage, uint64_t before,
+                       struct most *most)
 {
+    uint64_t const all = before + stage->layer_count;
     const struct workload_repeated *repeated = &ranks->plan->kept.repeated;
     for (uint64_t i = 0; i < stage->layer_count; i++) {
-        bool const repeats =
-            repeated->every != 0 ? (before + i + 1) % repeated->every == 0 : i < repeated->first;
+        bool const ends = i + 1 == stage->layer_count;
+        bool const repeats = repeated->groups_of != 0 ? ends || (i + 1) % repeated->groups_of == 0
+                             : repeated->every != 0   ? (before + i + 1) % repeated->every == 0
+                                                      : i < repeated->first;
         if (!repeats) layer_set_add(&ranks->kinds.kept, stage->layer_first + i);
     }
+    if (stage->layer_count > most->stage) most->stage = stage->layer_count;
+    if (all > most->rank) most->rank = all;
 }
 
-static enum status stages_keep(struct arena *arena, struct ranks *ranks, struct error *reterr)
+static enum status stages_keep(struct arena *arena, struct ranks *ranks, struct most *most,
+                               struct error *reterr)
 {
     struct schedule schedule;
     struct stages stages;
@@ -35,48 +48,82 @@ static enum status stages_keep(struct arena *arena, struct ranks *ranks, struct 
     uint64_t *before = memory;
     for (uint32_t s = 0; s < stages.count; s++) {
         uint32_t const rank = schedule_rank_of(&schedule, s, 0);
-        stage_keep(ranks, &stages.stage[s], before[rank]);
+        stage_keep(ranks, &stages.stage[s], before[rank], most);
         before[rank] += stages.stage[s].layer_count;
     }
     return STATUS_OK;
 }
 
-static enum status layers_keep(struct ranks *ranks, struct error *reterr)
+static enum status layers_keep(struct ranks *ranks, struct most *most, struct error *reterr)
 {
     struct stage const all = {.layer_count = (uint32_t)ranks->plan->model.layers};
     if (ranks->pp == 1) {
-        stage_keep(ranks, &all, 0);
+        stage_keep(ranks, &all, 0, most);
         return STATUS_OK;
     }
     struct arena *arena = arena_create(0);
     if (arena == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for stages");
-    enum status const status = stages_keep(arena, ranks, reterr);
+    enum status const status = stages_keep(arena, ranks, most, reterr);
     arena_destroy(arena);
     return status;
 }
 
-/* Whether some layer is not kept. */
-static bool repeats_any(const struct ranks *ranks)
+/* Refuses numbers of more layers than a stage or a rank has. */
+static enum status most_check(const struct workload_repeated *repeated, const struct most *most,
+                              struct error *reterr)
 {
-    for (uint64_t layer = 0; layer < ranks->plan->model.layers; layer++)
-        if (!layer_set_has(&ranks->kinds.kept, layer)) return true;
-    return false;
+    const struct {
+        uint64_t layers, most;
+        const char *key, *holder, *does;
+    } rows[] = {
+        {repeated->first, most->stage, "/workload/remat/layers/first", "stage",
+         "recomputes all of them"},
+        {repeated->every, most->rank, "/workload/remat/layers/every", "rank",
+         "recomputes the last of them"},
+        {repeated->groups_of, most->stage, "/workload/remat/layers/groups_of", "stage",
+         "recomputes all of them together"},
+    };
+    for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].layers > rows[i].most)
+            return error_set(reterr, STATUS_INVALID, rows[i].key,
+                             "no %s has %s; the most is %llu, which %s", rows[i].holder,
+                             counted(rows[i].layers, "layer").text,
+                             (unsigned long long)rows[i].most, rows[i].does);
+    return STATUS_OK;
+}
+
+/* A group of layers is one checkpoint, of which its input is kept. */
+static enum status groups_check(const struct ranks *ranks, struct error *reterr)
+{
+    static const char place[] = "/workload/remat/layers/groups_of";
+    const struct workload_plan *plan = ranks->plan;
+    if (plan->remat != GRAPH_REMAT_LAYER || graph_named_any(&plan->kept.named))
+        return error_set(reterr, STATUS_UNSUPPORTED, place,
+                         "layers of a group are repeated whole, which is the policy \"layer\", "
+                         "without lists of arrays");
+    if (plan->kept.repeated.groups_of > 1 && plan->kept.offload != WORKLOAD_OFFLOAD_NONE)
+        return error_set(reterr, STATUS_UNSUPPORTED, place,
+                         "with \"offload\" each layer is repeated by itself; leave either out");
+    if (plan->kept.repeated.groups_of > 1 && workload_mtp(plan) != 0)
+        return error_set(reterr, STATUS_UNSUPPORTED, place,
+                         "a module of MTP is repeated by itself, and its layer with it, so all "
+                         "layers have to be; \"mtp\": false trains without modules");
+    return STATUS_OK;
 }
 
 enum status ranks_kept_find(struct ranks *ranks, struct error *reterr)
 {
     const struct workload_plan *plan = ranks->plan;
     const struct workload_repeated *repeated = &plan->kept.repeated;
+    struct most most = {0, 0};
     if (!workload_repeats_some(plan)) return STATUS_OK;
     if (workload_keeps_all(plan))
         return error_set(reterr, STATUS_INVALID, place_of_layers,
                          "the policy \"none\" without \"repeat\" recomputes nothing on any layer");
-    STATUS_TRY(layers_keep(ranks, reterr));
-    if (!repeats_any(ranks))
-        return error_set(reterr, STATUS_INVALID, place_of_layers,
-                         "no rank has %s, so none would be recomputed; the policy \"none\" "
-                         "recomputes none",
-                         counted(repeated->every, "layer").text);
+    if (repeated->groups_of != 0) STATUS_TRY(groups_check(ranks, reterr));
+    STATUS_TRY(layers_keep(ranks, &most, reterr));
+    STATUS_TRY(most_check(repeated, &most, reterr));
+    ranks->kinds.grouped = repeated->groups_of != 0 && ranks->kinds.kept.any;
     if (workload_mtp(plan) != 0 && ranks->kinds.kept.any &&
         !layer_set_has(&ranks->kinds.kept, plan->model.layers - 1))
         return error_set(reterr, STATUS_UNSUPPORTED, place_of_layers,

@@ -47,7 +47,9 @@ static enum status role_begin(struct pipeline *pipeline, uint32_t rank, struct p
          * each of them that waits otherwise. */
         if (ranks->pp > 1) most += 5 * MODULE_COUNT + 3 * (uint64_t)stage->layer_count;
     }
-    uint64_t const changes = units_smaller(ranks->kinds.changes, layers);
+    /* Groups of layers may change from each slot to the next. */
+    uint64_t const changes =
+        ranks->kinds.grouped ? 2 * layers : units_smaller(ranks->kinds.changes, layers);
     most += (uint64_t)schedule->rank[rank].count * (BLOCKS_A_PASS + ranks->mtp.modules + changes);
     STATUS_TRY(arena_try(pipeline->lower->build.arena, most, sizeof *made->block, &memory, reterr));
     *made = (struct pipeline_role){.list = &schedule->rank[rank],

@@ -157,10 +157,12 @@ struct workload_routing {
                                     NULL: everyone draws. */
 };
 
-/* The layers that `remat` is of; all others keep what the backward pass reads. Both 0: all. */
+/* The layers that `remat` is of; all others keep what the backward pass reads. All 0: all layers,
+ * each by itself. */
 struct workload_repeated {
-    uint32_t first; /* The first layers of each stage. */
-    uint32_t every; /* Each layer of this place, counted over the layers of a rank. */
+    uint32_t first;     /* The first layers of each stage. */
+    uint32_t every;     /* Each layer of this place, counted over the layers of a rank. */
+    uint32_t groups_of; /* All layers, repeated by groups of this many of a stage. */
 };
 
 /* Arrays that are kept otherwise than the policy says, and where. */
@@ -215,10 +217,11 @@ static inline bool workload_keeps_all(const struct workload_plan *plan)
     return plan->remat == GRAPH_REMAT_NONE && plan->kept.named.repeat.count == 0;
 }
 
-/* Whether remat is of some layers alone. */
+/* Whether layers differ in what they keep: remat is of some layers alone, or of groups. */
 static inline bool workload_repeats_some(const struct workload_plan *plan)
 {
-    return plan->kept.repeated.first + plan->kept.repeated.every > 0;
+    const struct workload_repeated *repeated = &plan->kept.repeated;
+    return repeated->first != 0 || repeated->every != 0 || repeated->groups_of != 0;
 }
 
 /* The key that offloads something. */

@@ -127,10 +127,11 @@ static inline bool graph_request_of(const struct program *program,
         const char *name;
         struct graph_request request;
     } rows[] = {
-        {"layer forward", {false, GRAPH_WHOLE, false}},
-        {"layer backward", {true, GRAPH_WHOLE, false}},
-        {"layer input gradient", {true, GRAPH_INPUT_HALF, false}},
-        {"layer weight gradient", {true, GRAPH_WEIGHT_HALF, false}},
+        {"layer forward", {.backward = false}},
+        {"layer forward again", {.again = true}},
+        {"layer backward", {.backward = true}},
+        {"layer input gradient", {.backward = true, .half = GRAPH_INPUT_HALF}},
+        {"layer weight gradient", {.backward = true, .half = GRAPH_WEIGHT_HALF}},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (strcmp(template->name, rows[i].name) != 0) continue;

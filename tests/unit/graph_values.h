@@ -92,7 +92,7 @@ static inline void graph_steps_are_read(const char *name, const struct graph_cas
     static struct graph_steps steps;
     const struct graph *graph = &made->graph;
     graph_steps(&made->sharded, &made->backward, &made->kept,
-                (struct graph_request){true, GRAPH_WHOLE, false}, &steps);
+                (struct graph_request){.backward = true}, &steps);
     for (uint32_t s = 0; s < steps.count; s++) {
         const struct graph_step *step = &steps.step[s];
         bool any =
@@ -144,13 +144,22 @@ static inline void graph_gradients_hold(const char *name, const struct graph_cas
 static inline void graph_values_hold(const char *name, const struct graph_case *made)
 {
     struct graph_there there = graph_there_first(made, false);
-    graph_steps_play(name, made, (struct graph_request){false, GRAPH_WHOLE, false}, &there);
+    graph_steps_play(name, made, (struct graph_request){.backward = false}, &there);
     there = graph_there_first(made, true);
-    graph_steps_play(name, made, (struct graph_request){true, GRAPH_WHOLE, true}, &there);
+    graph_steps_play(
+        name, made,
+        (struct graph_request){.backward = true, .half = GRAPH_WHOLE, .sums_partial = true},
+        &there);
     graph_gradients_hold(name, made, &there);
     there = graph_there_first(made, true);
-    graph_steps_play(name, made, (struct graph_request){true, GRAPH_INPUT_HALF, true}, &there);
-    graph_steps_play(name, made, (struct graph_request){true, GRAPH_WEIGHT_HALF, true}, &there);
+    graph_steps_play(
+        name, made,
+        (struct graph_request){.backward = true, .half = GRAPH_INPUT_HALF, .sums_partial = true},
+        &there);
+    graph_steps_play(
+        name, made,
+        (struct graph_request){.backward = true, .half = GRAPH_WEIGHT_HALF, .sums_partial = true},
+        &there);
     graph_gradients_hold(name, made, &there);
 }
 

@@ -102,7 +102,7 @@ static void a_layer_is_printed_in_the_notation(void **state)
     graph_print(&layer->sharded, &text);
     graph_print_kept(&layer->sharded, &layer->kept, &text);
     graph_steps(&layer->sharded, &layer->backward, &layer->kept,
-                (struct graph_request){true, GRAPH_WHOLE, false}, &steps);
+                (struct graph_request){.backward = true}, &steps);
     graph_print_steps(&layer->sharded, &steps, &text);
     graph_live(&layer->sharded, &layer->kept, &steps, NULL, &live);
     graph_print_live(&layer->sharded, &live, steps.count, &text);

@@ -70,7 +70,7 @@ static struct sums sums_of(bool backward)
     static struct graph_steps steps;
     struct sums sums = {0};
     graph_steps(&made_case.sharded, &made_case.backward, &made_case.kept,
-                (struct graph_request){backward, GRAPH_WHOLE, false}, &steps);
+                (struct graph_request){.backward = backward}, &steps);
     for (uint32_t i = 0; i < steps.count; i++) {
         const struct graph_step *step = &steps.step[i];
         sums.flop += work_matmul_flop(&step->work);

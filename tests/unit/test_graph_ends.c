@@ -64,7 +64,7 @@ static void ends_are_printed_in_the_notation(void **state)
     graph_print(&embedding->sharded, &text);
     graph_print(&head->sharded, &text);
     graph_steps(&head->sharded, &head->backward, &head->kept,
-                (struct graph_request){true, GRAPH_WHOLE, false}, &steps);
+                (struct graph_request){.backward = true}, &steps);
     graph_print_steps(&head->sharded, &steps, &text);
     assert_string_equal(text.bytes, wanted);
     strbuf_free(&text);

@@ -305,7 +305,8 @@ static void derived_print(struct strbuf *text)
     graph_print_kept(&made->sharded, &made->kept, text);
     for (enum graph_half half = GRAPH_WHOLE; half <= GRAPH_WEIGHT_HALF; half++) {
         graph_steps(&made->sharded, &made->backward, &made->kept,
-                    (struct graph_request){true, half, true}, &steps);
+                    (struct graph_request){.backward = true, .half = half, .sums_partial = true},
+                    &steps);
         graph_print_steps(&made->sharded, &steps, text);
     }
     graph_count(&made->sharded, &made->backward, &made->kept, &units, &count);

@@ -93,7 +93,8 @@ static enum status selective_set(struct import *import, struct error *reterr)
     return import_remat(import, "none", &arrays, reterr);
 }
 
-/* Layers that are repeated at the start of a stage, or together; left out: one. */
+/* Layers that are repeated at the start of a stage, or together; left out: one. All of a stage are
+ * repeated where it has fewer. */
 static enum status layers_find(struct import *import, uint64_t *ret_layers, struct error *reterr)
 {
     const uint64_t *const said = &import->facts.policy.recompute_layers;
@@ -101,7 +102,9 @@ static enum status layers_find(struct import *import, uint64_t *ret_layers, stru
     *ret_layers = 1;
     if (import_said(import, said) == NULL) return STATUS_OK;
     STATUS_TRY(import_layers_find(import, &layers, reterr));
-    *ret_layers = *said;
+    uint64_t most = 0;
+    STATUS_TRY(import_stage_layers(import, &most, reterr));
+    *ret_layers = *said < most ? *said : most;
     if (*said != 0 && *said <= layers.count) return STATUS_OK;
     return import_refuse(import, said, reterr,
                          "%" PRIu64 " is not between 1 and the %" PRIu64 " layers of the model",
@@ -134,9 +137,6 @@ enum status megatron_remat_set(struct import *import, struct error *reterr)
     STATUS_TRY(layers_find(import, &layers, reterr));
     if (name_same(facts->policy.recompute_method, "block"))
         return import_remat_layers(import, "layer", "first", layers, reterr);
-    if (layers > 1)
-        import_lacks(import, &facts->policy.recompute_layers,
-                     "layers that are repeated together from one input; podsim keeps the input of "
-                     "each layer");
+    if (layers > 1) return import_remat_layers(import, "layer", "groups_of", layers, reterr);
     return import_set(import, reterr, "/workload/remat=layer");
 }

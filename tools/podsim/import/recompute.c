@@ -5,6 +5,7 @@
 #include "sim/base/strbuf.h"
 #include "sim/kernels/kernels.h"
 #include "sim/model/model_read.h"
+#include "sim/step/stages.h"
 
 /* The model that the scenario has: a name, or sizes. */
 static enum status model_of(struct import *import, struct model *ret_model, struct error *reterr)
@@ -50,6 +51,24 @@ enum status import_layers_find(struct import *import, struct import_layers *ret_
     };
     for (uint32_t i = 0; i < kinds.count; i++)
         *(kinds.kind[i].experts ? &ret_layers->experts : &ret_layers->dense) = true;
+    return STATUS_OK;
+}
+
+enum status import_stage_layers(struct import *import, uint64_t *ret_layers, struct error *reterr)
+{
+    const struct import_ranks *ranks = &import->facts.ranks;
+    uint64_t const stages = ranks->pp * (ranks->chunks > 1 ? ranks->chunks : 1);
+    struct workload_plan plan = {.stages.layout = ranks->layout};
+    struct stages built;
+    struct error unused;
+    STATUS_TRY(model_of(import, &plan.model, reterr));
+    *ret_layers = plan.model.layers;
+    if (stages <= 1 || stages > plan.model.layers ||
+        stages_build(import->arena, &plan, (uint32_t)stages, 1, &built, &unused) != STATUS_OK)
+        return STATUS_OK;
+    *ret_layers = 0;
+    for (uint32_t s = 0; s < built.count; s++)
+        if (built.stage[s].layer_count > *ret_layers) *ret_layers = built.stage[s].layer_count;
     return STATUS_OK;
 }
 

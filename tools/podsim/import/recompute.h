@@ -27,6 +27,10 @@ struct import_layers {
 enum status import_layers_find(struct import *import, struct import_layers *ret_layers,
                                struct error *reterr);
 
+/* The most layers that a stage of the pipeline has, of the model and the layout of the scenario.
+ * What has no such stages is refused when it is built. */
+enum status import_stage_layers(struct import *import, uint64_t *ret_layers, struct error *reterr);
+
 /* Adds a name to a list; an array is in one list alone, the last one that it was added to. */
 void import_array_add(struct import_arrays *arrays, enum import_list list, const char *name);
 
@@ -34,7 +38,7 @@ void import_array_add(struct import_arrays *arrays, enum import_list list, const
 enum status import_remat(struct import *import, const char *policy,
                          const struct import_arrays *arrays, struct error *reterr);
 
-/* "/workload/remat" of some layers: `which` of workload.remat.layers, "first" or "every". */
+/* "/workload/remat" of some layers, or of groups: `which` of workload.remat.layers. */
 enum status import_remat_layers(struct import *import, const char *policy, const char *which,
                                 uint64_t count, struct error *reterr);
 

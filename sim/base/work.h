@@ -121,19 +121,20 @@ struct work {
                                  while the compute queue waits. */
     uint64_t kernel;          /* enum work_kernel */
     uint64_t kernel_count;    /* Of a function between matmuls: kernels one after the other. */
-    uint64_t result;          /* enum format of the gradients of weights that products give. */
-    uint64_t cast;            /* enum work_cast of products. */
-    uint64_t chunk_count;     /* Measured kernels of each product, one for each chunk; 0: one. */
-    uint64_t chunked;         /* enum work_side that chunks divide. */
-    uint64_t of_experts;      /* 1: each product belongs to one expert. */
-    uint64_t async_ps;        /* Starts and ends of asynchronous collectives, in which the chip
-                                 computes nothing. */
+    uint64_t sum_bytes;   /* Of a norm's bytes: those of kernels that sum the residual stream. */
+    uint64_t result;      /* enum format of the gradients of weights that products give. */
+    uint64_t cast;        /* enum work_cast of products. */
+    uint64_t chunk_count; /* Measured kernels of each product, one for each chunk; 0: one. */
+    uint64_t chunked;     /* enum work_side that chunks divide. */
+    uint64_t of_experts;  /* 1: each product belongs to one expert. */
+    uint64_t async_ps;    /* Starts and ends of asynchronous collectives, in which the chip
+                             computes nothing. */
     struct work_attended attended[WORK_ATTENDED_MAX]; /* Where `kernel` is one of attention. */
 };
 
 /* Works are compared as bytes, so none of these may be padding. */
 _Static_assert(sizeof(struct work) == WORK_MATMULS_MAX * sizeof(struct work_matmul) +
-                                          17 * sizeof(uint64_t) +
+                                          18 * sizeof(uint64_t) +
                                           WORK_ATTENDED_MAX * sizeof(struct work_attended),
                "struct work has no padding");
 

@@ -247,6 +247,19 @@ bool kernel_is_between(const struct kernel_stack *stack, const struct work *work
     return stack != NULL && stack->between.fusion != NULL && work->kernel >= WORK_KERNEL_FUNCTIONS;
 }
 
+uint32_t kernel_between_ppm(const struct kernel_stack *stack, const struct work *work)
+{
+    SIM_ASSERT(kernel_is_between(stack, work));
+    const uint32_t *shares = stack->between.share_ppm;
+    uint32_t const own_ppm = shares[work->kernel - WORK_KERNEL_FUNCTIONS];
+    units_wide const all = (units_wide)work->hbm_read_bytes + work->hbm_write_bytes;
+    units_wide const sums = work->sum_bytes < all ? work->sum_bytes : all;
+    if (sums == 0) return own_ppm;
+    units_wide const times =
+        (all - sums) * PPM_ONE / own_ppm + sums * PPM_ONE / shares[WORK_FUNCTION_SUM];
+    return (uint32_t)(all * PPM_ONE / times);
+}
+
 bool kernel_is_within(const struct kernel_stack *stack, const struct work *work)
 {
     return stack != NULL && work->kernel == WORK_KERNEL_WITHIN;

@@ -55,6 +55,8 @@ struct work_kernels kernel_of_work(const struct kernel_stack *stack, uint32_t co
 
 /* Whether a work is kernels between matmuls whose rates the stack has. */
 bool kernel_is_between(const struct kernel_stack *stack, const struct work *work);
+/* The share of HBM's rate that such kernels reach together, by the bytes of each kind. */
+uint32_t kernel_between_ppm(const struct kernel_stack *stack, const struct work *work);
 /* Whether a work takes no time of its own: that of another op's kernel has it. */
 bool kernel_is_within(const struct kernel_stack *stack, const struct work *work);
 /* Whether the time of a work is measured, its launch with it: as one of both. */

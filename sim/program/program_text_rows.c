@@ -126,6 +126,11 @@ static bool is_function(const void *line)
     return ((const struct work *)line)->kernel >= WORK_KERNEL_FUNCTIONS;
 }
 
+static bool has_sums(const void *line)
+{
+    return ((const struct work *)line)->sum_bytes != 0;
+}
+
 static bool attends_latents(const void *line)
 {
     return ((const struct work_attended *)line)->is_latent != 0;
@@ -234,6 +239,7 @@ static const struct text_row work_rows[] = {
     {WORD("kernel", work, kernel, kernels), .means = has_kernel},
     {WORD("result", work, result, formats), .means = gives_weights},
     {NUMBER("kernel_count", work, kernel_count, UINT16_MAX), .means = is_function},
+    {NUMBER("sum_bytes", work, sum_bytes, BYTES_MOST), .means = has_sums},
     {WORD("cast", work, cast, casts), .means = is_cast_apart},
     {NUMBER("chunk_count", work, chunk_count, PROGRAM_PARTS_MAX), .means = is_chunked},
     {WORD("chunked", work, chunked, sides), .means = is_chunked},

@@ -152,7 +152,7 @@ static struct compute_time between_time(const struct chip *chip, const struct wo
                                         uint64_t there_bytes, uint32_t math_ppm, uint32_t hbm_ppm)
 {
     const struct kernel_between *between = &chip->kernels.stack->between;
-    uint32_t const share_ppm = between->share_ppm[work->kernel - WORK_KERNEL_FUNCTIONS];
+    uint32_t const share_ppm = kernel_between_ppm(chip->kernels.stack, work);
     uint64_t const all_bytes = saturate_add(work->hbm_read_bytes, work->hbm_write_bytes);
     units_wide const launch_ps = (units_wide)(uint64_t)between->launch_ps * work->kernel_count;
     struct compute_time time = {

@@ -118,6 +118,19 @@ static void dropout_add(enum op_pass pass, uint64_t elements, struct work *work)
     work->kernel_count++;
 }
 
+/* The kernel of the sum reads two arrays and writes one. */
+static void sum_add(const struct graph *graph, enum op_pass pass, uint64_t elements, uint64_t bytes,
+                    struct work *work)
+{
+    struct work const alone = *work;
+    op_function(graph, WORK_FUNCTION_SUM, pass, elements, work);
+    if (graph->terms->policy.drops) dropout_add(pass, elements, work);
+    /* What is more than the norm alone moves, and what the norm counted of the sum. */
+    uint64_t const more =
+        work->hbm_read_bytes + work->hbm_write_bytes - alone.hbm_read_bytes - alone.hbm_write_bytes;
+    work->sum_bytes = more + (op_is_forward(pass) ? 2 : 1) * bytes;
+}
+
 static void work(const struct graph_sharded *sharded, const struct graph_op *op, enum op_pass pass,
                  struct work *ret_work)
 {
@@ -150,10 +163,7 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
     op_function(graph, WORK_FUNCTION_NORM, pass, elements, &work);
     bool const sums = op_is_forward(pass) ? summed : adds;
     if (sums && graph->terms->policy.fusion != NULL) fused_sum_add(graph, pass, elements, &work);
-    if (sums_apart(graph) && sums) {
-        op_function(graph, WORK_FUNCTION_SUM, pass, elements, &work);
-        if (graph->terms->policy.drops) dropout_add(pass, elements, &work);
-    }
+    if (sums_apart(graph) && sums) sum_add(graph, pass, elements, bytes, &work);
     *ret_work = work;
 }
 

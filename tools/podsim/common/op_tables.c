@@ -131,7 +131,7 @@ static void between_find(const struct chip *chip, const struct work *work, struc
 {
     const struct kernel_stack *stack = chip->kernels.stack;
     unsigned long long const count = work->kernel_count;
-    tables->share_ppm = stack->between.share_ppm[work->kernel - WORK_KERNEL_FUNCTIONS];
+    tables->share_ppm = kernel_between_ppm(stack, work);
     add(tables->by, sizeof tables->by, "%s %s, ", stack->name, function_of(work));
     if (count == 0)
         add(tables->by, sizeof tables->by, "launched with others");

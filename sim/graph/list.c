@@ -107,7 +107,8 @@ struct graph_array graph_list_made(const struct graph_list *list, const struct g
     uint32_t const axes = gradient ? graph_shard_of(sharded, op)->gather & sharding_axes(at)
                                    : graph_scattered(sharded, op, of);
     struct graph_array array = between(list, of, gradient, axes);
-    array.at.unreduced |= axes | (gradient ? 0 : graph_all_reduced(sharded, op, of));
+    array.at.unreduced |=
+        axes | (gradient ? sharded->summed[of] : graph_all_reduced(sharded, op, of));
     return array;
 }
 

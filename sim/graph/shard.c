@@ -32,6 +32,17 @@ static struct graph_shard plain_shard(const struct graph *graph, const struct gr
     };
 }
 
+/* Where every rank of tp has all rows between blocks, products that read these have parts of the
+ * columns, so the gradient that they give is a sum. */
+static uint32_t summed_of(const struct graph *graph, const struct graph_op *op, tensor in)
+{
+    const struct graph_terms *terms = graph->terms;
+    bool const training = terms->policy.replicated && !terms->cache.is_there;
+    return training && op->kind->weights_apart && sharding_has(&graph->tensor[in].at, "D")
+               ? terms->axis_y
+               : 0;
+}
+
 void graph_shard(const struct graph *graph, struct graph_sharded *ret_sharded)
 {
     *ret_sharded = (struct graph_sharded){.graph = graph};
@@ -43,6 +54,7 @@ void graph_shard(const struct graph *graph, struct graph_sharded *ret_sharded)
         for (uint8_t in = 0; in < op->in_count; in++) {
             ret_sharded->gathered[op->in[in]] |=
                 ret_sharded->op[i].gather & sharding_axes(&graph->tensor[op->in[in]].at);
+            ret_sharded->summed[op->in[in]] |= summed_of(graph, op, op->in[in]);
             if (shares && in > 0)
                 ret_sharded->whole[op->in[in]] = op->kind->passes_round ? 2 : parts;
         }

@@ -24,6 +24,8 @@ struct graph_sharded {
     struct graph_shard op[GRAPH_OPS_MAX];
     uint32_t gathered[GRAPH_TENSORS_MAX]; /* Axes over which some reader of the tensor gathers it.
                                            */
+    uint32_t summed[GRAPH_TENSORS_MAX];   /* Axes over which the gradient that a reader gives is a
+                                             sum that every rank gets. */
     uint32_t whole[GRAPH_TENSORS_MAX];    /* Ranks whose parts of a sequence lie here at once, as
                                              some op reads whole sequences. 0: no op does. */
 };

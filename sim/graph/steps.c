@@ -272,12 +272,16 @@ static void results_add(struct writer *writer, uint8_t index)
     }
 }
 
-/* What the forward pass has gathered: for the op alone, its part of the sum. */
+/* What the forward pass has gathered: for the op alone, its part of the sum. What every rank had
+ * whole: the sum of what the ranks give. */
 static void inputs_add(struct writer *writer, uint8_t index)
 {
     const struct graph *graph = graph_of(writer);
     const struct graph_op *op = &graph->op[index];
     for (uint8_t i = 0; i < op->in_count; i++) {
+        uint32_t const summed = writer->sharded->summed[op->in[i]];
+        if (summed != 0)
+            tp_add(writer, index, OP_INPUT_GRADIENT, op->in[i], COLLECTIVE_ALL_REDUCE, summed);
         uint32_t const axes = graph_shard_of(writer->sharded, op)->gather &
                               sharding_axes(&graph->tensor[op->in[i]].at);
         if (axes != 0)

@@ -211,7 +211,8 @@ static void input_gradients(const struct values *values)
         if (fused == NULL) {
             if (graph_of(values)->tensor[op->in[i]].shared)
                 read_add(values, op->in[i], true, false);
-            written_add(values, op->in[i], true, is_full_in(values, op->in[i]));
+            written_add(values, op->in[i], true,
+                        is_full_in(values, op->in[i]) || values->sharded->summed[op->in[i]] != 0);
             continue;
         }
         if (fused->kind->passes_on && !graph_of(values)->begins_backward)

@@ -30,7 +30,7 @@ static const char *const kernel_names[] = {"flash", "unfused", "unfused_dropout"
                                            NULL};
 static const char *const gather_names[] = {"block", "tensor", "layer", NULL};
 static const char *const backward_names[] = {"dw_first", "dx_first", NULL};
-static const char *const activations_names[] = {"model", "tokens", NULL};
+static const char *const activations_names[] = {"model", "tokens", "replicated", NULL};
 const char *const scenario_context_names[] = {"ring", "all_gather", "ulysses", NULL};
 const char *const scenario_context_order_names[] = {"zigzag", "contiguous", NULL};
 static const char *const offload_names[] = {"none", "optimizer", "activations", "both", NULL};
@@ -329,7 +329,8 @@ const struct key workload_train_step_keys[] = {
     ROW("backward_order", key_choice, backward_order, .choices = backward_names,
         .help = "the order of a block's backward matmuls"),
     ROW("activations", key_choice, activations, .choices = activations_names,
-        .help = "what is sharded over `tp` between blocks"),
+        .help = "what is sharded over `tp` between blocks. `replicated`: nothing. Each rank has "
+                "[all rows](program.md#whole-rows), of dense layers"),
     ROW("context", key_choice, attention.context, .choices = scenario_context_names,
         .shown = scenario_shows_context, .when = "with `cp`",
         .help = "how its ranks attend to [shared sequences](context.md)"),

@@ -363,6 +363,9 @@ static void messages_count(const struct ranks *ranks, double elements,
     counts->stage.sent_bytes = (ranks_serves(ranks) ? borders.pair : borders.rank) * bytes;
     counts->stage.way_count = 2 * messages * borders.way;
     counts->stage.way_bytes = 2 * borders.way * bytes;
+    if (ranks_gathers_messages(ranks)) /* Each border brings one of both. */
+        counts_traffic_add(&counts->role[MESH_TP], COLLECTIVE_ALL_GATHER,
+                           (uint64_t)(messages * borders.rank), ranks->tp * borders.rank * bytes);
 }
 
 enum status workload_count_ranks(struct ranks *ranks, struct workload_counts *ret_counts,
@@ -398,7 +401,7 @@ enum status workload_count_ranks(struct ranks *ranks, struct workload_counts *re
         counts.heads.summed_passes += inference_prompts_summed(ranks);
         uint32_t const count = step_parts(ranks, parts);
         for (uint32_t i = 0; i < count; i++) part_add(ranks, &parts[i], &counts);
-        sent += (double)ranks_block_elements(ranks) * plan->accumulate;
+        sent += (double)ranks_sent_elements(ranks) * plan->accumulate;
     }
     counts.useful_attention_flop *= all_ranks(ranks);
     padding_list(ranks, &counts.paddings);

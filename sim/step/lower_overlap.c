@@ -75,6 +75,7 @@ static bool axis_waits(const struct lower *lower, enum lower_stream stream,
     case POLICY_DP:
         return replicas_wait(ranks);
     case POLICY_TP:
+        if (stream == LOWER_GATHER_TP && ranks_gathers_messages(ranks)) return overlap->pp_apart;
         return overlap->tp_apart;
     case POLICY_EP:
         return overlap->ep_apart;

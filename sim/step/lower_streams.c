@@ -78,7 +78,7 @@ void lower_streams_add(struct lower *lower)
         [LOWER_COMPUTE] = {true, soon, {STREAM_NO_VERB, 0}},
         [LOWER_GATHER_WEIGHTS] = {ranks->shards > 1, ahead, {STREAM_GATHER, shards}},
         [LOWER_REDUCE_WEIGHTS] = {updates && ranks->shards > 1, late, {STREAM_REDUCE, shards}},
-        [LOWER_GATHER_TP] = {false, soon, {STREAM_GATHER, STREAM_OF_TP}},
+        [LOWER_GATHER_TP] = {ranks_gathers_messages(ranks), soon, {STREAM_GATHER, STREAM_OF_TP}},
         [LOWER_REDUCE_TP] = {clips && ranks->tp > 1, soon, {STREAM_REDUCE, STREAM_OF_TP}},
         [LOWER_GATHER_TP_D] = {false, soon, {STREAM_GATHER, STREAM_OF_TP_D}},
         [LOWER_REDUCE_TP_D] = {clips && ranks_tp_d(ranks) > 1,

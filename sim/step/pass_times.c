@@ -160,7 +160,8 @@ static int64_t hop_ps(const struct ranks *ranks)
 {
     const struct machine *machine = ranks->machine;
     const struct mesh_axis *axis = &ranks->mesh->axis[MESH_PP];
-    uint64_t const bytes = format_bytes(ranks->plan->formats.activations, ranks_block_shard(ranks));
+    uint64_t const bytes =
+        format_bytes(ranks->plan->formats.activations, ranks_sent_elements(ranks));
     int64_t longest_ps = 0;
     for (uint32_t i = 0; i < axis->part_count; i++) {
         const struct mesh_part *part = &axis->part[i];

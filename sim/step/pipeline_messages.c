@@ -157,6 +157,6 @@ uint32_t pipeline_send_plan(struct pipeline *pipeline, enum pipeline_way way, bo
     bool const of_tokens = arrays == 0;
     return lower_plan_request(pipeline->lower, &request,
                               of_tokens ? ranks->inference.head_rows
-                                        : arrays * ranks_block_elements(ranks),
+                                        : arrays * ranks_sent_elements(ranks),
                               of_tokens ? PIPELINE_TOKEN_FORMAT : ranks->plan->formats.activations);
 }

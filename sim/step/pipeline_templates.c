@@ -46,6 +46,26 @@ static uint32_t receive_add(struct lower *lower, const struct pipeline_variant *
     return received;
 }
 
+/* The op that brings what a variant waits for: its RECEIVE, or the gather of the parts that ranks
+ * of tp have received. */
+static uint32_t arrival_add(struct lower *lower, const struct pipeline_variant *variant)
+{
+    const struct ranks *ranks = lower->ranks;
+    uint32_t const received = receive_add(lower, variant);
+    bool const forward = pipeline_is_forward(variant->part[0].act);
+    uint64_t arrays = 0;
+    if (received == LOWER_NONE || !ranks_gathers_messages(ranks)) return received;
+    for (uint32_t i = 0; i < variant->part_count; i++) arrays += variant->part[i].receives;
+    uint32_t const plan = lower_plan(
+        lower, COLLECTIVE_ALL_GATHER, &ranks->mesh->axis[MESH_TP].group,
+        arrays * ranks->tp * ranks_sent_elements(ranks), ranks->plan->formats.activations);
+    uint32_t const gather =
+        lower_collective(lower, LOWER_GATHER_TP, forward ? "received" : "received gradients",
+                         mesh_role_name(MESH_TP), plan);
+    lower_need_done(lower, gather, received, NULL);
+    return gather;
+}
+
 static void send_add(struct pipeline *pipeline, const struct lower_part *part)
 {
     struct lower *lower = pipeline->lower;
@@ -68,9 +88,8 @@ static void send_add(struct pipeline *pipeline, const struct lower_part *part)
     lower_need_output(lower, op, !forward,
                       forward ? lower_stream_activation : lower_stream_gradient);
     uint64_t const bytes =
-        of_tokens
-            ? format_bytes(PIPELINE_TOKEN_FORMAT, lower->ranks->inference.head_rows)
-            : lower_activation_bytes(lower, part->arrays * ranks_block_elements(lower->ranks));
+        of_tokens ? format_bytes(PIPELINE_TOKEN_FORMAT, lower->ranks->inference.head_rows)
+                  : lower_activation_bytes(lower, part->arrays * ranks_sent_elements(lower->ranks));
     lower_take(lower, op, PROGRAM_MEMORY_BUFFERS, bytes);
     lower_give(lower, op, PROGRAM_MEMORY_BUFFERS, bytes);
 }
@@ -231,7 +250,7 @@ static void variant_emit(struct pipeline *pipeline, const struct pipeline_varian
     struct lower *lower = pipeline->lower;
     uint32_t second = 0;
     lower_template_begin(lower, template_name(lower, variant), &variant->part[0]);
-    uint32_t const received = receive_add(lower, variant), first = lower->build.op_count;
+    uint32_t const received = arrival_add(lower, variant), first = lower->build.op_count;
     for (uint32_t i = 0; i < variant->part_count; i++) {
         second = lower->build.op_count;
         if (i > 0) lower_pass_begin(lower, &variant->part[i]);

@@ -418,10 +418,20 @@ static inline uint64_t ranks_block_shard(const struct ranks *ranks)
     return ranks->rows * ranks_block_columns(ranks) / ranks->tp / ranks_tp_d(ranks);
 }
 
-/* Elements of what a rank has between blocks, which is what it sends to another stage. */
-static inline uint64_t ranks_block_elements(const struct ranks *ranks)
+/* Whether ranks of tp that all have what they send to another stage send a part each, and the
+ * receivers gather the parts: in training, as Megatron-LM's and DeepSpeed's pipelines do (Narayanan
+ * et al., arXiv 2104.04473, 4.1; deepspeed/runtime/pipe/engine.py, is_pipe_partitioned). */
+static inline bool ranks_gathers_messages(const struct ranks *ranks)
 {
-    bool const whole = ranks->plan->activations == WORKLOAD_ACTIVATIONS_REPLICATED;
+    return ranks->plan->activations == WORKLOAD_ACTIVATIONS_REPLICATED && !ranks_serves(ranks) &&
+           ranks->tp > 1 && ranks->pp > 1;
+}
+
+/* Elements that a rank sends to another stage: what it has between blocks, or its part of that. */
+static inline uint64_t ranks_sent_elements(const struct ranks *ranks)
+{
+    bool const whole = ranks->plan->activations == WORKLOAD_ACTIVATIONS_REPLICATED &&
+                       !ranks_gathers_messages(ranks);
     return whole ? ranks->rows * ranks_block_columns(ranks) / ranks_tp_d(ranks)
                  : ranks_block_shard(ranks);
 }

@@ -136,6 +136,10 @@ static enum status inference_check(const struct ranks *ranks, struct error *rete
         "/workload/activations",
         "\"replicated\" over tp is modelled of experts that lie on all ranks, not over ep, where "
         "each rank of tp would send whole rows; \"model\" and \"tokens\" are");
+    REFUSE(replicates && !serves && (model_has_experts(&plan->model) || ranks->mtp.modules != 0),
+           UNSUPPORTED, "/workload/activations",
+           "\"replicated\" in training is modelled of dense layers without MTP: Megatron-LM trains "
+           "experts over tp with sequence parallelism alone, which is \"tokens\"");
     if (serves) STATUS_TRY(positions_check(plan, reterr));
     REFUSE(serves && plan->model.tied && plan->inference.head != plan->formats.weights, INVALID,
            "/workload/formats/head",

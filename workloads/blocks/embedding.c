@@ -25,8 +25,10 @@ static tensor normed_write(struct graph *g, tensor rows)
 
 static void write(struct graph *g, const struct model *model)
 {
+    /* Ranks with all rows add the rows by position to all, behind the sum. */
+    bool const whole = g->terms->policy.replicated && !g->terms->cache.is_there;
     const char *positions =
-        g->terms->policy.by_tokens ? "W_position[P, D_WX]" : "W_position[P_Y, D_WX]";
+        g->terms->policy.by_tokens || whole ? "W_position[P, D_WX]" : "W_position[P_Y, D_WX]";
     tensor const rows = graph_lookup(g, "W_embedding[Vocab_Y, D_WX]",
                                      model->positions.learned == 0 ? NULL : positions, "Rows");
     graph_set_names(g, NULL, "dW");

@@ -416,7 +416,8 @@ static void due_add(const struct graph_sharded *sharded, const struct graph_op *
         const struct graph_product *product = &matmul->product[i];
         uint32_t const of_result = due[product->out];
         due[product->weight] |= of_result | (rows_due(graph, product) & ~gather);
-        due[product->left] |= (of_result | columns_due(graph, product)) & ~gather;
+        due[product->left] |=
+            (of_result | columns_due(graph, product)) & ~gather & ~sharded->summed[product->left];
     }
     /* Each rank has copies for its heads, and the gradients of these. */
     for (uint8_t i = 0; i < matmul->copy_count; i++) {

@@ -1,0 +1,171 @@
+/*
+ * Training where each rank of tp has whole rows between blocks, as Megatron-LM has without sequence
+ * parallelism (Korthikanti et al., arXiv 2205.05198, 4.2): blocks end in an AllReduce, forward and
+ * backward; norms work on all rows; messages between stages go in parts, which the receivers gather
+ * (Narayanan et al., arXiv 2104.04473, 4.1).
+ */
+#include "tests/support/case.h"
+#include "tests/support/sampling.h"
+#include "tests/support/walk.h"
+#include "tests/unit/drawn_case.h"
+#include "tests/unit/graph_case.h"
+
+enum {
+    TEXT_BYTES = WALK_TEXT_BYTES,
+    BF16 = 2,
+    RANKS = 8,
+    TOKENS = 8192,
+    MICROBATCHES = 4,
+    WIDTH = 5120,
+    LAYERS = 40
+};
+
+static void step_lower(struct play *play, const char *activations, const char *remat, bool stages)
+{
+    static const struct play_options lower_only = {.lower_only = true};
+    char text[TEXT_BYTES];
+    case_text(text, sizeof text,
+              "{\"podsim\": 1, \"machine\": {\"chip\": \"a100-sxm\", \"nodes\": 4}, \"mesh\": "
+              "{\"tp\": [\"gpu\"], \"%s\": [\"node\"]}, \"workload\": {\"kind\": \"train_step\", "
+              "\"model\": \"llama-2-13b\", \"batch_tokens\": %d, \"sequence_length\": 2048, "
+              "\"accumulate\": %d, \"remat\": "
+              "\"%s\", \"activations\": \"%s\", \"allow_oversubscription\": true}}",
+              stages ? "pp" : "dp", MICROBATCHES * TOKENS * (stages ? 1 : 4), MICROBATCHES, remat,
+              activations);
+    play_run(play, text, &lower_only);
+}
+
+static double moved(const struct play *play, enum collective_kind kind)
+{
+    return walk_moved_bytes(&play->program, STREAM_OF_TP, kind);
+}
+
+static void blocks_end_in_all_reduces_both_ways(void **state)
+{
+    struct play whole;
+    double const array = (double)TOKENS * WIDTH * BF16 * MICROBATCHES;
+    (void)state;
+    step_lower(&whole, "replicated", "none", /* stages= */ false);
+    /* Two blocks a layer, forward and backward; the embedding, and the gradient of the head's In.
+     */
+    case_near(moved(&whole, COLLECTIVE_ALL_REDUCE), (4 * LAYERS + 2) * array, 1e-9);
+    assert_true(moved(&whole, COLLECTIVE_ALL_GATHER) == 0);
+    assert_true(moved(&whole, COLLECTIVE_REDUCE_SCATTER) == 0);
+    case_near(whole.roofline.counts.role[MESH_TP].all_reduce_bytes, (4 * LAYERS + 2) * array, 1e-9);
+    play_close(&whole);
+}
+
+static void each_rank_keeps_and_norms_all_rows(void **state)
+{
+    struct play whole, parts;
+    double const rows = (double)TOKENS * WIDTH;
+    (void)state;
+    step_lower(&whole, "replicated", "layer", /* stages= */ false);
+    step_lower(&parts, "tokens", "layer", /* stages= */ false);
+    const struct workload_counts *one = &whole.roofline.counts, *other = &parts.roofline.counts;
+    assert_true(one->matmul_flop == other->matmul_flop);
+    /* What comes to a layer, of all layers. */
+    case_near(one->memory.activation_bytes, LAYERS * rows * BF16, 1e-9);
+    case_near(other->memory.activation_bytes, LAYERS * rows * BF16 / RANKS, 1e-9);
+    /* A norm with its sum reads and writes 8 bytes an element, again as many, backward 8: two in a
+     * layer. The head's, once forward and once backward. */
+    double const norms = (LAYERS * 2 * 3 + 2) * 8 * rows * MICROBATCHES;
+    assert_true(one->hbm_bytes - other->hbm_bytes >= norms * (RANKS - 1) / RANKS);
+    play_close(&parts);
+    play_close(&whole);
+}
+
+static void messages_go_in_parts_that_are_gathered(void **state)
+{
+    struct play whole, parts;
+    double const array = (double)TOKENS * WIDTH * BF16;
+    (void)state;
+    step_lower(&whole, "replicated", "layer", /* stages= */ true);
+    step_lower(&parts, "tokens", "layer", /* stages= */ true);
+    /* Three borders, both ways. */
+    assert_true(walk_sent_bytes(&whole.program) == walk_sent_bytes(&parts.program));
+    case_near(moved(&whole, COLLECTIVE_ALL_GATHER), 6 * MICROBATCHES * array, 1e-9);
+    case_near(whole.roofline.counts.role[MESH_TP].gather_bytes, 2 * MICROBATCHES * array, 1e-9);
+    play_close(&parts);
+    play_close(&whole);
+}
+
+/* Simulated on all chips, with the roofline as a bound. */
+static void pipelines_of_whole_rows_fold(void **state)
+{
+    static const char *const schedules[] = {"1f1b", "interleaved:2", "zb-h1", "dualpipe"};
+    (void)state;
+    for (size_t s = 0; s < sizeof schedules / sizeof *schedules; s++) {
+        struct play play;
+        char text[TEXT_BYTES];
+        case_text(text, sizeof text,
+                  "{\"podsim\": 1, \"machine\": {\"chip\": \"a100-sxm\", \"nodes\": 4, \"gpus\": "
+                  "2}, \"mesh\": {\"tp\": [\"gpu\"], \"pp\": [\"node\"]}, \"workload\": {\"kind\": "
+                  "\"train_step\", \"model\": \"llama-2-13b\", \"batch_tokens\": 65536, "
+                  "\"sequence_length\": 2048, \"accumulate\": 8, \"schedule\": \"%s\", "
+                  "\"activations\": \"replicated\", \"allow_oversubscription\": true}, \"run\": "
+                  "{\"overlap\": {\"pp\": %s}}}",
+                  schedules[s], s % 2 == 0 ? "false" : "true");
+        play_run(&play, text, NULL);
+        walk_alike(&play, text, "reference");
+        play_close(&play);
+    }
+}
+
+static void graphs_of_whole_rows_hold(void **state)
+{
+    uint32_t walked = 0;
+    char name[96];
+    (void)state;
+    for (size_t p = 0; p < DRAWN_DENSE; p++)
+        for (uint32_t variant = 0; variant < 60; variant++) {
+            struct workload_case made;
+            if (drawn_dense[p].parts[MESH_TP] == NULL || sampling_skips(&walked)) continue;
+            (void)snprintf(name, sizeof name, "place %zu, variant %u, whole rows", p, variant);
+            drawn_build(&made, &drawn_dense[p]);
+            drawn_vary(&made, variant);
+            made.plan.activations = WORKLOAD_ACTIVATIONS_REPLICATED;
+            graph_step_lower(name, &made);
+        }
+}
+
+/* Latents are gradients that stay sums until the product that makes them. */
+static void graphs_of_latents_hold(void **state)
+{
+    (void)state;
+    for (uint32_t variant = 0; variant < 30; variant++) {
+        struct workload_case made;
+        drawn_build(&made, &drawn_dense[DRAWN_DENSE - 1]);
+        drawn_vary(&made, variant);
+        drawn_set_mla(&made.plan.model);
+        made.plan.activations = WORKLOAD_ACTIVATIONS_REPLICATED;
+        graph_step_lower("latents, whole rows", &made);
+    }
+}
+
+/* Megatron-LM trains experts over tp with sequence parallelism alone. */
+static void experts_are_refused(void **state)
+{
+    struct workload_case made;
+    (void)state;
+    drawn_build_nodes(&made, &drawn_experts[2]);
+    made.plan.activations = WORKLOAD_ACTIVATIONS_REPLICATED;
+    case_refused(workload_lower(made.arena, &made.plan, &made.machine, &made.mesh, &made.program,
+                                &case_error),
+                 STATUS_UNSUPPORTED, "/workload/activations", "sequence parallelism");
+    case_free(&made);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(blocks_end_in_all_reduces_both_ways),
+        cmocka_unit_test(each_rank_keeps_and_norms_all_rows),
+        cmocka_unit_test(messages_go_in_parts_that_are_gathered),
+        cmocka_unit_test(pipelines_of_whole_rows_fold),
+        cmocka_unit_test(graphs_of_whole_rows_hold),
+        cmocka_unit_test(graphs_of_latents_hold),
+        cmocka_unit_test(experts_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

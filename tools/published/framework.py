@@ -29,8 +29,14 @@ ATTENTION_SOURCES = {
 SCHEDULES = {"ZB-2p": "zb-h2", "ZB-1p": "zb-h1", "1F1B": "1f1b", "1F1B-I": "interleaved"}
 
 
+# NVIDIA/Megatron-LM at 79a3bb6b, examples/sc21/run_table_1.sh: MBS. The row of 175B is of no table.
+SC21_MICROBATCHES = {"sc21-a100-7.5b": 16, "sc21-a100-529.6b": 1}
+
+
 def preset_of(row):
     group, notes = row["group"], row["notes"]
+    if group == "megatron-sc21-zero3" and "tp" in row["parallelism"]:  # PTD-P is Megatron-LM.
+        return "megatron-2021"
     if group in ("dgxc-h100", "dgxc-gb200", "nemo-24.07", "megatron-bridge"):
         if "MaxText" in notes:
             return "maxtext"
@@ -161,6 +167,10 @@ def framework_of(row, ranks, facts, assumed):
         facts["gradients"] = facts["main_gradients"] = "fp32"
         facts["gradient_sums"] = "fused"
         assumed.append("sums of gradients in fp32, by the products")
+        # LinearWithGradAccumulationAndAsyncCommunication (megatron/mpu/layers.py at 739cb43d).
+        facts["backward_order"] = "dx_first"
+        if facts["recompute"] == "selective":  # The paper's present work has sequence parallelism.
+            facts["activations"] = "tokens"
     if "fp32 gradient" in precision:
         facts["gradients"] = "fp32"
     if row["parallelism"].get("strategy") == "SHARD_GRAD_OP":

@@ -243,6 +243,7 @@ def step_row(row):
     if "lacks" in facts:
         return facts, None
     facts.update(batch_of(row, ranks))
+    facts["microbatch"] = framework.SC21_MICROBATCHES.get(row["id"], facts["microbatch"])
     if facts["microbatch"] is None:
         facts["microbatch"] = 1
         assumed.append("microbatches of one sequence")

@@ -40,6 +40,7 @@ static const char *const row_keys[] = {"id",
                                        "gradients",
                                        "main_gradients",
                                        "gradient_sums",
+                                       "backward_order",
                                        "schedule",
                                        "layout",
                                        "context",
@@ -161,6 +162,7 @@ static enum status policy_read(const struct facts *facts, struct published_polic
     STATUS_TRY(text(facts, "context", &policy->context, reterr));
     STATUS_TRY(text(facts, "activations", &policy->activations, reterr));
     STATUS_TRY(text(facts, "gradient_sums", &policy->gradient_sums, reterr));
+    STATUS_TRY(text(facts, "backward_order", &policy->backward_order, reterr));
     STATUS_TRY(text(facts, "main_gradients", &policy->main_gradients, reterr));
     STATUS_TRY(text(facts, "loss_fusion", &policy->loss_fusion, reterr));
     STATUS_TRY(text(facts, "attention_kernel", &policy->attention_kernel, reterr));

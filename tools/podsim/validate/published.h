@@ -56,6 +56,7 @@ struct published_policy {
     const char *matmul_chunks;    /* Where it is not what the preset says. */
     const char *token_copies;     /* Where it is not what the preset says. */
     const char *gradient_sums;    /* Where it is not what the preset says. */
+    const char *backward_order;   /* Where it is not what the preset says. */
     int32_t zero, tp_overlap, overlap, mtp;
     double capacity_factor; /* 0: not said. */
 };

@@ -177,6 +177,8 @@ static enum status policy_set(const struct writing *writing, const struct publis
                  {"/workload/loss_fusion", policy->loss_fusion},
                  {"/workload/attention_kernel", policy->attention_kernel},
                  {"/workload/gradient_sums", policy->gradient_sums},
+                 {"/workload/activations", policy->activations},
+                 {"/workload/backward_order", policy->backward_order},
                  {"/run/matmul_chunks", policy->matmul_chunks}};
     STATUS_TRY(formats_set(writing, policy, reterr));
     for (uint32_t i = 0; i < sizeof words / sizeof *words; i++)

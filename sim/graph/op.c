@@ -67,10 +67,12 @@ void op_function(const struct graph *graph, enum work_function function, enum op
     bool const backward = !op_is_forward(pass);
     const struct graph_policy *policy = &graph->terms->policy;
     bool const centred = graph->terms->model->norms.centred;
+    bool const persistent = centred && policy->replaced.persistent_layernorm;
     struct function_pass const own =
-        function == WORK_FUNCTION_LOSS   ? fusion_loss(fusion, policy->loss)
-        : function == WORK_FUNCTION_NORM ? fusion_norm(fusion, centred, backward)
-                                         : fusion_pass(fusion, function, backward);
+        function == WORK_FUNCTION_LOSS   ? fusion_loss(fusion, policy->replaced.loss)
+        : function != WORK_FUNCTION_NORM ? fusion_pass(fusion, function, backward)
+        : persistent                     ? fusion_persistent_norm(backward)
+                                         : fusion_norm(fusion, centred, backward);
     struct function_pass const made =
         autocast_pass(fusion, policy->autocast, function, centred, backward, own);
     work->hbm_read_bytes += made.read_bytes * elements;

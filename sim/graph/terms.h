@@ -189,6 +189,12 @@ struct graph_joins {
     bool all;     /* Whatever one op multiplies with its input, except gate and up alone. */
 };
 
+/* Kernels in place of a fusion's own. */
+struct graph_replaced {
+    enum loss_fusion loss;     /* Whose kernels of the loss. */
+    bool persistent_layernorm; /* Gradients of layernorms read their arrays once. */
+};
+
 struct graph_policy {
     enum graph_remat remat;
     const struct graph_named *named; /* Lists of a layer; NULL: none. */
@@ -207,14 +213,14 @@ struct graph_policy {
     bool names_kernels;      /* Works say which measured kernels they are made of. */
     const struct fusion *fusion; /* Kernels between matmuls; NULL: the fewest. */
     struct graph_joins joins;
-    bool experts_in_one;         /* One measured kernel has all experts of a layer. */
-    enum loss_fusion loss;       /* Whose kernels of the loss stand in for the fusion's. */
-    struct graph_casting casts;  /* Casts for linear layers in fp8. */
-    struct function_pass copies; /* Of a gradient of weights before its reduction, by element. */
-    struct function_pass sums;   /* Of a gradient of weights with earlier ones, by element. */
-    enum autocast autocast;      /* Casts of PyTorch's autocast. */
-    bool adds;                   /* Gradients of weights are added to an accumulator. */
-    bool adds_of_experts;        /* Gradients of experts' weights are added to an accumulator. */
+    bool experts_in_one;            /* One measured kernel has all experts of a layer. */
+    struct graph_replaced replaced; /* Kernels that stand in for the fusion's. */
+    struct graph_casting casts;     /* Casts for linear layers in fp8. */
+    struct function_pass copies;    /* Of a gradient of weights before its reduction, by element. */
+    struct function_pass sums;      /* Of a gradient of weights with earlier ones, by element. */
+    enum autocast autocast;         /* Casts of PyTorch's autocast. */
+    bool adds;                      /* Gradients of weights are added to an accumulator. */
+    bool adds_of_experts;           /* Gradients of experts' weights are added to an accumulator. */
     bool used_before; /* Of the embedding, or of the head: another use of the matrix has left its
                          gradient in the same backward pass. */
 };

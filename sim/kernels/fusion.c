@@ -336,6 +336,12 @@ struct function_pass fusion_norm(const struct fusion *fusion, bool centred, bool
     return pass.kernels != 0 ? pass : fusion_pass(fusion, WORK_FUNCTION_NORM, backward);
 }
 
+/* apex apex/contrib/csrc/layer_norm/ln_bwd_kernels.cuh: ln_bwd_kernel, ln_bwd_finalize_kernel. */
+struct function_pass fusion_persistent_norm(bool backward)
+{
+    return (struct function_pass){backward ? 2 : 1, 0, 0};
+}
+
 bool fusion_splits_loss(const struct fusion *fusion)
 {
     return fusion != NULL && fusion->forward[WORK_FUNCTION_LOSS].kernels > 1;

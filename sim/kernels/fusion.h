@@ -126,6 +126,10 @@ struct function_pass fusion_pass(const struct fusion *fusion, enum work_function
 
 /* How a fusion makes a norm: a layernorm if `centred`, else an RMSNorm. */
 struct function_pass fusion_norm(const struct fusion *fusion, bool centred, bool backward);
+/* How apex's FastLayerNorm makes a layernorm, whatever the fusion: backward one kernel gives the
+ * gradient of the input and parts of those of weight and bias, and a second one adds the parts up.
+ */
+struct function_pass fusion_persistent_norm(bool backward);
 
 /* How a fusion permutes rows of experts; `sums`: rows of a token are added up. */
 struct function_pass fusion_permute(const struct fusion *fusion, bool sums, bool backward);

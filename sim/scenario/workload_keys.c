@@ -226,6 +226,12 @@ static bool shows_autocast(const struct key_source *source)
     return scenario->machine.stack != NULL || scenario->workload.software.autocast;
 }
 
+static bool shows_layernorm(const struct key_source *source)
+{
+    const struct scenario *scenario = shown_of(source);
+    return scenario->machine.stack != NULL || scenario->workload.software.persistent_layernorm;
+}
+
 static bool has_mtp(const struct key_source *source)
 {
     const struct workload_plan *plan = &shown_of(source)->workload;
@@ -324,6 +330,10 @@ const struct key workload_train_step_keys[] = {
         .help =
             "the step runs under PyTorch's [autocast](kernels.md#autocast), whose kernels cast "
             "between fp32 and 16 bits. With `weights` in `fp32` the residual stream is in fp32"),
+    ROW("persistent_layernorm", key_flag, software.persistent_layernorm, .shown = shows_layernorm,
+        .when = "with a `stack`",
+        .help = "layernorms run [apex's FastLayerNorm](kernels.md#kernels-of-frameworks), whose "
+                "gradient reads its arrays once"),
     ROW("gather", key_choice, gather, .choices = gather_names,
         .help = "the weights that one gather brings; a layer of the bare MLP is one block"),
     ROW("backward_order", key_choice, backward_order, .choices = backward_names,

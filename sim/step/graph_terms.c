@@ -227,7 +227,7 @@ static struct graph_policy policy_of(const struct ranks *ranks)
         .fusion = ranks_fusion(ranks),
         .joins = joins_of(ranks),
         .experts_in_one = has_experts_in_one(ranks),
-        .loss = plan->software.loss,
+        .replaced = {plan->software.loss, plan->software.persistent_layernorm},
         .casts = workload_casts(plan, &ranks->machine->chip),
         .autocast = autocast_of(ranks),
         .copies = copies_of(ranks),

@@ -116,9 +116,10 @@ struct workload_software {
     enum loss_fusion loss;
     enum product_joins joins;
     enum gradient_sums sums;
-    bool autocast; /* Steps run under PyTorch's autocast. */
-    int8_t clips;  /* Updates clip gradients by the norm of all of them: 1, 0, or by default -1; see
-                      workload_clips(). */
+    bool autocast;             /* Steps run under PyTorch's autocast. */
+    bool persistent_layernorm; /* Gradients of layernorms read their arrays once. */
+    int8_t clips; /* Updates clip gradients by the norm of all of them: 1, 0, or by default -1; see
+                     workload_clips(). */
     struct workload_overlaps overlap;
     enum workload_chunks chunks; /* Products' way with collective_matmul. */
 };

@@ -176,9 +176,6 @@ static void megatron_has_kernels_for_sums_gates_and_turns(void **state)
     uint64_t const turned = layer.rows * (Q_OWN + K_OWN);
     moves(work_of(&layer, "mlp.", "norm", OP_FORWARD), 2, 6 * d, 4 * d);
     moves(work_of(&layer, "mlp.", "norm", OP_INPUT_GRADIENT), 3, 8 * d, 4 * d);
-    /* Two arrays and their sum, of gradients, too. */
-    assert_int_equal(work_of(&layer, "mlp.", "norm", OP_FORWARD).sum_bytes, 6 * d);
-    assert_int_equal(work_of(&layer, "mlp.", "norm", OP_INPUT_GRADIENT).sum_bytes, 6 * d);
     moves(work_of(&layer, "mlp.", "gate", OP_FORWARD), 1, 4 * f, 2 * f);
     moves(work_of(&layer, "mlp.", "gate", OP_INPUT_GRADIENT), 1, 6 * f, 4 * f);
     moves(work_of(&layer, "attention.", "Rope", OP_FORWARD), 1, 2 * turned, 2 * turned);
@@ -474,12 +471,6 @@ static void a_kernel_takes_its_bytes_and_its_launch(void **state)
     assert_true(math.duration_ps == 3006 * TIME_PS_PER_US);
     assert_true(math.vpu_ps + math.vpu_rest_ps == math.duration_ps);
     work.vector_flop = 0;
-    /* 2 GB of a sum at 4 TB/s beside 2 GB of a norm at half of that: 0.5 and 1 ms. */
-    stack.between.share_ppm[WORK_FUNCTION_SUM] = PPM_ONE;
-    work.sum_bytes = 2000000000;
-    case_near((double)compute_time(&chip, &work, PPM_ONE, PPM_ONE).hbm_ps, 1500.0 * TIME_PS_PER_US,
-              1e-5);
-    work.sum_bytes = 0;
     /* Without rates for such kernels the profile's overhead is all there is. */
     stack.between.fusion = NULL;
     assert_true(compute_time(&chip, &work, PPM_ONE, PPM_ONE).duration_ps < 1100 * TIME_PS_PER_US);

@@ -152,6 +152,7 @@ static void every_default_is_shown(void **state)
                                            "loss_fusion",
                                            "gradient_sums",
                                            "autocast",
+                                           "persistent_layernorm",
                                            "joined_products",
                                            "nodes",
                                            "gpus",

@@ -4,6 +4,7 @@
  * backward; norms work on all rows; messages between stages go in parts, which the receivers gather
  * (Narayanan et al., arXiv 2104.04473, 4.1).
  */
+#include "sim/kernels/kernel_of_work.h"
 #include "tests/support/case.h"
 #include "tests/support/sampling.h"
 #include "tests/support/walk.h"
@@ -143,6 +144,63 @@ static void graphs_of_latents_hold(void **state)
     }
 }
 
+static struct work norm_work(const struct graph *graph, const struct graph_sharded *sharded,
+                             enum op_pass pass)
+{
+    uint8_t index = 0;
+    while (strcmp(graph->op[index].name, "norm") != 0) index++;
+    return op_work(sharded, &graph->op[index], pass);
+}
+
+/* Kernels of a layernorm with its sum, which reads two arrays and writes one: bytes of both, and of
+ * the sum. Backward PyTorch's reads two arrays twice, and apex's once. */
+static void sums_of_layernorms_are_counted_apart(void **state)
+{
+    static struct ranks ranks;
+    static struct graph_terms terms;
+    static struct graph graph;
+    static struct graph_sharded sharded;
+    struct workload_case made;
+    (void)state;
+    drawn_build(&made, &drawn_dense[DRAWN_DENSE - 1]);
+    made.plan.model.norms.centred = true;
+    made.plan.activations = WORKLOAD_ACTIVATIONS_REPLICATED;
+    graph_ranks(&made.plan, &made.machine, &made.mesh, &ranks);
+    graph_layer_terms(&ranks, 0, &terms);
+    uint64_t const d = ranks.rows * made.plan.model.width;
+    uint32_t eager = 0;
+    while (strcmp(fusion_at(eager)->name, "eager") != 0) eager++;
+    terms.policy.fusion = fusion_at(eager);
+    block_write_part(&terms, &made.plan.model, BLOCK_LAYER, &graph);
+    graph_shard(&graph, &sharded);
+    struct work work = norm_work(&graph, &sharded, OP_FORWARD);
+    assert_int_equal(work.hbm_read_bytes + work.hbm_write_bytes, 10 * d);
+    assert_int_equal(work.sum_bytes, 6 * d);
+    work = norm_work(&graph, &sharded, OP_INPUT_GRADIENT);
+    assert_int_equal(work.hbm_read_bytes + work.hbm_write_bytes, 16 * d);
+    assert_int_equal(work.sum_bytes, 6 * d);
+    terms.policy.replaced.persistent_layernorm = true;
+    work = norm_work(&graph, &sharded, OP_INPUT_GRADIENT);
+    assert_int_equal(work.hbm_read_bytes + work.hbm_write_bytes, 12 * d);
+    assert_int_equal(work.sum_bytes, 6 * d);
+    case_free(&made);
+}
+
+/* 2 GB of a sum at the whole rate beside 2 GB of a norm at half of the rate. */
+static void sums_have_a_share_of_their_own(void **state)
+{
+    struct kernel_stack stack = {.between = {.fusion = fusion_at(0)}};
+    struct work work = {.hbm_read_bytes = 3000000000,
+                        .hbm_write_bytes = 1000000000,
+                        .kernel = WORK_KERNEL_FUNCTIONS + WORK_FUNCTION_NORM};
+    (void)state;
+    stack.between.share_ppm[WORK_FUNCTION_NORM] = PPM_ONE / 2;
+    stack.between.share_ppm[WORK_FUNCTION_SUM] = PPM_ONE;
+    assert_int_equal(kernel_between_ppm(&stack, &work), PPM_ONE / 2);
+    work.sum_bytes = 2000000000;
+    assert_int_equal(kernel_between_ppm(&stack, &work), 666666);
+}
+
 /* Megatron-LM trains experts over tp with sequence parallelism alone. */
 static void experts_are_refused(void **state)
 {
@@ -165,6 +223,8 @@ int main(void)
         cmocka_unit_test(pipelines_of_whole_rows_fold),
         cmocka_unit_test(graphs_of_whole_rows_hold),
         cmocka_unit_test(graphs_of_latents_hold),
+        cmocka_unit_test(sums_of_layernorms_are_counted_apart),
+        cmocka_unit_test(sums_have_a_share_of_their_own),
         cmocka_unit_test(experts_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

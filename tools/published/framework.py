@@ -169,6 +169,8 @@ def framework_of(row, ranks, facts, assumed):
         assumed.append("sums of gradients in fp32, by the products")
         # LinearWithGradAccumulationAndAsyncCommunication (megatron/mpu/layers.py at 739cb43d).
         facts["backward_order"] = "dx_first"
+        # megatron/model/fused_layer_norm.py at a2fdcdf0 (November 2021), whose list has these widths.
+        facts["persistent_layernorm"] = True
         if facts["recompute"] == "selective":  # The paper's present work has sequence parallelism.
             facts["activations"] = "tokens"
     if "fp32 gradient" in precision:

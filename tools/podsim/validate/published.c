@@ -48,6 +48,7 @@ static const char *const row_keys[] = {"id",
                                        "tp_overlap",
                                        "overlap",
                                        "mtp",
+                                       "persistent_layernorm",
                                        "capacity_factor",
                                        "model",
                                        "ranks",
@@ -173,6 +174,7 @@ static enum status policy_read(const struct facts *facts, struct published_polic
     STATUS_TRY(said(facts, "tp_overlap", &policy->tp_overlap, reterr));
     STATUS_TRY(said(facts, "overlap", &policy->overlap, reterr));
     STATUS_TRY(said(facts, "mtp", &policy->mtp, reterr));
+    STATUS_TRY(said(facts, "persistent_layernorm", &policy->persistent_layernorm, reterr));
     return real(facts, "capacity_factor", RANKS_MOST, &policy->capacity_factor, reterr);
 }
 

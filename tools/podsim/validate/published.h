@@ -57,7 +57,7 @@ struct published_policy {
     const char *token_copies;     /* Where it is not what the preset says. */
     const char *gradient_sums;    /* Where it is not what the preset says. */
     const char *backward_order;   /* Where it is not what the preset says. */
-    int32_t zero, tp_overlap, overlap, mtp;
+    int32_t zero, tp_overlap, overlap, mtp, persistent_layernorm;
     double capacity_factor; /* 0: not said. */
 };
 

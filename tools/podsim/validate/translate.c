@@ -187,6 +187,8 @@ static enum status policy_set(const struct writing *writing, const struct publis
     if (policy->zero != PUBLISHED_UNSAID)
         STATUS_TRY(set(writing, reterr, "/workload/zero=%d", policy->zero));
     if (policy->mtp == 0) STATUS_TRY(set(writing, reterr, "/workload/mtp=false"));
+    if (policy->persistent_layernorm == 1)
+        STATUS_TRY(set(writing, reterr, "/workload/persistent_layernorm=true"));
     if (policy->capacity_factor > 0)
         STATUS_TRY(set(writing, reterr, "/workload/capacity_factor=%g", policy->capacity_factor));
     if (policy->token_copies != NULL)

@@ -83,6 +83,10 @@ static enum status chunks_check(const struct ranks *ranks, struct error *reterr)
     const struct chip *chip = &ranks->machine->chip;
     if (!plan->collective_matmul || plan->software.chunks == WORKLOAD_CHUNKS_RANKS)
         return STATUS_OK;
+    REFUSE(ranks->tp == 1, INVALID, "/run/matmul_chunks",
+           "without ranks of tp no product waits for a collective; leave it out");
+    REFUSE(ranks_serves(ranks), UNSUPPORTED, "/run/matmul_chunks",
+           "user buffers are of training steps; a step of inference has \"ranks\"");
     REFUSE(chip->kind != CHIP_GPU, UNSUPPORTED, "/run/matmul_chunks",
            "user buffers are Transformer Engine's, on GPUs; for " NAME " there is \"ranks\"",
            chip->title);

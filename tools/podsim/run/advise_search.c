@@ -155,7 +155,8 @@ static enum status overlaps_add(const struct advise_search *search, struct advis
         {overlap->ep_apart, advise_loses(row, MESH_EP), "/run/overlap/ep=true"},
         {overlap->pp_apart, advise_loses(row, MESH_PP), "/run/overlap/pp=true"},
         {plan->software.chunks != WORKLOAD_CHUNKS_RANKS,
-         advise_sets_to(row, "/run/collective_matmul=false"), "/run/matmul_chunks=ranks"},
+         advise_loses(row, MESH_TP) || advise_sets_to(row, "/run/collective_matmul=false"),
+         "/run/matmul_chunks=ranks"},
     };
     for (uint32_t i = 0; i < sizeof roles / sizeof *roles; i++)
         if (roles[i].waits && roles[i].is_lost)

@@ -124,7 +124,15 @@ enum status megatron_remat_set(struct import *import, struct error *reterr)
 {
     struct import_facts *facts = &import->facts;
     static const char *const words[] = {"full", "selective", NULL};
+    static const char of_full[] = "it counts with --recompute-granularity full",
+                      of_selective[] = "it counts with --recompute-granularity selective";
     uint64_t layers = 0;
+    if (!name_same(facts->policy.recompute, words[0])) {
+        import_plain(import, &facts->policy.recompute_method, of_full);
+        import_plain(import, &facts->policy.recompute_layers, of_full);
+    }
+    if (!name_same(facts->policy.recompute, words[1]))
+        import_plain(import, &facts->policy.recompute_modules, of_selective);
     if (facts->policy.recompute == NULL) return import_set(import, reterr, "/workload/remat=none");
     uint32_t const word = name_find(facts->policy.recompute, words);
     if (words[word] == NULL)

@@ -330,6 +330,7 @@ static enum status remat_set(struct import *import, struct error *reterr)
         return import_refuse(import, &policy->recompute, reterr,
                              "\"%.40s\" is none of none, selective and full", mode);
     if (word == 1) return selective_set(import, reterr);
+    import_plain(import, &policy->recompute_method, "it counts with mode selective");
     return import_set(import, reterr, "/workload/remat=%s", ours[word]);
 }
 

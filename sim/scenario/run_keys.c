@@ -259,3 +259,28 @@ const struct key run_keys[] = {
                 "[period](pipeline.md#from-step-to-step). 1: a single step"),
     {0},
 };
+
+/* Whether a row, or a member of its object, is a part of the workload. */
+static bool is_of_workload(const struct key *row)
+{
+    size_t const first = offsetof(struct scenario, workload);
+    for (const struct key *member = row->members; member != NULL && member->name != NULL; member++)
+        if (is_of_workload(member)) return true;
+    return row->members == NULL && row->at >= first &&
+           row->at < first + sizeof(struct workload_plan);
+}
+
+/* Whether a pointer ends, or goes on into the value. */
+static bool ends_there(const char *rest)
+{
+    return rest != NULL && (*rest == '\0' || *rest == '/' || *rest == '=');
+}
+
+bool scenario_shapes_program(const char *pointer)
+{
+    const char *const name = name_after(pointer, "/run/");
+    if (ends_there(name_after(pointer, "/mesh"))) return true;
+    for (const struct key *row = run_keys; name != NULL && row->name != NULL; row++)
+        if (ends_there(name_after(name, row->name))) return is_of_workload(row);
+    return false;
+}

@@ -49,6 +49,10 @@ enum status scenario_read(struct arena *arena, const char *path,
                           const struct scenario_setting *settings, uint32_t setting_count,
                           struct scenario *ret_scenario, struct error *reterr);
 
+/* Whether a setting ("/run/prefetch_layers=2") changes which ops a program has, and what they wait
+ * for: what the text of a program has fixed. */
+bool scenario_shapes_program(const char *pointer);
+
 /* As scenario_read(), from memory; `name` is what errors call it. For tests and fuzzing. */
 enum status scenario_read_text(struct arena *arena, const char *name, const char *text,
                                uint64_t text_bytes, const struct scenario_setting *settings,

@@ -202,12 +202,28 @@ static enum status title_build(struct session *session, const struct session_sou
     return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory for a title");
 }
 
+/* What the text has fixed would be named in the title, and change nothing. */
+static enum status fixed_refuse(struct session *session, const struct session_source *source,
+                                struct error *reterr)
+{
+    for (uint32_t i = 0; i < source->set_count; i++) {
+        const char *const setting = source->settings[i].text;
+        if (!scenario_shapes_program(setting)) continue;
+        const char *const where = arena_format(session->arena, "--set %s", setting);
+        return error_set(reterr, STATUS_INVALID, where == NULL ? "--set" : where,
+                         "the text of a program has the ops of each chip and what they wait for; "
+                         "`podsim show program` writes another text of a scenario with this key");
+    }
+    return STATUS_OK;
+}
+
 /* There is no workload, so no roofline and nothing that would refuse what does not fit. */
 static enum status program_build(struct session *session, const struct session_source *source,
                                  struct error *reterr)
 {
     struct program_file_rest rest;
     struct scenario *scenario = &session->scenario;
+    STATUS_TRY(fixed_refuse(session, source, reterr));
     STATUS_TRY(program_file_read_scenario(session->arena, source->path, source->text,
                                           source->text_bytes, source->settings,
                                           source->setting_count, scenario, &rest, reterr));

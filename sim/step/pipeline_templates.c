@@ -221,6 +221,24 @@ static const char *pass_name(uint32_t act)
     return act == ACT_AGAIN ? "forward again" : schedule_kind_name((enum schedule_kind)act);
 }
 
+/* What tells layers apart where they are recomputed otherwise than others: their kind, and their
+ * place in a group. */
+static const char *layer_words(struct lower *lower, const struct lower_part *part)
+{
+    static const char *const groups[] = {[RANKS_GROUP_NONE] = ", recomputed alone",
+                                         [RANKS_GROUP_FIRST] = ", first of its group",
+                                         [RANKS_GROUP_LATER] = ", within its group"};
+    const struct layer_kinds *kinds = &lower->ranks->kinds;
+    if (!kinds->kept.any || !lower_is_layer(part->module)) return "";
+    struct layer_kind kind = kinds->kind[part->module - MODULE_LAYER];
+    bool const ends = !kind.keeps && part->group == RANKS_GROUP_LATER;
+    if (kinds->grouped) kind.keeps = false;
+    return builder_format(&lower->build, "%s%s", layer_kind_text(kind).text,
+                          !kinds->grouped ? ""
+                          : ends          ? ", last of its group"
+                                          : groups[part->group]);
+}
+
 static const char *template_name(struct lower *lower, const struct pipeline_variant *variant)
 {
     static const char *const acts[ACT_COUNT] = {[ACT_UPDATE] = "update",
@@ -239,7 +257,8 @@ static const char *template_name(struct lower *lower, const struct pipeline_vari
     if (variant->part_count == 1 && lower->shape_count > 1)
         return builder_format(&lower->build, "%s %s, %s %u", module, kind,
                               chunks ? "pass" : "batch", one->pass + 1U);
-    if (variant->part_count == 1) return builder_format(&lower->build, "%s %s", module, kind);
+    if (variant->part_count == 1)
+        return builder_format(&lower->build, "%s %s%s", module, kind, layer_words(lower, one));
     return builder_format(&lower->build, "%s %s, %s %s", module, kind,
                           pipeline_module_name((enum lower_module)other->module),
                           pass_name(other->act));

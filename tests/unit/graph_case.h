@@ -134,7 +134,10 @@ static inline bool graph_request_of(const struct program *program,
         {"layer weight gradient", {.backward = true, .half = GRAPH_WEIGHT_HALF}},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (strcmp(template->name, rows[i].name) != 0) continue;
+        /* Words behind a comma tell layers apart by remat. */
+        size_t const length = strcspn(template->name, ",");
+        if (strlen(rows[i].name) != length || strncmp(template->name, rows[i].name, length) != 0)
+            continue;
         *ret_request = rows[i].request;
         for (uint32_t o = 0; o < template->op_count; o++)
             if (graph_sums_parts(program, &template->op[o])) ret_request->sums_partial = true;

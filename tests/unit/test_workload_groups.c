@@ -140,9 +140,18 @@ static void a_group_is_repeated_before_its_backward_passes(void **state)
     case_ok(case_lower(&made));
     slots_write(&made.program, 0, text);
     assert_string_equal(text,
-                        "embedding forward; layer forward 0 1 2 3 4; head forward; head backward; "
-                        "layer forward again 3; layer backward 4 3; "
-                        "layer forward again 0 1; layer backward 2 1 0; embedding backward; "
+                        "embedding forward; layer forward, first of its group 0; "
+                        "layer forward, within its group 1; layer forward, last of its group 2; "
+                        "layer forward, first of its group 3; layer forward, last of its group 4; "
+                        "head forward; head backward; "
+                        "layer forward again, first of its group 3; "
+                        "layer backward, last of its group 4; "
+                        "layer backward, first of its group 3; "
+                        "layer forward again, first of its group 0; "
+                        "layer forward again, within its group 1; "
+                        "layer backward, last of its group 2; "
+                        "layer backward, within its group 1; "
+                        "layer backward, first of its group 0; embedding backward; "
                         "update head; update layer 4 3 2 1 0; update embedding");
     case_free(&made);
 }

@@ -92,6 +92,30 @@ static void lists_are_of_the_layers_that_are_recomputed(void **state)
     }
 }
 
+static bool has_template(const struct program *program, const char *name)
+{
+    for (uint32_t t = 0; t < program->template_count; t++)
+        if (strcmp(program->templates[t].name, name) == 0) return true;
+    return false;
+}
+
+/* Listings call templates by their names. */
+static void layers_that_differ_have_names_of_their_own(void **state)
+{
+    static struct workload_case made;
+    (void)state;
+    drawn_build(&made, &drawn_blocks[1]);
+    made.plan.model.layers = LAYERS;
+    made.plan.remat = GRAPH_REMAT_BLOCK;
+    made.plan.kept.repeated.every = REPEATED;
+    case_ok(case_lower(&made));
+    assert_true(has_template(&made.program, "layer forward"));
+    assert_true(has_template(&made.program, "layer backward"));
+    assert_true(has_template(&made.program, "layer forward, not recomputed"));
+    assert_true(has_template(&made.program, "layer backward, not recomputed"));
+    case_free(&made);
+}
+
 /* Whether layers are recomputed ("r") or kept, by layer. */
 static void layers_are_chosen(void **state)
 {
@@ -228,6 +252,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_layer_counts_as_in_a_step_of_its_policy),
         cmocka_unit_test(lists_are_of_the_layers_that_are_recomputed),
+        cmocka_unit_test(layers_that_differ_have_names_of_their_own),
         cmocka_unit_test(layers_are_chosen),
         cmocka_unit_test(layers_that_cannot_be_told_are_refused),
         cmocka_unit_test(all_layers_are_recomputed_with_modules),

@@ -79,8 +79,7 @@ static enum status share_read(struct json *object, uint32_t *ret_ppm, const char
     STATUS_TRY(json_need(object, "ppm", &value, reterr));
     STATUS_TRY(json_as_integer(value, KERNEL_CLOCK_LEAST_PPM, PPM_ONE, &ppm, reterr));
     *ret_ppm = (uint32_t)ppm;
-    STATUS_TRY(json_need(object, "source", &value, reterr));
-    return json_as_string(value, ret_source, reterr);
+    return kernel_text_read(object, "source", ret_source, reterr);
 }
 
 static enum status clock_read(struct json *object, struct kernel_stack *stack, struct error *reterr)
@@ -113,10 +112,8 @@ static enum status collectives_read(struct json *object, struct kernel_collectiv
                                     struct error *reterr)
 {
     static const char *const keys[] = {"source", "latency_ppm", "byte_ppm", "nvls_ppm", NULL};
-    struct json *value = NULL;
     STATUS_TRY(json_as_object(object, reterr));
-    STATUS_TRY(json_need(object, "source", &value, reterr));
-    STATUS_TRY(json_as_string(value, &collectives->source, reterr));
+    STATUS_TRY(kernel_text_read(object, "source", &collectives->source, reterr));
     STATUS_TRY(factor_read(object, "latency_ppm", &collectives->latency_ppm, reterr));
     STATUS_TRY(factor_read(object, "byte_ppm", &collectives->byte_ppm, reterr));
     STATUS_TRY(factor_read(object, "nvls_ppm", &collectives->nvls_ppm, reterr));
@@ -137,8 +134,7 @@ static enum status between_read(struct json *object, struct kernel_between *betw
     STATUS_TRY(json_need(object, "fusion", &value, reterr));
     STATUS_TRY(json_choice(value, names, &index, reterr));
     between->fusion = fusion_at(index);
-    STATUS_TRY(json_need(object, "source", &value, reterr));
-    STATUS_TRY(json_as_string(value, &between->source, reterr));
+    STATUS_TRY(kernel_text_read(object, "source", &between->source, reterr));
     STATUS_TRY(json_need(object, "launch", &value, reterr));
     STATUS_TRY(json_as_quantity(value, QUANTITY_DURATION, &launch_ps, reterr));
     between->launch_ps = (int64_t)launch_ps;
@@ -223,11 +219,8 @@ enum status kernel_document_read(struct kernel_reading *reading, struct json *do
     *ret_stack = (struct kernel_stack){.table_count = 0};
     STATUS_TRY(json_need(document, "podsim_kernels", &value, reterr));
     STATUS_TRY(json_as_integer(value, KERNEL_FILE_VERSION, KERNEL_FILE_VERSION, &version, reterr));
-    STATUS_TRY(json_need(document, "chip", &value, reterr));
-    STATUS_TRY(json_as_string(value, &ret_stack->chip, reterr));
-    STATUS_TRY(json_need(document, "stack", &value, reterr));
-    STATUS_TRY(json_as_string(value, &ret_stack->name, reterr));
-    STATUS_TRY(json_need(document, "title", &value, reterr));
-    STATUS_TRY(json_as_string(value, &ret_stack->title, reterr));
+    STATUS_TRY(kernel_text_read(document, "chip", &ret_stack->chip, reterr));
+    STATUS_TRY(kernel_text_read(document, "stack", &ret_stack->name, reterr));
+    STATUS_TRY(kernel_text_read(document, "title", &ret_stack->title, reterr));
     return families_read(reading, document, ret_stack, reterr);
 }

@@ -1,5 +1,7 @@
 #include "sim/kernels/kernel_read.h"
 
+#include <string.h>
+
 #include <stddef.h>
 
 #include "sim/base/arena.h"
@@ -159,19 +161,22 @@ static enum status kind_read(struct json *object, struct kernel_table *table, st
     return value == NULL ? STATUS_OK : json_as_boolean(value, &table->quantises, reterr);
 }
 
-static enum status text_read(struct json *object, const char *key, const char **ret_text,
+enum status kernel_text_read(struct json *object, const char *key, const char **ret_text,
                              struct error *reterr)
 {
     struct json *value = NULL;
     STATUS_TRY(json_need(object, key, &value, reterr));
-    return json_as_string(value, ret_text, reterr);
+    STATUS_TRY(json_as_string(value, ret_text, reterr));
+    if ((*ret_text)[strspn(*ret_text, " \t")] != '\0') return STATUS_OK;
+    return error_set(reterr, STATUS_INVALID, json_where(value),
+                     "says nothing; reports print it with the numbers");
 }
 
 /* Where the numbers come from, and how good they are. */
 static enum status origin_read(struct json *object, struct kernel_table *table,
                                struct error *reterr)
 {
-    STATUS_TRY(text_read(object, "source", &table->source, reterr));
+    STATUS_TRY(kernel_text_read(object, "source", &table->source, reterr));
     STATUS_TRY(ppm_read(object, "rows", &table->row_count, reterr));
     STATUS_TRY(ppm_read(object, "error_median_ppm", &table->error_median_ppm, reterr));
     return ppm_read(object, "error_ninetieth_ppm", &table->error_ninetieth_ppm, reterr);
@@ -192,7 +197,7 @@ static enum status base_find(struct kernel_reading *reading, struct json *of,
     for (uint32_t f = 0; f < KERNEL_FAMILIES; f++)
         families[f] = kernel_family_name((enum kernel_family)f);
     STATUS_TRY(json_as_object(of, reterr));
-    STATUS_TRY(text_read(of, "stack", &name, reterr));
+    STATUS_TRY(kernel_text_read(of, "stack", &name, reterr));
     if ((value = json_take(of, "family")) != NULL)
         STATUS_TRY(json_choice(value, families, &family, reterr));
     if (json_take(of, "layout") != NULL) STATUS_TRY(layout_read(of, &layout, reterr));
@@ -258,13 +263,13 @@ static enum status reference_read(struct kernel_reading *reading, struct json *o
     table->result = kind.result;
     table->stored = kind.stored;
     table->cast = kind.cast;
-    if (base->of == NULL) STATUS_TRY(text_read(of, "stack", &table->of, reterr));
+    if (base->of == NULL) STATUS_TRY(kernel_text_read(of, "stack", &table->of, reterr));
     if (factor == NULL) {
         if (base->family == kind.family && base->layout == kind.layout) return STATUS_OK;
         return error_set(reterr, STATUS_INVALID, json_where(object),
                          "a table of another family or layout needs a \"factor\" to that one");
     }
-    STATUS_TRY(text_read(object, "derived", &table->derived, reterr));
+    STATUS_TRY(kernel_text_read(object, "derived", &table->derived, reterr));
     STATUS_TRY(origin_read(object, table, reterr));
     return factor_apply(reading->arena, factor, table, reterr);
 }

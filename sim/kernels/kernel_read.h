@@ -18,6 +18,10 @@ struct kernel_reading {
 enum status kernel_document_read(struct kernel_reading *reading, struct json *document,
                                  struct kernel_stack *ret_stack, struct error *reterr);
 
+/* A text of an object that is needed, and says something. */
+enum status kernel_text_read(struct json *object, const char *key, const char **ret_text,
+                             struct error *reterr);
+
 /* A table of a list, of numbers of its own or of another stack's table. */
 enum status kernel_table_read(struct kernel_reading *reading, struct json *object,
                               struct kernel_table *table, struct error *reterr);

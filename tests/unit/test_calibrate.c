@@ -96,7 +96,7 @@ static void lines_that_are_none_are_refused(void **state)
     static const struct {
         const char *text, *expected;
     } cases[] = {
-        {"", "rows:0: the file has no rows"},
+        {"", "rows:1: the file has no rows"},
         {"hello\n", "rows:1: rows begin with \"podsim_rows 1\"; *"},
         {"podsim_rows 2\n", "rows:1: version \"2\" of the rows; this podsim reads 1"},
         {HEAD "launch" TIMES HEAD, "rows:3: the rows from line 1 have no line \"end\"*"},

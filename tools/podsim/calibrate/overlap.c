@@ -25,6 +25,19 @@ static const struct row *alone_find(const struct rows *rows, const struct row *r
     return NULL;
 }
 
+/* Whether a product is faster than all of the chip. */
+static bool is_beyond_roofline(const struct chip *chip, const struct row *row)
+{
+    struct kernel_table const table = {.family = KERNEL_MATMUL,
+                                       .format = row->format,
+                                       .flop_per_s = chip->math_peak_flop_per_s[row->format],
+                                       .bytes_per_s = chip->hbm_bytes_per_s};
+    uint64_t side[KERNEL_SIDES_MAX] = {row->side[KERNEL_M], row->side[KERNEL_N],
+                                       row->side[KERNEL_K]};
+    struct kernel_demand const of = kernel_demand(&table, side);
+    return row->median_ps < of.math_ps || row->median_ps < of.move_ps;
+}
+
 /* Why a row cannot be compared; NULL: it can. */
 static const char *refusal_of(const struct chip *chip, const struct row *row,
                               const struct row *alone)
@@ -36,6 +49,10 @@ static const char *refusal_of(const struct chip *chip, const struct row *row,
         return "a product during a copy, which leaves it no core of the chip";
     if (row->copied_bytes_per_s >= chip->hbm_bytes_per_s)
         return "a product during a copy that is faster than HBM";
+    if (is_beyond_roofline(chip, row))
+        return "a product during a copy, faster than the roofline of the whole chip";
+    if (is_beyond_roofline(chip, alone))
+        return "a product during a copy, whose time without one is faster than the roofline";
     return NULL;
 }
 

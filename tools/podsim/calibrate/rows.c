@@ -181,6 +181,7 @@ static enum status lines_read(struct arena *arena, struct line *line, const char
         has_first = true;
     }
     if (has_first) return STATUS_OK;
+    if (line->number == 0) line->number = 1; /* The file ends where it begins. */
     return line_refuse(line, STATUS_INVALID, reterr, "the file has no rows");
 }
 

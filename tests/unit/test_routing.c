@@ -15,7 +15,6 @@
 #include "sim/step/routing.h"
 #include "sim/step/routing_load.h"
 #include "tests/support/case.h"
-#include "tests/support/refusals.h"
 #include "tests/unit/workload_case.h"
 
 /* Choices of k experts that a token may make, and those with one among the first `held`. */
@@ -99,11 +98,7 @@ static void refused(const struct model *model, uint32_t nodes, enum mesh_role ro
     assert_int_equal(case_build_on(&made, model, &machine, parts), STATUS_OK);
     made.plan.batch_tokens = UINT64_C(4096) * 24;
     made.plan.kept.offload = offload;
-    assert_int_not_equal(case_lower(&made), STATUS_OK);
-    if (strcmp(made.error.where, where) != 0 || strstr(made.error.message, words) == NULL)
-        fail_msg("%s: %s", made.error.where, made.error.message);
-    refusals_hold(&made.error, __FILE__);
-    case_free(&made);
+    case_lower_refused(&made, where, words);
 }
 
 static void what_experts_cannot_do_is_refused(void **state)

@@ -9,6 +9,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/step/workload.h"
+#include "tests/support/refusals.h"
 
 struct workload_case {
     struct arena *arena;
@@ -101,6 +102,18 @@ static inline enum status case_lower(struct workload_case *made)
 static inline void case_free(struct workload_case *made)
 {
     arena_destroy(made->arena);
+}
+
+/* Lowers a step that is refused at `where`, with a message that has `words`, and frees it. */
+#define case_lower_refused(made, where, words) case_lower_refused_at(made, where, words, __FILE__)
+static inline void case_lower_refused_at(struct workload_case *made, const char *where,
+                                         const char *words, const char *file)
+{
+    assert_int_not_equal(case_lower(made), STATUS_OK);
+    if (strcmp(made->error.where, where) != 0 || strstr(made->error.message, words) == NULL)
+        fail_msg("%s: %s", made->error.where, made->error.message);
+    refusals_hold(&made->error, file);
+    case_free(made);
 }
 
 /* How often the whole step plays a template. */

@@ -1,5 +1,6 @@
 /* Events of a run: which handler each has, and what the handler will touch. */
 #include "sim/replay/batch.h"
+#include "sim/replay/chain.h"
 #include "sim/replay/flight.h"
 #include "sim/replay/host.h"
 #include "sim/replay/promise.h"
@@ -115,15 +116,35 @@ static APART void ends_handle(struct replay *replay, int64_t now_ps, uint64_t ke
     if (left_count > 0) replay_event(replay, now_ps, key, left, left_count);
 }
 
+static inline void event_or_end(struct replay *replay, int64_t now_ps, uint64_t key,
+                                const uint32_t *chips, uint32_t count)
+{
+    if (event_key_kind(key) == EVENT_COLLECTIVE_END)
+        ends_handle(replay, now_ps, key, chips, count);
+    else
+        replay_event(replay, now_ps, key, chips, count);
+}
+
 /* An event where collectives may fly. */
 static APART void flights_event(struct replay *replay, int64_t now_ps, uint64_t key,
                                 const uint32_t *chips, uint32_t count)
 {
     flights_order(replay->lanes.flights, now_ps, key);
-    if (event_key_kind(key) == EVENT_COLLECTIVE_END)
-        ends_handle(replay, now_ps, key, chips, count);
-    else
-        replay_event(replay, now_ps, key, chips, count);
+    event_or_end(replay, now_ps, key, chips, count);
+}
+
+/* An event where compute ops may have events in common, too. */
+static APART void chains_event(struct replay *replay, int64_t now_ps, uint64_t key,
+                               const uint32_t *chips, uint32_t count)
+{
+    flights_order(replay->lanes.flights, now_ps, key);
+    if (key == chain_key) {
+        for (uint32_t i = 0; i < count; i++) chain_end(replay, chips[i], now_ps);
+    } else {
+        for (uint32_t i = 0; i < count; i++) chain_clear(replay, chips[i]);
+        event_or_end(replay, now_ps, key, chips, count);
+    }
+    chains_settle(replay, now_ps);
 }
 
 void replay_handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t key,
@@ -131,7 +152,9 @@ void replay_handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t 
 {
     struct replay *replay = owner;
     (void)engine;
-    if (replay->lanes.flights != NULL)
+    if (replay->streams.chains != NULL)
+        chains_event(replay, now_ps, key, chips, count);
+    else if (replay->lanes.flights != NULL)
         flights_event(replay, now_ps, key, chips, count);
     else
         replay_event(replay, now_ps, key, chips, count);

@@ -54,6 +54,7 @@ enum {
  * of their own behind the lane; so do the pieces of copies (host.h). */
 enum {
     KEY_LAUNCHED = 1, /* In place of a port: the host has launched an op. */
+    KEY_CHAINED = 2,  /* In place of a port: compute ops that follow one another end (chain.h). */
     KEY_HOST = 6,     /* In place of a port: a piece of a copy. */
     KEY_ROUTED = 7,   /* In place of a port: a message that names its receiver. */
     KEY_ROUTED_PLAN_SHIFT = 36,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/replay/chain.h"
 #include "sim/replay/flight.h"
 #include "sim/replay/p2p.h"
 #include "sim/replay/promise.h"
@@ -389,7 +390,7 @@ static void event_hand(void *owner, struct engine *engine, int64_t now_ps, uint6
     struct handed *handed = owner;
     (void)engine;
     for (uint32_t i = 0; i < count; i++) {
-        if (flight_void_take(handed->first, key, chips[i], now_ps)) continue;
+        if (flight_void_take(handed->first, key, chips[i], now_ps) || key == chain_key) continue;
         images_post(handed->first, now_ps, key, chips[i]);
         handed->events[handed->count++] = (struct handed_event){now_ps, key, chips[i]};
     }
@@ -419,6 +420,7 @@ enum status prefix_share(struct arena *arena, struct replay *first, struct repla
     *ret_shared = false;
     if (!can_be_shared(first)) return STATUS_OK;
     flights_land_all(first);
+    chains_break_all(first);
     STATUS_TRY(arena_try(arena, chips, sizeof(uint32_t), &same, reterr));
     STATUS_TRY(arena_try(arena, engine_pending_count(first->engine), sizeof(struct handed_event),
                          &events, reterr));

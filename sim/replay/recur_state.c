@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/replay/chain.h"
 #include "sim/replay/flight.h"
 #include "sim/replay/p2p.h"
 #include "sim/replay/port.h"
@@ -172,6 +173,10 @@ static const struct recur_field flight_fields[] = {
     FIELD(SAME, flight, arrived), FIELD(SAME, flight, left),        {0}};
 HAS_BYTES(flight, 32);
 
+static const struct recur_field chain_fields[] = {
+    FIELD(INSTANT, chain, end_ps), FIELD(SAME, chain, left), FIELD(SAME, chain, runs), {0}};
+HAS_BYTES(chain, 16);
+
 /* recur.c holds messages that came against those of the role. */
 static const struct recur_field sum_32[] = {{RECUR_SUM, 0, 4, 1}, {0}};
 static const struct recur_field same_16[] = {{RECUR_SAME, 0, 2, 1}, {0}};
@@ -226,6 +231,7 @@ static void arrays_list(struct replay *replay, struct recur_state *state)
         list_add(state, p2p->transfer_ps, streams * chips, sizeof *p2p->transfer_ps, same_64);
         list_add(state, p2p->waits, chips, sizeof *p2p->waits, wait_fields);
     }
+    if (replay->streams.chains != NULL) ADD(streams.chains->of, 1, chain_fields);
     if (replay->lanes.flights != NULL) {
         struct flights *flights = replay->lanes.flights;
         list_add(state, flights->aloft, streams * chips, sizeof *flights->aloft, flight_fields);

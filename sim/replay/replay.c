@@ -6,6 +6,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/replay/breakdown.h"
+#include "sim/replay/chain.h"
 #include "sim/replay/flight.h"
 #include "sim/replay/fold_prefix.h"
 #include "sim/replay/host.h"
@@ -141,7 +142,7 @@ static uint64_t pending_bound(const struct replay *replay, bool *ret_is_limit)
             if (bound > *of) *of = bound;
         }
     }
-    uint64_t each = 2 * (uint64_t)replay->stream_count + 2 * (uint64_t)replay->lanes.count + 2;
+    uint64_t each = 2 * (uint64_t)replay->stream_count + 2 * (uint64_t)replay->lanes.count + 3;
     uint64_t routed = 0;
     for (uint32_t stream = 0; stream < replay->stream_count; stream++)
         if (replay->program->stream[stream].kind == PROGRAM_OP_SEND)
@@ -225,6 +226,7 @@ static enum status replay_make(struct arena *arena, const struct replay_options 
     STATUS_TRY(engine_build(arena, &engine, replay, reterr));
     STATUS_TRY(ports_build(arena, replay, pending_max, reterr));
     STATUS_TRY(flights_build(arena, replay, reterr));
+    STATUS_TRY(chains_build(arena, replay, reterr));
     shown_mark(replay);
     return record_owner_build(arena, replay, reterr);
 }

@@ -6,6 +6,7 @@
  *   event.c      which handler an event has
  *   *_tables.c   what is constant about streams, lanes, servers, trees
  *   streams.c    ops of a stream in order, needs, parts; the compute stream
+ *   chain.c      compute ops that follow one another without events of their own
  *   batch_lanes.c, batch_streams.c  alike chips of an entry, through both at once
  *   steps.c      further steps after the first
  *   transport.c  lanes of collectives

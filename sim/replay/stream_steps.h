@@ -76,18 +76,25 @@ static inline void op_effects(struct replay *replay, const struct program_op *op
             breakdown_effect(replay, &op->effect[i], op->stream, chip, now_ps);
 }
 
-/* The books of an op that begins. */
-static inline void op_open(struct replay *replay, const struct need_cache *needs, uint32_t stream,
-                           uint32_t chip, int64_t now_ps)
+/* The stream of an op that begins, and the memory that the op takes. */
+static inline void op_enter(struct replay *replay, const struct need_cache *needs, uint32_t stream,
+                            uint32_t chip, int64_t now_ps)
 {
     struct stream_state *state = stream_at(replay, stream, chip);
-    struct chip_state *self = &replay->chips[chip];
-    breakdown_until(replay, chip, now_ps); /* It has waited until now. */
     state->phase = STREAM_RUNS;
     state->begin_ps = now_ps;
     state->op_first = state->done;
     state->part = 0;
     op_effects(replay, needs->op, false, chip, now_ps);
+}
+
+/* The books of an op that begins. */
+static inline void op_open(struct replay *replay, const struct need_cache *needs, uint32_t stream,
+                           uint32_t chip, int64_t now_ps)
+{
+    struct chip_state *self = &replay->chips[chip];
+    breakdown_until(replay, chip, now_ps); /* It has waited until now. */
+    op_enter(replay, needs, stream, chip, now_ps);
     if (stream != PROGRAM_COMPUTE) {
         if (is_exposed(needs->op)) self->running |= 1u << stream;
         if (needs->op->kind == PROGRAM_OP_SEND) self->sends |= 1u << stream;
@@ -128,25 +135,40 @@ static inline void collective_open(struct replay *replay, const struct need_cach
         replay->lanes.plan_index[stream * replay->program->plan_count + needs->op->index];
 }
 
-/* The books of an op that ends. */
-static inline void op_close(struct replay *replay, const struct need_cache *needs, uint32_t stream,
+/* The stream of an op that has ended, and the books of its class and of its memory. */
+static inline void op_leave(struct replay *replay, const struct need_cache *needs, uint32_t stream,
                             uint32_t chip, int64_t now_ps)
 {
     struct stream_state *state = stream_at(replay, stream, chip);
     const struct program_op *op = needs->op;
     SIM_ASSERT(state->done == state->op_first + op->parts);
-    breakdown_until(replay, chip, now_ps);
     op_effects(replay, op, true, chip, now_ps);
     breakdown_class(replay, op, chip, state->begin_ps, now_ps);
-    if (stream == PROGRAM_COMPUTE && needs->phase != PROGRAM_PHASE_UPDATE) {
-        struct chip_state *self = &replay->chips[chip];
-        self->last_end_ps = now_ps;
-        self->exposed_last_ps = self->exposed_ps;
-        self->last_phase = needs->phase;
-        breakdown_pass(replay, needs, chip, state->begin_ps, now_ps);
-    }
     state->phase = STREAM_WAITS;
     state->position++;
+}
+
+/* The books of a compute op that has ended, or of several that began at `begin_ps`; the breakdown
+ * is written up to now. */
+static inline void compute_closed(struct replay *replay, const struct need_cache *needs,
+                                  uint32_t chip, int64_t begin_ps, int64_t now_ps)
+{
+    struct chip_state *self = &replay->chips[chip];
+    if (needs->phase == PROGRAM_PHASE_UPDATE) return;
+    self->last_end_ps = now_ps;
+    self->exposed_last_ps = self->exposed_ps;
+    self->last_phase = needs->phase;
+    breakdown_pass(replay, needs, chip, begin_ps, now_ps);
+}
+
+/* The books of an op that ends. */
+static inline void op_close(struct replay *replay, const struct need_cache *needs, uint32_t stream,
+                            uint32_t chip, int64_t now_ps)
+{
+    int64_t const begin_ps = stream_at(replay, stream, chip)->begin_ps;
+    breakdown_until(replay, chip, now_ps);
+    if (stream == PROGRAM_COMPUTE) compute_closed(replay, needs, chip, begin_ps, now_ps);
+    op_leave(replay, needs, stream, chip, now_ps);
 }
 
 /* A collective, a message to another rank, or a copy has ended. */

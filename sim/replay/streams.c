@@ -5,6 +5,7 @@
  * it. So nothing is polled, and a handler costs what it changes.
  */
 #include "sim/replay/breakdown.h"
+#include "sim/replay/chain.h"
 #include "sim/replay/flight.h"
 #include "sim/replay/fold_prefix.h"
 #include "sim/replay/host.h"
@@ -235,8 +236,12 @@ static void compute_begin_part(struct replay *replay, const struct need_cache *n
     if (replay->prefetch.is_on) weights_take(replay, op, state->part, chip, now_ps);
     int64_t const end_ps =
         part_serve(replay, compute_table(replay, chip, op, &own), state->part, chip, now_ps);
-    engine_post(replay->engine, end_ps, event_key_make(EVENT_COMPUTE_END, 0, PROGRAM_COMPUTE, 0),
-                channel_of(replay, EVENT_COMPUTE_END, 0), chip);
+    if (replay->streams.chains != NULL)
+        chain_offer(replay, chip);
+    else
+        engine_post(replay->engine, end_ps,
+                    event_key_make(EVENT_COMPUTE_END, 0, PROGRAM_COMPUTE, 0),
+                    channel_of(replay, EVENT_COMPUTE_END, 0), chip);
     if (replay->recurrence.search != NULL && state->part == 0) recur_ask(replay, &chip, 1);
     wake(replay, PROGRAM_COMPUTE, chip, now_ps);
 }

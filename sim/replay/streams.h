@@ -12,6 +12,7 @@
 #include "sim/replay/server.h"
 #include "sim/trace/trace.h"
 
+struct chains;
 struct replay;
 
 /* A compute op on one class of chips. A span of time is cut into the op's parts as evenly
@@ -64,6 +65,7 @@ struct streams {
     struct stream_ops *ops;      /* [template][stream] */
     struct op_table *works;      /* [work][chip class]: chips mostly run the same op. */
     struct stream_state *states; /* [stream][chip] */
+    struct chains *chains;       /* chain.h; NULL: each compute op has events of its own. */
 };
 
 struct chip_state {

@@ -1,6 +1,7 @@
 /*
- * Collectives that fly (sim/replay/flight.h): whatever is drawn, digest, counts, links and the
- * bytes of the result are those of a run that simulates every message.
+ * Collectives that fly (sim/replay/flight.h) and chains of compute ops (sim/replay/chain.h):
+ * whatever is drawn, digest, counts, links and the bytes of the result are those of a run that
+ * simulates every message and the end of every op.
  */
 #include <string.h>
 

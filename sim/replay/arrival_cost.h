@@ -9,13 +9,17 @@
 #include "sim/replay/link.h"
 #include "sim/replay/server.h"
 
-/* Time and memory traffic of a message, by its units. */
+/* Time and memory traffic of a message, by its units: a line of the cache. */
 struct message_cost {
     int64_t link_ps;   /* On a link of one class. */
     int64_t read_ps;   /* HBM time where it departs, on a chip of class 0. */
     int64_t write_ps;  /* HBM time where it lands. */
     int64_t vector_ps; /* VPU time of adding it where it lands. */
     uint64_t bytes;
+    /* Of a lane that is `single`: */
+    int64_t latency_ps;  /* From the instant at which it leaves to that of its arrival. */
+    uint64_t arrive_key; /* Order of its arrival. */
+    bool differs;        /* Some chip takes another time where it lands. */
 };
 
 /* Work at this chip's own rate, out of work at the rate of the others; rounded up, as all work. */
@@ -151,14 +155,13 @@ static inline int64_t read_cost_ps(const struct servers *servers, const struct m
     return scaled_ps(cost->read_ps, chip_class_of(servers, chip)->hbm_ppm);
 }
 
-/* Charges what a message of a lane that is `single` costs where it lands; it delays nothing.
- * `differs`: arrival_cost_differs(). */
-static inline void arrival_cost_single(const struct servers *servers,
-                                       const struct message_cost *cost, uint32_t chip, bool differs,
-                                       int64_t now_ps)
+/* Charges what a message of a lane that is `single` costs where it lands; it delays nothing. */
+static inline __attribute__((always_inline)) void
+arrival_cost_single(const struct servers *servers, const struct message_cost *cost, uint32_t chip,
+                    int64_t now_ps)
 {
     int64_t write_ps = cost->write_ps, vector_ps = cost->vector_ps;
-    if (differs) {
+    if (cost->differs) {
         const struct fold_chip_class *kind = chip_class_of(servers, chip);
         write_ps = scaled_ps(write_ps, kind->hbm_ppm);
         vector_ps = scaled_ps(vector_ps, kind->math_ppm);

@@ -98,6 +98,7 @@ static void next_send(struct replay *replay, struct lane_table *lane,
     int64_t const depart_ps = now_ps + cost->link_ps;
     const uint8_t *classes = lane->route.classes;
     bool const asks_operand = lane->reduces && lane->chain.first;
+    uint32_t const wanted = asks_operand ? operand_wanted(lane, next->piece, next->chunks) : 0;
     struct batch receivers;
     receivers.count = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -106,7 +107,7 @@ static void next_send(struct replay *replay, struct lane_table *lane,
         struct link_state *link = &lane->route.ports[chip].link;
         bool const alike = next->all_alike || is_alike(state, first);
         if (alike && next->waits) {
-            if (next->is_checked) transport_lane_check(replay, lane, chip);
+            if (next->is_checked) lane_check(lane, chip);
             continue;
         }
         if (!alike) {
@@ -114,7 +115,7 @@ static void next_send(struct replay *replay, struct lane_table *lane,
             continue;
         }
         if (next->has_before && !before_arrived(lane, next, chip)) continue;
-        if (asks_operand && !operand_ready(replay, lane, chip, next->piece, next->chunks)) continue;
+        if (asks_operand && !operand_ready(replay, lane, chip, wanted)) continue;
         if (state->free_ps > now_ps) {
             if (state->free_ps != lane_held_ps)
                 transport_ready_post(replay, lane, chip, state->free_ps);
@@ -132,11 +133,10 @@ static void next_send(struct replay *replay, struct lane_table *lane,
         if (next->goes_on)
             transport_lane_try(replay, lane, chip, now_ps);
         else if (next->is_last)
-            transport_lane_check(replay, lane, chip);
+            lane_check(lane, chip);
     }
     replay->tally.transfers += receivers.count;
-    engine_post_many(replay->engine, depart_ps + arrival_latency_ps(replay, lane, next->class),
-                     arrival_key(lane, next->class, next->units),
+    engine_post_many(replay->engine, depart_ps + cost->latency_ps, cost->arrive_key,
                      channel_of(replay, EVENT_ARRIVE, lane->number), receivers.chip,
                      receivers.count);
 }
@@ -206,7 +206,6 @@ bool lanes_arrive(struct replay *replay, struct lane_table *lane, uint64_t key,
         cost_at(lane, event_key_field(key, KEY_CLASS_SHIFT, KEY_CLASS_BITS), units);
     const uint16_t *running = running_at(replay, lane->stream, 0);
     uint16_t const plan = (uint16_t)lane->plan->index;
-    bool const differs = arrival_cost_differs(&replay->servers, cost);
     struct lane_state const first = lane->states[chips[0]];
     struct batch batch, woken;
     batch.count = woken.count = 0;
@@ -220,7 +219,7 @@ bool lanes_arrive(struct replay *replay, struct lane_table *lane, uint64_t key,
         if (may_be_void && promise_void_take(replay, key, chip, now_ps)) continue;
         digest += digest_record(now_ps, key, chip);
         if (keeps) recur_digest_add(replay, now_ps, key, chip);
-        arrival_cost_single(&replay->servers, cost, chip, differs, now_ps);
+        arrival_cost_single(&replay->servers, cost, chip, now_ps);
         if (running[chip] != plan || !is_alike(&lane->states[chip], &first)) {
             transport_message_land(replay, lane, chip, units, now_ps);
             continue;

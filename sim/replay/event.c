@@ -36,16 +36,18 @@ static inline __attribute__((always_inline)) void event_handle(struct replay *re
 {
     uint32_t const port = event_key_port(key);
     bool const routed = port == KEY_ROUTED;
+    /* Of most events: a message has arrived by a port of the grid. */
+    if (key >> KEY_PORT_SHIFT < KEY_HOST) {
+        transport_arrive(replay, key, chips, count, now_ps);
+        return;
+    }
     if (port == KEY_HOST) {
         host_event(replay, key, chips, count, now_ps);
         return;
     }
     switch (event_key_kind(key)) {
     case EVENT_ARRIVE:
-        if (routed)
-            routed_arrive(replay, key, chips, count, now_ps);
-        else
-            transport_arrive(replay, key, chips, count, now_ps);
+        routed_arrive(replay, key, chips, count, now_ps);
         break;
     case EVENT_HOP:
         if (routed)
@@ -156,8 +158,10 @@ void replay_handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t 
         chains_event(replay, now_ps, key, chips, count);
     else if (replay->lanes.flights != NULL)
         flights_event(replay, now_ps, key, chips, count);
+    else if (replay->recurrence.keeps)
+        event_keep(replay, now_ps, key, chips, count);
     else
-        replay_event(replay, now_ps, key, chips, count);
+        event_handle(replay, now_ps, key, chips, count);
 }
 
 /* The lines that the handler of an event will touch first. */

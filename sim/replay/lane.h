@@ -18,6 +18,7 @@ struct grid_port;
 struct message_cost;
 struct replay;
 struct routed_lane;
+struct stream_state;
 
 /* Consecutive lanes of a plan: an item's. */
 struct lane_range {
@@ -54,8 +55,6 @@ struct lane_route {
     const uint8_t *classes;  /* [chip · MACHINE_PORTS_MAX]: of the first link; NULL: all are 0. */
     const uint32_t *neighbours; /* [chip]: the chip at the end of that link. */
     int64_t overhead_ps;        /* Of a message, in addition to the latency of its links. */
-    int64_t latency_ps;         /* Of a message over one link of class 0, overhead included. */
-    uint64_t arrive_key;        /* Of a message over one link, less its class and units. */
     uint32_t *passed; /* [hop][chip]: messages that came so far; NULL: not needed (port.h). */
     struct record_passing *passing; /* [hop - 1][chip]; NULL unless later links are recorded. */
     uint32_t *recorded; /* [chip]: 1 + index of its last message's record, 0: none; NULL unless
@@ -67,6 +66,7 @@ struct lane_chain {
     bool first;          /* The first of its order of axes: it reads the operand. */
     bool last;           /* The last of its order of axes: it completes the share. */
     bool by_step;        /* Steps of the lane wait for different portions of the item before. */
+    bool counts;         /* Streams may count on parts after arrivals of the lane. */
     bool led_by_message; /* Portions of the item behind wait for its single messages. */
     uint8_t before_count, behind_count;
     struct lane_range before[LANE_RANGES_MAX]; /* Lanes of items that this lane waits for. */
@@ -82,6 +82,15 @@ struct lane_costs {
     uint64_t units_total;      /* Units of a ring's lane in one piece; for the check of its port. */
 };
 
+/* What the next message of a light lane waits for. */
+struct light_step {
+    uint32_t arrivals; /* Messages of the lane that have arrived here. */
+    uint32_t wanted;   /* Parts of the operand, if it reads the operand. */
+    uint16_t units;
+    bool reads_operand;
+    bool asks_before; /* The message may wait for arrivals in other lanes. */
+};
+
 /* What each position of a lane sends and receives in a piece. */
 struct lane_steps {
     const uint32_t *send_count;    /* [position]: messages that it sends. */
@@ -90,6 +99,15 @@ struct lane_steps {
     const struct primitive_step *all; /* [first[position] + number] */
     const uint32_t *first;            /* [position]; of a ring [0] alone. */
     struct primitive_step asked;      /* Where `all` is NULL: what was asked for last. */
+    /* [messages sent, in all pieces]: of a ring with one link a message, in neither a script nor a
+     * SEND, where messages are neither recorded nor their waits counted. NULL: of another lane. */
+    const struct light_step *light;
+};
+
+/* The stream of a lane. */
+struct lane_owner {
+    const uint16_t *running;     /* [chip]: plan of the running collective. */
+    struct stream_state *states; /* [chip] */
 };
 
 /* A lane of one plan: the data that all chips share. Constant, except `steps.asked`. */
@@ -105,7 +123,6 @@ struct lane_table {
     bool reduces;         /* A ReduceScatter: its operand may still be computed. */
     bool posts;           /* Messages of the lane are SENDs: they are counted where they arrive. */
     bool abreast;         /* Messages go to their first links at once (routed_tables.c). */
-    bool light;           /* A ring's: one link a message, in neither a script nor a SEND. */
     bool takes_turns;     /* With other lanes also where its stream has the link alone (port.h). */
     uint32_t piece_count; /* Pieces, with each portion counted as a piece. */
     uint32_t portions;    /* Portions that make up one piece of the array. */
@@ -114,6 +131,7 @@ struct lane_table {
     struct plan_table *plan;
     const struct plan_item *item;
     struct lane_state *states; /* [chip] */
+    struct lane_owner owner;
     struct lane_chain chain;
     struct lane_costs costs;
     struct lane_route route;
@@ -143,7 +161,7 @@ struct lanes {
 /* A table for each plan of each stream; needs all other tables. */
 enum status lanes_build(struct arena *arena, struct replay *replay, struct error *reterr);
 /* Sets the lanes' pointers into the arrays of state, which must exist. */
-void lanes_attach(struct replay *replay);
+enum status lanes_attach(struct arena *arena, struct replay *replay, struct error *reterr);
 /* What a position sends as its message of a number, in every piece. */
 static inline struct primitive_step lane_step(const struct lane_table *lane, uint32_t position,
                                               uint32_t number)

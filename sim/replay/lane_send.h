@@ -1,6 +1,6 @@
 /*
  * lane_send.h: what a lane sends next, and what an arrival is worth; inline, since every message
- * needs it. Internal to transport.c and batch_lanes.c.
+ * needs it. Internal to sim/replay.
  */
 #ifndef SIM_REPLAY_LANE_SEND_H
 #define SIM_REPLAY_LANE_SEND_H
@@ -9,14 +9,19 @@
 #include "sim/replay/state.h"
 #include "sim/replay/transport.h"
 
-/* Whether the op that computes the operand has got as far as this message needs. */
-static inline bool operand_ready(struct replay *replay, const struct lane_table *lane,
-                                 uint32_t chip, uint32_t piece, uint32_t chunks)
+/* Parts of the operand that a message needs. */
+static inline uint32_t operand_wanted(const struct lane_table *lane, uint32_t piece,
+                                      uint32_t chunks)
 {
-    struct stream_state *stream = stream_at(replay, lane->stream, chip);
+    return lane->plan->plan->group.dimension_count > 1 ? piece / lane->portions + 1 : chunks;
+}
+
+/* Whether the op that computes the operand has got as far as a message needs. */
+static inline bool operand_ready(struct replay *replay, const struct lane_table *lane,
+                                 uint32_t chip, uint32_t wanted)
+{
+    struct stream_state *stream = &lane->owner.states[chip];
     if (stream->operand_parts == 0) return true;
-    uint32_t const wanted =
-        lane->plan->plan->group.dimension_count > 1 ? piece / lane->portions + 1 : chunks;
     struct stream_state *compute = stream_at(replay, PROGRAM_COMPUTE, chip);
     if (compute->done >= stream->operand_first + wanted) return true;
     stream_wait(stream, compute, lane->stream, false, stream->operand_first + wanted);
@@ -71,13 +76,6 @@ static inline uint32_t before_wanted(const struct lane_table *lane, const struct
     return piece * each + range->wait[portion % lane->portions];
 }
 
-/* Whether an arrival that makes `counted` of them may complete pieces of the plan. */
-static inline bool arrival_completes(const struct lane_table *lane, uint32_t chip, uint32_t counted)
-{
-    return lane->plan->plan->part_count > 1 && lane->chain.last &&
-           counted % lane->steps.arrival_count[position_of(lane, chip)] == 0;
-}
-
 /* Whether lanes behind may go on after an arrival that makes `counted` of them. */
 static inline bool arrival_is_followed(const struct lane_table *lane,
                                        const struct lane_state *state, uint32_t chip,
@@ -87,10 +85,13 @@ static inline bool arrival_is_followed(const struct lane_table *lane,
            counted % lane->steps.arrival_count[position_of(lane, chip)] == 0;
 }
 
-/* Whether others may count on more parts after an arrival that makes `counted` of them. */
+/* Whether others may count on more parts after an arrival that makes `counted` of them: on its
+ * buckets, or on pieces that it completes. */
 static inline bool arrival_counts(const struct lane_table *lane, uint32_t chip, uint32_t counted)
 {
-    return lane->plan->plan->counts_buckets || arrival_completes(lane, chip, counted);
+    return lane->chain.counts &&
+           (lane->plan->plan->counts_buckets ||
+            counted % lane->steps.arrival_count[position_of(lane, chip)] == 0);
 }
 
 /* The parts on which others may then count. */
@@ -106,6 +107,15 @@ static inline uint32_t lane_absorb(struct replay *replay, const struct lane_tabl
 {
     uint32_t const counted = ++lane->states[chip].counted;
     return arrival_counts(lane, chip, counted) ? arrival_parts(replay, lane, chip, units) : 0;
+}
+
+/* Notes that the lane has sent and received all, if so. */
+static inline void lane_check(const struct lane_table *lane, uint32_t chip)
+{
+    struct lane_state *state = &lane->states[chip];
+    if (state->finished || state->sent < state->sends || state->counted < state->arrivals) return;
+    state->finished = true;
+    lane->owner.states[chip].lanes_left--;
 }
 
 /* A lane may have waited for arrivals in another. */

@@ -3,6 +3,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/replay/arrival_cost.h"
+#include "sim/replay/lane_send.h"
 #include "sim/replay/routed.h"
 #include "sim/replay/state.h"
 
@@ -296,30 +297,76 @@ enum status lanes_build(struct arena *arena, struct replay *replay, struct error
     return lanes_number(replay, reterr);
 }
 
-static void lane_attach(struct replay *replay, struct plan_table *plan, uint32_t index)
+/* What follows for messages from the lane's number and links. */
+static void costs_attach(const struct replay *replay, struct lane_table *lane, uint32_t port)
+{
+    const struct fold *fold = replay->fold;
+    uint64_t const key = event_key_make(EVENT_ARRIVE, port, lane->stream, lane->number) |
+                         (uint64_t)lane->plan->index << KEY_PLAN_SHIFT;
+    struct message_cost *cost = lane->costs.cost;
+    for (uint32_t kind = 0; kind < fold->link_class_count; kind++)
+        for (uint32_t units = 0; units <= lane->costs.units_max; units++, cost++) {
+            cost->latency_ps = lane->route.overhead_ps + fold->link_classes[kind].latency_ps;
+            cost->arrive_key = key | units | (uint64_t)kind << KEY_CLASS_SHIFT;
+            cost->differs = arrival_cost_differs(&replay->servers, cost);
+        }
+}
+
+/* The steps of a light lane over all its pieces, if they are not too many. */
+static enum status light_build(struct arena *arena, struct lane_table *lane, struct error *reterr)
+{
+    uint64_t const count = (uint64_t)lane->steps.send_count[0] * lane->piece_count;
+    bool const reads_operand = lane->reduces && lane->chain.first;
+    void *memory = NULL;
+    if (lane->steps.all == NULL || count > steps_kept_max) return STATUS_OK;
+    STATUS_TRY(arena_try(arena, count, sizeof *lane->steps.light, &memory, reterr));
+    struct light_step *light = memory;
+    for (uint32_t sent = 0; sent < count; sent++) {
+        uint32_t piece = 0, number = 0;
+        const struct primitive_step *step = next_step(lane, 0, sent, &piece, &number);
+        light[sent] = (struct light_step){
+            .arrivals = step_arrivals(lane, 0, step, piece),
+            .wanted = reads_operand ? operand_wanted(lane, piece, step->chunks) : 0,
+            .units = (uint16_t)step->units,
+            .reads_operand = reads_operand,
+            .asks_before = lane->chain.before_count > 0 && (number == 0 || lane->chain.by_step),
+        };
+    }
+    lane->steps.light = light;
+    return STATUS_OK;
+}
+
+static enum status lane_attach(struct arena *arena, struct replay *replay, struct plan_table *plan,
+                               uint32_t index, struct error *reterr)
 {
     struct lane_table *lane = &plan->lane[index];
     lane->plan = plan;
     lane->stream = (uint8_t)plan->stream;
     lane->number = (uint8_t)(plan->lane_first + index);
     lane->states = lane_at(replay, lane->number, 0);
+    lane->owner.running = running_at(replay, lane->stream, 0);
+    lane->owner.states = stream_at(replay, lane->stream, 0);
+    lane->chain.counts =
+        plan->plan->counts_buckets || (plan->plan->part_count > 1 && lane->chain.last);
     lane->route.overhead_ps =
         replay->machine->chip.launch.message_ps + plan->plan->protocol.message_ps[0];
-    lane->route.latency_ps = replay->fold->link_classes[0].latency_ps + lane->route.overhead_ps;
-    if (lane->routed != NULL) return;
+    if (lane->routed != NULL) return STATUS_OK;
     uint32_t const port = lane->route.leg[0].port;
     lane->route.ports = &replay->grid.ports[(uint64_t)port * replay->chip_count];
     lane->route.neighbours = &replay->grid.neighbour[(uint64_t)port * replay->chip_count];
     lane->route.classes = replay->fold->link_class == NULL ? NULL : &replay->fold->link_class[port];
     lane->route.single = lane->route.hop_count == 1 && !replay->servers.may_exceed;
-    lane->light = lane->ring && lane->route.single && !lane->posts && plan->plan->script == NULL;
-    lane->route.arrive_key = event_key_make(EVENT_ARRIVE, port, plan->stream, lane->number) |
-                             (uint64_t)plan->index << KEY_PLAN_SHIFT;
+    costs_attach(replay, lane, port);
+    bool const is_light = lane->ring && lane->route.single && !lane->posts &&
+                          plan->plan->script == NULL && !replay->records.active &&
+                          replay->grid.waits == NULL;
+    return is_light ? light_build(arena, lane, reterr) : STATUS_OK;
 }
 
-void lanes_attach(struct replay *replay)
+enum status lanes_attach(struct arena *arena, struct replay *replay, struct error *reterr)
 {
     for (uint32_t i = 0; i < replay->lanes.plan_count; i++)
         for (uint32_t lane = 0; lane < replay->lanes.plans[i].lane_count; lane++)
-            lane_attach(replay, &replay->lanes.plans[i], lane);
+            STATUS_TRY(lane_attach(arena, replay, &replay->lanes.plans[i], lane, reterr));
+    return STATUS_OK;
 }

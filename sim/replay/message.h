@@ -77,20 +77,6 @@ static inline uint32_t first_class(const struct lane_table *lane, uint32_t chip)
                                        : lane->route.classes[(uint64_t)chip * MACHINE_PORTS_MAX];
 }
 
-/* The key of the arrival of a message over one link of class `kind`. */
-static inline uint64_t arrival_key(const struct lane_table *lane, uint32_t kind, uint32_t units)
-{
-    return lane->route.arrive_key | units | (uint64_t)kind << KEY_CLASS_SHIFT;
-}
-
-/* From the instant at which the message leaves to that of its arrival. */
-static inline int64_t arrival_latency_ps(const struct replay *replay, const struct lane_table *lane,
-                                         uint32_t kind)
-{
-    if (kind == 0) return lane->route.latency_ps;
-    return lane->route.overhead_ps + replay->fold->link_classes[kind].latency_ps;
-}
-
 /* Puts a message on the `hop`-th link of its route, first come, first served: it may begin now, and
  * its tail may not leave before `tail_ps`. Returns when it begins and, in `ret_depart_ps`, when its
  * tail leaves. */
@@ -152,10 +138,41 @@ static inline __attribute__((always_inline)) int64_t message_send(struct replay 
     (void)link_take(replay, &lane->route.ports[chip].link, lane, 0, lane->route.leg[0].port, chip,
                     cost, now_ps, 0, &depart_ps);
     message_is_read(replay, lane, chip, cost, now_ps, depart_ps);
-    engine_post(replay->engine, depart_ps + arrival_latency_ps(replay, lane, class),
-                arrival_key(lane, class, units), channel_of(replay, EVENT_ARRIVE, lane->number),
-                lane->route.neighbours[chip]);
+    engine_post(replay->engine, depart_ps + cost->latency_ps, cost->arrive_key,
+                channel_of(replay, EVENT_ARRIVE, lane->number), lane->route.neighbours[chip]);
     return depart_ps;
+}
+
+/* message_send() of a light lane. */
+static inline __attribute__((always_inline)) int64_t light_send(struct replay *replay,
+                                                                struct lane_table *lane,
+                                                                uint32_t chip, uint32_t units,
+                                                                int64_t now_ps)
+{
+    struct grid_port *port = &lane->route.ports[chip];
+    const struct message_cost *cost = cost_at(lane, first_class(lane, chip), units);
+    int64_t start_ps = now_ps;
+    if (port->link.free_ps > now_ps) {
+        uint32_t const number = lane->route.leg[0].port;
+        if (promise_meets(replay, &port->link, lane->stream, lane, now_ps))
+            return message_depart(replay, lane, chip, units, now_ps);
+        start_ps = port->link.free_ps;
+        if (start_ps - now_ps > replay->tally.queued_ps[number])
+            replay->tally.queued_ps[number] = start_ps - now_ps;
+    }
+    int64_t const depart_ps = start_ps + cost->link_ps;
+    if (depart_ps >= TIME_PS_END) { /* The run ends with an error. */
+        port->link.free_ps = TIME_PS_END;
+    } else {
+        link_serve(&port->link, lane, cost, depart_ps);
+        replay->tally.transfers++;
+    }
+    int64_t const read_ps = read_cost_ps(&replay->servers, cost, chip);
+    server_at(&replay->servers, SERVER_HBM, chip)->dma_ps += read_ps;
+    reads_add(&port->reads, read_ps, now_ps, port->link.free_ps);
+    engine_post(replay->engine, port->link.free_ps + cost->latency_ps, cost->arrive_key,
+                channel_of(replay, EVENT_ARRIVE, lane->number), lane->route.neighbours[chip]);
+    return port->link.free_ps;
 }
 
 #endif

@@ -161,10 +161,10 @@ static bool lane_on_port(const struct replay *replay, struct lane_table *lane, u
     uint32_t const kind = link_class_of(replay, chip, port);
     *ret_entry = (struct port_entry){
         .lane = lane,
-        .key = arrival_key(lane, kind, units),
+        .key = cost_at(lane, kind, units)->arrive_key,
         .work_ps = cost_at(lane, kind, units)->link_ps,
         .end_ps = state->free_ps,
-        .latency_ps = arrival_latency_ps(replay, lane, kind),
+        .latency_ps = cost_at(lane, kind, units)->latency_ps,
         .chip = chip,
         .last = true,
         .own = true,

@@ -207,7 +207,8 @@ static enum status replay_make(struct arena *arena, const struct replay_options 
     replay->steps.max = steps_max;
     STATUS_TRY(tables_build(arena, replay, reterr));
     STATUS_TRY(state_build(arena, replay, reterr));
-    lanes_attach(replay);
+    shown_mark(replay);
+    STATUS_TRY(lanes_attach(arena, replay, reterr));
     STATUS_TRY(p2p_build(arena, replay, reterr));
     bool is_limit = false;
     uint64_t const pending_max = pending_bound(replay, &is_limit);
@@ -227,7 +228,6 @@ static enum status replay_make(struct arena *arena, const struct replay_options 
     STATUS_TRY(ports_build(arena, replay, pending_max, reterr));
     STATUS_TRY(flights_build(arena, replay, reterr));
     STATUS_TRY(chains_build(arena, replay, reterr));
-    shown_mark(replay);
     return record_owner_build(arena, replay, reterr);
 }
 

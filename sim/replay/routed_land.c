@@ -6,6 +6,7 @@
 #include "sim/replay/chain.h"
 #include "sim/replay/flight_log.h"
 #include "sim/replay/fold_prefix.h"
+#include "sim/replay/lane_send.h"
 #include "sim/replay/p2p.h"
 #include "sim/replay/routed_way.h"
 #include "sim/replay/state.h"
@@ -121,7 +122,7 @@ static void message_land(struct replay *replay, struct lane_table *lane, uint32_
         for (uint32_t i = 0; i < lane->primitive->lane_count; i++)
             transport_lane_try(replay, &lane->plan->lane[item->lane_first + i], chip, now_ps);
     } else {
-        transport_lane_check(replay, lane, chip);
+        lane_check(lane, chip);
     }
     if (is_awaited(lane, before, lane->states[chip].counted))
         transport_followers_try(replay, lane, chip, now_ps);

@@ -278,7 +278,11 @@ void streams_compute_end(struct replay *replay, uint32_t chip, int64_t now_ps)
     if (replay->chips[chip].shown) part_record(replay, chip, now_ps);
     part_close(replay, needs, chip, now_ps);
     wake(replay, PROGRAM_COMPUTE, chip, now_ps);
-    advance(replay, PROGRAM_COMPUTE, chip, now_ps);
+    if (state->phase != STREAM_RUNS)
+        advance(replay, PROGRAM_COMPUTE, chip, now_ps);
+    else if (!state->part_runs &&
+             needs_met(replay, needs, PROGRAM_COMPUTE, chip, state->part)) /* Of the same op. */
+        compute_begin_part(replay, needs, chip, now_ps);
     part_left(replay, chip, now_ps);
 }
 

@@ -35,14 +35,6 @@ bool transport_before_arrived(const struct lane_table *lane, uint32_t chip, uint
     return true;
 }
 
-void transport_lane_check(struct replay *replay, const struct lane_table *lane, uint32_t chip)
-{
-    struct lane_state *state = &lane->states[chip];
-    if (state->finished || state->sent < state->sends || state->counted < state->arrivals) return;
-    state->finished = true;
-    stream_at(replay, lane->stream, chip)->lanes_left--;
-}
-
 /* Whether a step of a routed primitive has to wait: for arrivals of its own lane, or of another.
  * Unlike on a ring, one that waits for none in its piece does not wait for the pieces before. */
 static bool routed_waits(const struct lane_table *lane, uint32_t chip,
@@ -97,17 +89,41 @@ static void msccl_others_try(struct replay *replay, const struct lane_table *lan
     }
 }
 
-/* Sends what may be sent now. `light`: the lane is, a constant of the caller. */
+/* Sends what a light lane may send now. */
 static inline __attribute__((always_inline)) void
-lane_try(struct replay *replay, struct lane_table *lane, uint32_t chip, bool light, int64_t now_ps)
+light_try(struct replay *replay, struct lane_table *lane, uint32_t chip, int64_t now_ps)
 {
     struct lane_state *state = &lane->states[chip];
-    bool const is_script = !light && lane->plan->plan->script != NULL;
-    uint32_t const position = light ? 0 : position_of(lane, chip);
+    while (state->sent < state->sends && !state->waiting) {
+        const struct light_step *step = &lane->steps.light[state->sent];
+        if (state->counted < step->arrivals) return;
+        if (step->asks_before && !state->alone_before) {
+            uint32_t piece = 0, number = 0;
+            (void)next_step(lane, 0, state->sent, &piece, &number);
+            if (!transport_before_arrived(lane, chip, piece, number)) return;
+        }
+        if (step->reads_operand && !operand_ready(replay, lane, chip, step->wanted)) return;
+        if (state->free_ps > now_ps) {
+            if (state->free_ps != lane_held_ps)
+                transport_ready_post(replay, lane, chip, state->free_ps);
+            return;
+        }
+        state->free_ps = light_send(replay, lane, chip, step->units, now_ps);
+        state->sent++;
+    }
+    lane_check(lane, chip);
+}
+
+/* Sends what any lane may send now. */
+static void lane_try(struct replay *replay, struct lane_table *lane, uint32_t chip, int64_t now_ps)
+{
+    struct lane_state *state = &lane->states[chip];
+    bool const is_script = lane->plan->plan->script != NULL;
+    uint32_t const position = position_of(lane, chip);
     while (state->sent < state->sends && !state->waiting) {
         uint32_t piece = 0, number = 0;
         const struct primitive_step *step = next_step(lane, position, state->sent, &piece, &number);
-        if (light || lane->routed == NULL) {
+        if (lane->routed == NULL) {
             if (state->counted < step_arrivals(lane, position, step, piece)) return;
         } else if (is_script ? msccl_message_waits(replay, lane, chip, now_ps)
                              : routed_waits(lane, chip, step, piece)) {
@@ -117,14 +133,14 @@ lane_try(struct replay *replay, struct lane_table *lane, uint32_t chip, bool lig
             !transport_before_arrived(lane, chip, piece, number))
             return;
         if (lane->reduces && lane->chain.first &&
-            !operand_ready(replay, lane, chip, piece, step->chunks))
+            !operand_ready(replay, lane, chip, operand_wanted(lane, piece, step->chunks)))
             return;
-        if (state->free_ps > now_ps && (light || !(lane->abreast && state->sent > 0))) {
+        if (state->free_ps > now_ps && !(lane->abreast && state->sent > 0)) {
             if (state->free_ps != lane_held_ps)
                 transport_ready_post(replay, lane, chip, state->free_ps);
             return;
         }
-        if (!light && lane->routed != NULL) {
+        if (lane->routed != NULL) {
             int64_t const left_ps = routed_send(replay, lane, chip, piece, number, now_ps);
             if (!lane->abreast || state->free_ps < left_ps) state->free_ps = left_ps;
         } else {
@@ -133,16 +149,16 @@ lane_try(struct replay *replay, struct lane_table *lane, uint32_t chip, bool lig
         state->sent++;
         if (is_script) msccl_others_try(replay, lane, chip, now_ps);
     }
-    transport_lane_check(replay, lane, chip);
+    lane_check(lane, chip);
 }
 
 void transport_lane_try(struct replay *replay, struct lane_table *lane, uint32_t chip,
                         int64_t now_ps)
 {
-    if (lane->light)
-        lane_try(replay, lane, chip, /* light= */ true, now_ps);
+    if (lane->steps.light != NULL)
+        light_try(replay, lane, chip, now_ps);
     else
-        lane_try(replay, lane, chip, /* light= */ false, now_ps);
+        lane_try(replay, lane, chip, now_ps);
 }
 
 void transport_lane_ready(struct replay *replay, uint32_t stream, uint32_t number, uint32_t chip,
@@ -217,27 +233,11 @@ void transport_followers_try(struct replay *replay, const struct lane_table *lan
     }
 }
 
-/* `light`: the lane is, a constant of the caller. */
-static inline __attribute__((always_inline)) void message_land(struct replay *replay,
-                                                               struct lane_table *lane,
-                                                               uint32_t chip, uint32_t units,
-                                                               bool light, int64_t now_ps)
+/* What follows the arrival of a message that the running op has counted. */
+static inline void arrival_follow(struct replay *replay, const struct lane_table *lane,
+                                  uint32_t chip, int64_t now_ps)
 {
-    struct lane_state *state = &lane->states[chip];
-    if (*running_at(replay, lane->stream, chip) != lane->plan->index ||
-        state->counted == state->arrivals) {
-        if (!light && lane->posts)
-            p2p_arrive(replay, lane->stream, chip, now_ps);
-        else
-            state->ahead++; /* It belongs to an op still to come. */
-        return;
-    }
-    uint32_t const parts = lane_absorb(replay, lane, chip, units);
-    if (parts > 0) streams_progress(replay, lane->stream, chip, parts, now_ps);
-    if (light)
-        lane_try(replay, lane, chip, light, now_ps);
-    else
-        transport_lane_try(replay, lane, chip, now_ps);
+    const struct lane_state *state = &lane->states[chip];
     if (arrival_is_followed(lane, state, chip, state->counted))
         transport_followers_try(replay, lane, chip, now_ps);
     if (state->finished) transport_check_end(replay, lane->stream, chip, now_ps);
@@ -246,7 +246,42 @@ static inline __attribute__((always_inline)) void message_land(struct replay *re
 void transport_message_land(struct replay *replay, struct lane_table *lane, uint32_t chip,
                             uint32_t units, int64_t now_ps)
 {
-    message_land(replay, lane, chip, units, /* light= */ false, now_ps);
+    struct lane_state *state = &lane->states[chip];
+    if (lane->owner.running[chip] != lane->plan->index || state->counted == state->arrivals) {
+        if (lane->posts)
+            p2p_arrive(replay, lane->stream, chip, now_ps);
+        else
+            state->ahead++; /* It belongs to an op still to come. */
+        return;
+    }
+    uint32_t const parts = lane_absorb(replay, lane, chip, units);
+    if (parts > 0) streams_progress(replay, lane->stream, chip, parts, now_ps);
+    transport_lane_try(replay, lane, chip, now_ps);
+    arrival_follow(replay, lane, chip, now_ps);
+}
+
+/* A message of a light lane has arrived. Not inlined, so that what nearly every message of a single
+ * chip does has the registers to itself. */
+static __attribute__((noinline)) void light_arrive(struct replay *replay, struct lane_table *lane,
+                                                   const struct message_cost *cost, uint64_t key,
+                                                   uint32_t chip, int64_t now_ps)
+{
+    struct lane_state *state = &lane->states[chip];
+    if (promise_is_void(replay, key, chip, now_ps)) return;
+    digest_add(replay, now_ps, key, chip);
+    arrival_cost_single(&replay->servers, cost, chip, now_ps);
+    if (lane->owner.running[chip] != lane->plan->index || state->counted == state->arrivals) {
+        state->ahead++; /* It belongs to an op still to come. */
+        return;
+    }
+    state->counted++;
+    if (arrival_counts(lane, chip, state->counted)) {
+        uint32_t const units = event_key_field(key, 0, KEY_UNITS_BITS);
+        uint32_t const parts = arrival_parts(replay, lane, chip, units);
+        if (parts > 0) streams_progress(replay, lane->stream, chip, parts, now_ps);
+    }
+    light_try(replay, lane, chip, now_ps);
+    arrival_follow(replay, lane, chip, now_ps);
 }
 
 void transport_land(struct replay *replay, uint64_t key, const uint32_t *chips, uint32_t count,
@@ -266,30 +301,42 @@ static inline bool arrival_is_void(struct replay *replay, const struct lane_tabl
     return promise_is_void(replay, key, chip, lane->route.passed == NULL ? now_ps : 0);
 }
 
-void transport_arrive(struct replay *replay, uint64_t key, const uint32_t *chips, uint32_t count,
-                      int64_t now_ps)
+/* Messages have arrived on several chips, or in another lane than a light one. */
+static __attribute__((noinline)) void
+messages_arrive(struct replay *replay, struct lane_table *lane, const struct message_cost *cost,
+                uint64_t key, const uint32_t *chips, uint32_t count, int64_t now_ps)
 {
-    struct lane_table *lane = lane_of_key(replay, key);
     uint32_t const units = event_key_field(key, 0, KEY_UNITS_BITS);
-    uint32_t const kind = event_key_field(key, KEY_CLASS_SHIFT, KEY_CLASS_BITS);
-    const struct message_cost *cost = cost_at(lane, kind, units);
     uint64_t const unnumbered = key & ~arrival_number(UINT32_MAX);
     if (lane_takes_batches(replay, lane, count) &&
         lanes_arrive(replay, lane, unnumbered, chips, count, now_ps))
         return;
-    bool const differs = arrival_cost_differs(&replay->servers, cost);
     for (uint32_t i = 0; i < count; i++) {
+        if (lane->steps.light != NULL) {
+            light_arrive(replay, lane, cost, key, chips[i], now_ps);
+            continue;
+        }
         if (arrival_is_void(replay, lane, key, chips[i], now_ps)) continue;
         digest_add(replay, now_ps, unnumbered, chips[i]);
         if (lane->route.single)
-            arrival_cost_single(&replay->servers, cost, chips[i], differs, now_ps);
+            arrival_cost_single(&replay->servers, cost, chips[i], now_ps);
         else if (landing_delayed(replay, cost, chips[i], key, now_ps))
             continue;
-        if (lane->light)
-            message_land(replay, lane, chips[i], units, /* light= */ true, now_ps);
-        else
-            transport_message_land(replay, lane, chips[i], units, now_ps);
+        transport_message_land(replay, lane, chips[i], units, now_ps);
     }
+}
+
+void transport_arrive(struct replay *replay, uint64_t key, const uint32_t *chips, uint32_t count,
+                      int64_t now_ps)
+{
+    struct lane_table *lane = lane_of_key(replay, key);
+    const struct message_cost *cost =
+        cost_at(lane, event_key_field(key, KEY_CLASS_SHIFT, KEY_CLASS_BITS),
+                event_key_field(key, 0, KEY_UNITS_BITS));
+    if (count == 1 && lane->steps.light != NULL)
+        light_arrive(replay, lane, cost, key, chips[0], now_ps);
+    else
+        messages_arrive(replay, lane, cost, key, chips, count, now_ps);
 }
 
 /* Around a root most chips have a part in one item of an order only: it need not ask the others. */

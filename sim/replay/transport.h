@@ -39,8 +39,6 @@ void transport_lane_try(struct replay *replay, struct lane_table *lane, uint32_t
 /* Whether what a message needs of the items before has arrived here. */
 bool transport_before_arrived(const struct lane_table *lane, uint32_t chip, uint32_t portion,
                               uint32_t number);
-/* Notes that the lane has sent and received all, if so. */
-void transport_lane_check(struct replay *replay, const struct lane_table *lane, uint32_t chip);
 /* The lane's last message has left, after others that it shared its link with. */
 void transport_left(struct replay *replay, struct lane_table *lane, uint32_t chip, int64_t now_ps);
 /* Tries lanes that waited for a piece of this lane. */

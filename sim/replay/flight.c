@@ -3,6 +3,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/replay/arrival_cost.h"
+#include "sim/replay/flight_group.h"
 #include "sim/replay/flight_log.h"
 #include "sim/replay/fold_prefix.h"
 #include "sim/replay/routed.h"
@@ -80,8 +81,7 @@ static void leavings_serve(struct replay *replay, const struct flight *flight, u
     }
 }
 
-/* Brings servers up to the arrivals and leavings before these. */
-static void serve(struct replay *replay, struct flight *flight, uint32_t chip, uint32_t arrived,
+void flight_serve(struct replay *replay, struct flight *flight, uint32_t chip, uint32_t arrived,
                   uint32_t left)
 {
     if (arrived > flight->arrived) {
@@ -102,10 +102,11 @@ static void serve_until_now(struct replay *replay, uint32_t stream, uint32_t chi
     const struct flight_log *log = flight->log;
     int64_t const now_ps = order->at_ps - flight->begin_ps;
     uint32_t const epoch = stream_at(replay, stream, chip)->epoch;
-    serve(replay, flight, chip,
-          passed_until(log->arrived_at, flight->arrived, log->arrived_count, now_ps, order->key,
-                       epoch),
-          passed_until(log->left_at, flight->left, log->left_count, now_ps, order->key, epoch));
+    flight_serve(
+        replay, flight, chip,
+        passed_until(log->arrived_at, flight->arrived, log->arrived_count, now_ps, order->key,
+                     epoch),
+        passed_until(log->left_at, flight->left, log->left_count, now_ps, order->key, epoch));
 }
 
 void flights_serve_chip(struct replay *replay, uint32_t chip)
@@ -114,12 +115,16 @@ void flights_serve_chip(struct replay *replay, uint32_t chip)
         serve_until_now(replay, (uint32_t)__builtin_ctz(bits), chip);
 }
 
-/* Whether all that the collective uses is free. */
-static bool finds_all_free(struct replay *replay, const struct flight_log *log, uint32_t stream,
-                           uint32_t chip, int64_t now_ps)
+bool flight_finds_free(struct replay *replay, const struct flight_log *log, uint32_t stream,
+                       uint32_t chip, int64_t now_ps)
 {
+    const struct stream_state *own = stream_at(replay, stream, chip);
     const struct plan_table *plan = &replay->lanes.plans[*running_at(replay, stream, chip)];
     const struct servers *servers = &replay->servers;
+    if (flight_at(replay, stream, chip)->void_ps != 0) return false;
+    if (own->operand_parts > 0 &&
+        stream_at(replay, PROGRAM_COMPUTE, chip)->done < own->operand_first + own->operand_parts)
+        return false;
     if (log->length_ps > TIME_PS_END / 2 - now_ps) return false;
     for (enum server server = SERVER_HBM; server < SERVER_COUNT; server++)
         if (server_at(servers, server, chip)->dma_ps > TIME_PS_END / 2) return false;
@@ -151,6 +156,7 @@ static const struct flight_log *log_of(struct replay *replay, uint32_t stream, u
     } else if (flights->states[index] == FLIGHT_SEEN) {
         if (!flight_record(replay, stream, chip, &flights->logs[index])) {
             flights->never[plan] = true;
+            if (flights->aside != NULL) flights->groups[plan] = flight_group_build(replay, plan);
             return NULL;
         }
         flights->states[index] = FLIGHT_LOGGED;
@@ -164,19 +170,16 @@ static const struct flight_log *log_to_fly(struct replay *replay, uint32_t strea
                                            int64_t now_ps)
 {
     if (replay->lanes.flights == NULL) return NULL;
-    const struct stream_state *state = stream_at(replay, stream, chip);
-    uint32_t const computed = stream_at(replay, PROGRAM_COMPUTE, chip)->done;
     const struct flight_log *log = log_of(replay, stream, chip);
-    if (log == NULL || flight_at(replay, stream, chip)->void_ps != 0) return NULL;
-    if (state->operand_parts > 0 && computed < state->operand_first + state->operand_parts)
-        return NULL;
-    return finds_all_free(replay, log, stream, chip, now_ps) ? log : NULL;
+    return log != NULL && flight_finds_free(replay, log, stream, chip, now_ps) ? log : NULL;
 }
 
 bool flight_begin(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
 {
     const struct flight_log *log = log_to_fly(replay, stream, chip, now_ps);
     if (log == NULL) {
+        if (replay->lanes.flights != NULL && flight_group_begin(replay, stream, chip, now_ps))
+            return true;
         replay->tally.simulated++;
         return false;
     }
@@ -186,15 +189,14 @@ bool flight_begin(struct replay *replay, uint32_t stream, uint32_t chip, int64_t
     replay->tally.posted++;
     for (uint32_t i = 0; i < log->link_count; i++)
         log->links[i].link->flown = log->links[i].waits_here;
-    serve(replay, flight, chip, 0, log->left_at_begin);
+    flight_serve(replay, flight, chip, 0, log->left_at_begin);
     engine_post(replay->engine, now_ps + log->length_ps,
                 event_key_make(EVENT_COLLECTIVE_END, 0, stream, 0),
                 channel_of(replay, EVENT_COLLECTIVE_END, stream), chip);
     return true;
 }
 
-/* It flies no longer. */
-static void flight_leave(struct replay *replay, uint32_t stream, uint32_t chip)
+void flight_leave(struct replay *replay, uint32_t stream, uint32_t chip)
 {
     struct flight *flight = flight_at(replay, stream, chip);
     for (uint32_t i = 0; i < flight->log->link_count; i++)
@@ -209,7 +211,8 @@ uint64_t flight_digest(const struct flight_log *log, int64_t begin_ps, uint32_t 
     uint64_t digest = 0;
     for (uint32_t i = 0; i < log->message_count; i++)
         digest += digest_record(begin_ps + log->arrived_at[i].at_ps,
-                                key_in_epoch(log->arrived_at[i].key, epoch), chip);
+                                log->arrived_at[i].key | (uint64_t)epoch << KEY_EPOCH_SHIFT,
+                                log->senders == NULL ? chip : log->senders[i]);
     return digest;
 }
 
@@ -220,7 +223,12 @@ static void digest_close(struct replay *replay, const struct flight *flight, uin
     uint32_t const epoch = stream_at(replay, stream, chip)->epoch;
     const struct flight_log *log = flight->log;
     if (replay->steps.max != 0) return;
-    if (replay->recurrence.keeps) recur_flight(replay, log, flight->begin_ps, stream, chip);
+    if (replay->recurrence.keeps && log->senders == NULL)
+        recur_flight(replay, log, flight->begin_ps, stream, chip);
+    else if (replay->recurrence.keeps) /* The log is written anew for each collective. */
+        for (uint32_t i = 0; i < log->message_count; i++)
+            recur_digest_add(replay, flight->begin_ps + log->arrived_at[i].at_ps,
+                             key_in_epoch(log->arrived_at[i].key, epoch), log->senders[i]);
     if (replay->images == NULL) {
         replay->tally.digest += flight_digest(log, flight->begin_ps, epoch, chip);
         return;
@@ -250,14 +258,13 @@ static void links_close(struct replay *replay, const struct flight *flight)
     }
 }
 
-/* All is as its messages have left it; what follows is the end of any collective. */
-static void flight_close(struct replay *replay, uint32_t stream, uint32_t chip)
+void flight_close(struct replay *replay, uint32_t stream, uint32_t chip)
 {
     struct flight *flight = flight_at(replay, stream, chip);
     const struct flight_log *log = flight->log;
     const struct plan_table *plan = &replay->lanes.plans[*running_at(replay, stream, chip)];
     struct stream_state *state = stream_at(replay, stream, chip);
-    serve(replay, flight, chip, log->arrived_count, log->left_count);
+    flight_serve(replay, flight, chip, log->arrived_count, log->left_count);
     digest_close(replay, flight, stream, chip);
     links_close(replay, flight);
     for (uint32_t i = 0; i < plan->lane_count; i++) {
@@ -277,7 +284,12 @@ static void flight_close(struct replay *replay, uint32_t stream, uint32_t chip)
 bool flight_void_take(struct replay *replay, uint64_t key, uint32_t chip, int64_t now_ps)
 {
     if (replay->lanes.flights == NULL || event_key_kind(key) != EVENT_COLLECTIVE_END) return false;
-    struct flight *flight = flight_at(replay, event_key_stream(key), chip);
+    uint32_t const stream = event_key_stream(key);
+    struct flight *flight = flight_at(replay, stream, chip);
+    if (chip == 0 && replay->lanes.flights->timer_ps[stream] == now_ps) {
+        replay->lanes.flights->timer_ps[stream] = 0;
+        return true;
+    }
     if (flight->void_ps != now_ps) return false;
     flight->void_ps = 0;
     return true;
@@ -286,14 +298,19 @@ bool flight_void_take(struct replay *replay, uint64_t key, uint32_t chip, int64_
 uint32_t flights_end(struct replay *replay, uint64_t key, const uint32_t *chips, uint32_t count,
                      int64_t now_ps, uint32_t *ret_chips)
 {
+    struct flights *flights = replay->lanes.flights;
     uint32_t const stream = event_key_stream(key);
     uint32_t left = 0;
     for (uint32_t i = 0; i < count; i++) {
         if (flight_void_take(replay, key, chips[i], now_ps)) {
             engine_count(replay->engine, -1);
+            if (flights->together[stream] != NULL && !flights->timed[stream])
+                flight_group_land(replay, stream);
             continue;
         }
-        if (flight_at(replay, stream, chips[i])->log != NULL)
+        if (flights->timed[stream])
+            flight_group_close(replay, stream);
+        else if (flight_at(replay, stream, chips[i])->log != NULL)
             flight_close(replay, stream, chips[i]);
         ret_chips[left++] = chips[i];
     }
@@ -309,11 +326,39 @@ static void event_repost(void *owner, struct engine *engine, int64_t now_ps, uin
         engine_post(replay->engine, now_ps, key, channel_of_key(replay, key), chips[i]);
 }
 
+void flight_landing_begin(struct replay *replay, uint32_t stream, int64_t begin_ps)
+{
+    struct flights *flights = replay->lanes.flights;
+    if (replay->recurrence.keeps) recur_land(replay, flights->order.key, stream);
+    for (uint32_t chip = 0; chip < replay->chip_count; chip++)
+        if (flight_at(replay, stream, chip)->log != NULL) serve_until_now(replay, stream, chip);
+    for (uint32_t chip = 0; chip < replay->chip_count; chip++)
+        flight_servers_save(replay, chip, &flights->aside[chip]);
+    flights->landed_for = replay->engine;
+    replay->engine = flights->engine;
+    engine_restart(flights->engine, begin_ps);
+}
+
+void flight_landing_end(struct replay *replay)
+{
+    struct flights *flights = replay->lanes.flights;
+    engine_run_before(flights->engine, flights->order.at_ps, flights->order.key);
+    for (uint32_t chip = 0; chip < replay->chip_count; chip++)
+        flight_servers_restore(replay, chip, &flights->aside[chip]);
+    replay->engine = flights->landed_for;
+    engine_count(replay->engine, (int64_t)engine_event_count(flights->engine));
+    engine_drain(flights->engine, event_repost, replay);
+}
+
 /* Its handlers run up to now, as if it had never flown. What they ask of servers has been served.
  */
 static void flight_land(struct replay *replay, uint32_t stream, uint32_t chip)
 {
     struct flights *flights = replay->lanes.flights;
+    if (flights->together[stream] != NULL) {
+        flight_group_land(replay, stream);
+        return;
+    }
     struct flight *flight = flight_at(replay, stream, chip);
     struct flight_servers saved;
     struct engine *engine = replay->engine;
@@ -337,7 +382,11 @@ static void flight_land(struct replay *replay, uint32_t stream, uint32_t chip)
 
 void flights_land_link(struct replay *replay, const struct link_state *link)
 {
-    for (uint32_t stream = 0; stream < replay->stream_count; stream++)
+    for (uint32_t stream = 0; stream < replay->stream_count; stream++) {
+        if (flight_group_uses(replay, stream, link)) {
+            flight_group_land(replay, stream);
+            return;
+        }
         for (uint32_t chip = 0; chip < replay->chip_count; chip++) {
             const struct flight_log *log = flight_at(replay, stream, chip)->log;
             if (log == NULL) continue;
@@ -347,6 +396,7 @@ void flights_land_link(struct replay *replay, const struct link_state *link)
                     return;
                 }
         }
+    }
 }
 
 void flights_land_way(struct replay *replay, uint32_t chip, uint32_t way)
@@ -401,6 +451,9 @@ enum status flights_build(struct arena *arena, struct replay *replay, struct err
             pending_of(&replay->lanes.plans[i]) > pending)
             pending = pending_of(&replay->lanes.plans[i]);
     if (pending == 0) return STATUS_OK;
+    bool const together = replay->program->role_count == 1 && replay->chip_count > 1 &&
+                          pending * replay->chip_count <= GROUP_PENDING_MAX;
+    if (together) pending *= replay->chip_count;
     STATUS_TRY(arena_try(arena, 1, sizeof *replay->lanes.flights, &memory, reterr));
     struct flights *flights = memory;
     flights->arena = arena;
@@ -414,6 +467,7 @@ enum status flights_build(struct arena *arena, struct replay *replay, struct err
     flights->aloft = memory;
     STATUS_TRY(arena_try(arena, replay->chip_count, sizeof *flights->of_chip, &memory, reterr));
     flights->of_chip = memory;
+    STATUS_TRY(flight_groups_build(arena, replay, together, flights, reterr));
     for (uint32_t i = 0; i < replay->lanes.plan_count; i++)
         flights->never[i] = !plan_may_fly(replay, &replay->lanes.plans[i]);
     replay->lanes.flights = flights;

@@ -29,6 +29,8 @@
  * ports of a way have a latency of at least 1 ps (route.h), and a message that finds a link busy
  * goes on at a later instant. A flown event thus waits already when its instant begins.
  *
+ * Collectives that lead from chip to chip fly for all chips at once: flight_group.h.
+ *
  * A change of these can break exactness: a handler of messages that reads state of others than its
  * collective, its links and its chip's servers; a handler that posts at once; a lane of a level
  * that takes turns with others of its collective (lane.takes_turns), since a collective is logged
@@ -43,7 +45,9 @@
 
 #include "sim/replay/state.h"
 
+struct flight_group;
 struct flight_recorder;
+struct flight_servers;
 
 /* Most memory of all logs of a run. */
 enum { FLIGHT_LOG_BYTES = 1 << 24 };
@@ -88,6 +92,7 @@ struct flight_log {
     const struct flight_arrival *arrived;
     const struct flight_instant *left_at; /* [leaving] */
     const struct flight_leaving *left;
+    const uint32_t *senders; /* [arrival]: of messages; NULL: the chip itself. */
     uint32_t arrived_count;
     uint32_t message_count; /* Arrivals of messages; shards follow them. */
     uint32_t left_count;
@@ -117,8 +122,15 @@ struct flights {
     uint32_t *of_chip;                /* [chip]: streams with a collective aloft; bits. */
     struct flight_recorder *recorder; /* NULL unless a collective is logged. */
     uint64_t log_bytes;
-    struct flight_instant order; /* Events before it have happened. */
-    uint64_t latest_key;         /* The greatest that was handled at this instant. */
+    /* Collectives of all chips at once (flight_group.h). */
+    struct flight_group **groups;   /* [plan]; NULL: none fly. */
+    struct flight_group **together; /* [stream]: that flies, or waits for chips to begin. */
+    bool *timed;                    /* [stream]: all chips have begun. */
+    int64_t *timer_ps;              /* [stream]: instant of an end of chip 0 that is a timer. */
+    struct flight_servers *aside;   /* [chip]: while collectives land; NULL: no groups. */
+    struct engine *landed_for;      /* The engine of the run, while collectives land. */
+    struct flight_instant order;    /* Events before it have happened. */
+    uint64_t latest_key;            /* The greatest that was handled at this instant. */
 };
 
 /* Leaves replay->lanes.flights NULL where nothing can fly. Needs the tables and ports. */
@@ -138,6 +150,20 @@ void flights_land_all(struct replay *replay);
 /* What the messages of a collective that flies add to the digest. */
 uint64_t flight_digest(const struct flight_log *log, int64_t begin_ps, uint32_t epoch,
                        uint32_t chip);
+
+/* flight_group.c calls these. Whether all that a collective of a log uses of the chip is free: */
+bool flight_finds_free(struct replay *replay, const struct flight_log *log, uint32_t stream,
+                       uint32_t chip, int64_t now_ps);
+/* Brings servers up to the arrivals and leavings before these. */
+void flight_serve(struct replay *replay, struct flight *flight, uint32_t chip, uint32_t arrived,
+                  uint32_t left);
+/* All is as its messages have left it; what follows is the end of any collective. */
+void flight_close(struct replay *replay, uint32_t stream, uint32_t chip);
+/* It flies no longer. */
+void flight_leave(struct replay *replay, uint32_t stream, uint32_t chip);
+/* Before handlers run for collectives of a stream that land, from the first begin on, and after. */
+void flight_landing_begin(struct replay *replay, uint32_t stream, int64_t begin_ps);
+void flight_landing_end(struct replay *replay);
 
 /* What the functions below do when they find a flight. */
 void flights_serve_chip(struct replay *replay, uint32_t chip);

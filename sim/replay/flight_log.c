@@ -195,9 +195,8 @@ void flight_servers_restore(struct replay *replay, uint32_t chip,
         *reads_at(servers, way, chip) = saved->reads[way];
 }
 
-/* Whether messages of other chips have come before the collective: it is not closed, and handlers
- * that run by themselves would take them. */
-static bool has_ahead(const struct plan_table *plan, uint32_t chip)
+/* With such messages it is not closed, and handlers that run by themselves would take them. */
+bool flight_has_ahead(const struct plan_table *plan, uint32_t chip)
 {
     for (uint32_t i = 0; i < plan->lane_count; i++)
         for (uint32_t row = 0; row < EPOCHS_AHEAD; row++)
@@ -325,7 +324,7 @@ bool flight_record(struct replay *replay, uint32_t stream, uint32_t chip,
     struct flight_servers servers;
     struct lane_state before[REPLAY_LANES_MAX], after[REPLAY_LANES_MAX];
     struct flight_recorder recorder = {.chip = chip};
-    if (has_ahead(plan, chip)) return false;
+    if (flight_has_ahead(plan, chip)) return false;
     for (uint32_t i = 0; i < plan->lane_count; i++) {
         before[i] = plan->lane[i].states[chip];
         plan->lane[i].states[chip] = (struct lane_state){.free_ps = 0};

@@ -22,6 +22,9 @@ void flight_servers_save(struct replay *replay, uint32_t chip, struct flight_ser
 void flight_servers_restore(struct replay *replay, uint32_t chip,
                             const struct flight_servers *saved);
 
+/* Whether messages of other chips have come before the collective. */
+bool flight_has_ahead(const struct plan_table *plan, uint32_t chip);
+
 /* Simulates the collective that a stream is about to begin, from instant 0 on and with nothing
  * else, and leaves the state of the run as it was. False: it cannot fly, or there is no memory for
  * its log. */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
-#include "sim/replay/flight.h"
+#include "sim/replay/flight_group.h"
 #include "sim/replay/p2p.h"
 #include "sim/replay/recur_search.h"
 #include "sim/replay/routed.h"
@@ -100,7 +100,7 @@ static bool none_flies(const struct replay *replay)
 /* Whether all that is known of the future lies where a comparison looks. */
 static bool all_is_known(const struct replay *replay)
 {
-    return all_are_in_one_step(replay) &&
+    return all_are_in_one_step(replay) && !flight_groups_wait(replay) &&
            (!replay->recurrence.search->routed || inboxes_are_empty(replay));
 }
 

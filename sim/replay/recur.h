@@ -11,7 +11,8 @@
  * templates.
  *
  * Where the state is looked at. Some state is in no comparison: messages that came before their
- * collective began, sums that switches have begun, and chips that are in different steps. Where
+ * collective began, collectives of all chips that some have not begun (flight_group.h), sums that
+ * switches have begun, and chips that are in different steps. Where
  * there is any, the run goes on to the next op.
  *
  * Why that is exact. No handler asks for the clock as such, but how much later one instant is than

@@ -236,6 +236,7 @@ static void arrays_list(struct replay *replay, struct recur_state *state)
         struct flights *flights = replay->lanes.flights;
         list_add(state, flights->aloft, streams * chips, sizeof *flights->aloft, flight_fields);
         list_add(state, flights->of_chip, chips, sizeof *flights->of_chip, same_32);
+        list_add(state, flights->timer_ps, streams, sizeof *flights->timer_ps, instant_64);
     }
 #undef ADD
     list_add(state, replay->breakdowns.class_end_ps, replay->program->class_count, sizeof(int64_t),

@@ -23,7 +23,8 @@
  *   p2p.c        messages between ranks of different roles, and waits for them
  *   breakdown.c  breakdown, memory; results.c: what was found, as a trace
  *   record.c     records of a timeline; record_owner.c: the ops of messages in them
- *   flight.c     collectives that are simulated once; flight_log.c: what they did then
+ *   flight.c     collectives that are simulated once; flight_log.c: what they did then;
+ *                flight_group*.c: those of all chips, whose messages wait at links alone
  *   fold_prefix.c pipelines replayed as one while they are alike
  *
  * State is kept as arrays over chips, [stream or lane or port][chip]: in a symmetric machine the

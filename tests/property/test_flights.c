@@ -67,9 +67,69 @@ static void links_same(const struct trace *some, const struct trace *all, const 
         case_that(memcmp(&some->link[port], &all->link[port], sizeof some->link[port]) == 0, text);
 }
 
+/* All chips are alike in what they do, and collectives lead from chip to chip. */
+static void draw_together(uint64_t *state, char text[TEXT_BYTES])
+{
+    static const char *const meshes[] = {
+        "{\"fsdp\": [\"node\"], \"tp\": [\"gpu\"]}",
+        "{\"dp\": [\"node:2\"], \"fsdp\": [\"node:4\"], \"tp\": [\"gpu\"]}",
+        "{\"dp\": [\"node\"], \"fsdp\": [\"gpu\"]}",
+        "{\"fsdp\": [\"node\", \"gpu\"]}",
+        "{\"ep\": [\"gpu\"], \"fsdp\": [\"node\"]}",
+        "{\"cp\": [\"gpu\"], \"fsdp\": [\"node\"]}",
+    };
+    /* Chips that are a little slower begin within the time of a first message, others do not. */
+    const char *chips = CASE_PICK(
+        state, "", "", ", \"chips\": [{\"at\": [1, \"*\"], \"math\": 0.99999}]",
+        ", \"chips\": [{\"at\": [1, \"*\"], \"hbm\": 0.9999}, {\"at\": [3, 1], \"hbm\": 0.9}]",
+        ", \"chips\": [{\"at\": [\"*\", 1], \"math\": 0.999}, {\"at\": [5, 0], \"math\": 0.99}]");
+    const char *asked = CASE_PICK(state, "auto", "direct", "direct", "direct");
+    char machine[64], algorithm[32];
+    case_text(machine, sizeof machine, "\"chip\": \"h100-sxm\", \"nodes\": 8, \"gpus\": %s",
+              CASE_PICK(state, "2", "4"));
+    case_text(algorithm, sizeof algorithm, ", \"algorithm\": \"%s\"", asked);
+    struct step_drawn const step = {.machine = machine,
+                                    .overrides = chips,
+                                    .mesh = meshes[case_draw(state, 6)],
+                                    .workload = "",
+                                    .run = algorithm,
+                                    .batch_tokens = 8192u << case_draw(state, 6)};
+    step_draw(state, &step, text);
+}
+
+struct found {
+    uint32_t simulated, flown, landed;
+};
+
+/* Compares a run with one that simulates every message of every layer. */
+static void compare(const char *text, struct play_options options, struct found *found)
+{
+    struct strbuf short_way = {0}, long_way = {0};
+    struct trace some, all;
+    if (!play_result(text, &options, &short_way, &some)) return;
+    options.every_message = options.every_layer = true;
+    assert_true(play_result(text, &options, &long_way, &all));
+    case_that(all.work.posted == 0 && all.work.landed == 0, text);
+    case_that(some.work.posted + some.work.simulated == all.work.simulated ||
+                  some.work.recurred > 0,
+              text);
+    case_that(some.digest == all.digest, text);
+    case_that(some.work.events == all.work.events, text);
+    case_that(some.work.transfers == all.work.transfers, text);
+    case_that(memcmp(&some.period, &all.period, sizeof some.period) == 0, text);
+    links_same(&some, &all, text);
+    case_that(strcmp(short_way.bytes, long_way.bytes) == 0, text);
+    found->simulated++;
+    found->flown += some.work.posted > 0;
+    found->landed += some.work.landed > 0;
+    strbuf_free(&short_way);
+    strbuf_free(&long_way);
+}
+
 static void each_result_is_that_of_every_message(void **state)
 {
-    uint32_t walked = 0, simulated = 0, flown = 0, landed = 0;
+    uint32_t walked = 0;
+    struct found found = {0};
     (void)state;
     for (uint32_t n = 0; n < DRAWN; n++) {
         uint64_t random = walk_draw(n);
@@ -79,39 +139,44 @@ static void each_result_is_that_of_every_message(void **state)
         bool const count_waits = case_draw(&random, 2) == 0;
         bool const is_single = case_draw(&random, 2) == 0;
         /* test_recurring_stages.c has both. */
-        struct play_options options = {.full = full,
-                                       .every_layer = true,
-                                       .count_waits = count_waits,
-                                       .steps_max = is_single ? 0 : 3};
-        if (sampling_skips(&walked)) continue;
-        struct strbuf short_way = {0}, long_way = {0};
-        struct trace some, all;
-        if (!play_result(text, &options, &short_way, &some)) continue;
-        options.every_message = true;
-        assert_true(play_result(text, &options, &long_way, &all));
-        case_that(all.work.posted == 0 && all.work.landed == 0, text);
-        case_that(some.work.posted + some.work.simulated == all.work.simulated, text);
-        case_that(some.digest == all.digest, text);
-        case_that(some.work.events == all.work.events, text);
-        case_that(some.work.transfers == all.work.transfers, text);
-        case_that(memcmp(&some.period, &all.period, sizeof some.period) == 0, text);
-        links_same(&some, &all, text);
-        case_that(strcmp(short_way.bytes, long_way.bytes) == 0, text);
-        simulated++;
-        flown += some.work.posted > 0;
-        landed += some.work.landed > 0;
-        strbuf_free(&short_way);
-        strbuf_free(&long_way);
+        struct play_options const options = {.full = full,
+                                             .every_layer = true,
+                                             .count_waits = count_waits,
+                                             .steps_max = is_single ? 0 : 3};
+        if (!sampling_skips(&walked)) compare(text, options, &found);
     }
     print_message("%u simulated, in %u of them collectives flew, in %u some landed\n",
-                  (unsigned)simulated, (unsigned)flown, (unsigned)landed);
+                  (unsigned)found.simulated, (unsigned)found.flown, (unsigned)found.landed);
     /* Of few that are drawn, less may. */
-    assert_true(flown > simulated / 5 && (landed > simulated / 12 || simulated < 12));
+    assert_true(found.flown > found.simulated / 5 &&
+                (found.landed > found.simulated / 12 || found.simulated < 12));
+}
+
+/* In a full run only collectives of all chips can fly. */
+static void chips_fly_together(void **state)
+{
+    uint32_t walked = 0;
+    struct found found = {0};
+    (void)state;
+    for (uint32_t n = 0; n < DRAWN; n++) {
+        uint64_t random = walk_draw(DRAWN + n);
+        char text[TEXT_BYTES];
+        draw_together(&random, text);
+        bool const count_waits = case_draw(&random, 4) == 0;
+        struct play_options const options = {
+            .full = true, .every_layer = case_draw(&random, 2) == 0, .count_waits = count_waits};
+        if (!sampling_skips(&walked)) compare(text, options, &found);
+    }
+    print_message("%u simulated, in %u of them collectives flew, in %u some landed\n",
+                  (unsigned)found.simulated, (unsigned)found.flown, (unsigned)found.landed);
+    assert_true(found.flown > found.simulated / 5 &&
+                (found.landed > found.simulated / 12 || found.simulated < 12));
 }
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(each_result_is_that_of_every_message)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(each_result_is_that_of_every_message),
+                                       cmocka_unit_test(chips_fly_together)};
     walk_seed(argc, argv);
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

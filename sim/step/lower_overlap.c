@@ -108,12 +108,21 @@ bool lower_overlap_waits(const struct lower *lower, const struct program_op *op)
     return axis_waits(lower, stream, request->kind) || lower_overlap_crosses(lower, request);
 }
 
+static bool gathers_weights(const struct lower *lower, const struct program_op *op)
+{
+    return op->stream == lower->stream[LOWER_GATHER_WEIGHTS] ||
+           op->stream == lower->stream[LOWER_GATHER_DP] ||
+           op->stream == lower->stream[LOWER_GATHER_EXPERTS];
+}
+
 /* The first op behind a gather of weights that reads them, or the gather itself: none of the
  * template does. */
-static uint32_t reader_of(const struct builder *build, uint32_t gather)
+static uint32_t reader_of(const struct lower *lower, uint32_t gather)
 {
+    const struct builder *build = &lower->build;
     const struct program_op *of = &build->op[gather];
-    if (of->weights == 0 || build->requests[of->index].kind != COLLECTIVE_ALL_GATHER) return gather;
+    if (!gathers_weights(lower, of) || build->requests[of->index].kind != COLLECTIVE_ALL_GATHER)
+        return gather;
     for (uint32_t i = gather + 1; i < build->op_count; i++)
         for (uint32_t n = 0; build->op[i].stream == PROGRAM_COMPUTE && n < build->op[i].need_count;
              n++) {
@@ -135,7 +144,7 @@ static void places_find(const struct lower *lower, uint32_t ret_place[PROGRAM_OP
         ret_place[i] = LOWER_NONE;
         if (!lower_overlap_waits(lower, &build->op[i])) continue;
         uint32_t *const later = &next[build->op[i].stream];
-        ret_place[i] = reader_of(build, i);
+        ret_place[i] = reader_of(lower, i);
         if (*later < ret_place[i]) ret_place[i] = *later;
         *later = ret_place[i];
     }

@@ -131,8 +131,63 @@ static void nothing_is_computed_meanwhile(void **state)
     }
 }
 
+/* Compute ops of a template before the first that reads a gather, or UINT32_MAX: none does. */
+static uint32_t computed_before_reader(const struct program_template *template, uint32_t gather)
+{
+    const struct program_op *of = &template->op[gather];
+    for (uint32_t i = 0; i < template->op_count; i++)
+        for (uint32_t n = 0; n < template->op[i].need_count; n++) {
+            const struct program_need *need = &template->op[i].need[n];
+            if (template->op[i].stream == PROGRAM_COMPUTE && need->stream == of->stream &&
+                need->slot == 0 && need->part > of->part_first)
+                return template->op[i].part_first;
+        }
+    return UINT32_MAX;
+}
+
+/* Not at the begin of their layer, where memory would hold the weights for longer. */
+static void gathers_stand_before_their_readers(void **state)
+{
+    (void)state;
+    static const struct site site = {"\"chip\": \"tpu-v5e\", \"shape\": \"4x4\"",
+                                     "{\"fsdp\": [\"x\", \"y\"]}",
+                                     "\"llama-3-8b\"",
+                                     "\"gather\": \"tensor\"",
+                                     NULL,
+                                     STREAM_OF_FSDP,
+                                     true,
+                                     true};
+    struct play_options const lower_only = {.lower_only = true};
+    struct play played;
+    uint32_t behind = 0;
+    play(&played, &site, "{\"fsdp\": \"reductions\"}", &lower_only);
+    for (uint32_t t = 0; t < played.program.template_count; t++) {
+        const struct program_template *template = &played.program.templates[t];
+        uint32_t last = 0; /* The place of the gather before. */
+        for (uint32_t i = 0; i < template->op_count; i++) {
+            const struct program_op *op = &template->op[i];
+            if (op->kind != PROGRAM_OP_COLLECTIVE ||
+                played.program.plans[op->index].kind != COLLECTIVE_ALL_GATHER)
+                continue;
+            uint32_t const place = computed_before_reader(template, i);
+            bool waits = place == last || place == UINT32_MAX;
+            for (uint32_t n = 0; n < op->need_count; n++)
+                waits = waits || (op->need[n].stream == PROGRAM_COMPUTE && op->need[n].slot == 0 &&
+                                  !op->need[n].begun && op->need[n].part == place);
+            assert_true(waits);
+            behind += place != UINT32_MAX && place > 0;
+            last = place;
+        }
+    }
+    assert_true(behind >= 6); /* Of a layer forward and backward. */
+    play_close(&played);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_is_computed_meanwhile)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_is_computed_meanwhile),
+        cmocka_unit_test(gathers_stand_before_their_readers),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,21 @@ static uint32_t share_ppm(units_wide part, uint64_t whole)
     return ppm > PPM_ONE ? PPM_ONE : (uint32_t)ppm;
 }
 
+/* Whether some message of the program can go by a level: a group spans it, or hosts lie there. */
+static bool level_is_used(const struct replay *replay, uint32_t level)
+{
+    const struct program *program = replay->program;
+    if (program->copy_count > 0 && replay->machine->host.level == level) return true;
+    for (uint32_t i = 0; i < program->plan_count; i++) {
+        const struct group *group = &program->plans[i].group;
+        for (uint32_t d = 0; d < group->dimension_count; d++)
+            if (replay->machine->axis_level[group->dimension[d].axis] == level &&
+                group->dimension[d].size > 1)
+                return true;
+    }
+    return false;
+}
+
 /* What the links of a chip can ask of its HBM, and whether all of them together could ask more
  * than it has, or more than the VPU that adds what arrives. Only then do clocks have to be kept. */
 void servers_build(struct replay *replay)
@@ -39,7 +54,8 @@ void servers_build(struct replay *replay)
     }
     uint64_t most = link_most * replay->grid.port_count;
     for (uint32_t i = 0; i < replay->machine->level_count; i++)
-        most += level_bundle_bytes_per_s(&replay->machine->level[i].tier[0]);
+        if (level_is_used(replay, i))
+            most += level_bundle_bytes_per_s(&replay->machine->level[i].tier[0]);
     const struct machine_host *host = &replay->machine->host;
     if (replay->program->copy_count > 0 && host->level == LEVEL_NONE) most += host->bytes_per_s;
     servers->port_ways = replay->grid.port_count;

@@ -22,6 +22,7 @@ enum status choose_apply(const struct choose_args *args, const struct choose_can
     *ret_request = args->request;
     plan_request_links(args->machine, ret_request);
     ret_request->algorithm = candidate->algorithm;
+    if (candidate->protocol == PROTOCOL_NONE) return STATUS_OK; /* Hosts may have a time. */
     struct protocol_use const use =
         protocol_use_of(args->machine, &args->request, candidate->algorithm, args->registered);
     return protocol_make(&use, candidate->protocol, where, &ret_request->protocol, reterr);

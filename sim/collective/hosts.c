@@ -1,11 +1,6 @@
-/*
- * What hosts add to a collective between slices of TPUs, in closed form: a constant; a time for
- * each message that a rank sends to other slices, one after the other; and the slowest of all
- * hosts. Of N times that are exponential with one mean, the largest has the mean times 1 + 1/2 +
- * ... + 1/N.
- */
-#include "sim/collective/plan.h"
-#include "sim/step/lower.h"
+#include "sim/collective/hosts.h"
+
+#include "sim/machine/machine.h"
 
 /* Ranks along slices; 1: the group lies in one slice. */
 static uint64_t slices_of(const struct group *group)
@@ -39,15 +34,18 @@ static int64_t slowest_ps(int64_t mean_ps, uint64_t hosts)
     return sum_ps;
 }
 
-void lower_dcn(const struct lower *lower, struct plan_request *request)
+int64_t hosts_begin_ps(const struct machine *machine, const struct plan_request *request)
 {
-    const struct machine *machine = lower->ranks->machine;
     const struct chip_dcn *dcn = &machine->chip.pod.dcn;
     uint64_t const slices = slices_of(&request->group);
-    if (machine->chip.kind != CHIP_TPU || slices == 1) return;
-    int64_t const begin_ps = dcn->begin_ps +
-                             (int64_t)messages_of(request->kind, slices) * dcn->message_ps +
-                             slowest_ps(dcn->spread_ps, hosts_of(machine, slices));
+    if (machine->chip.kind != CHIP_TPU || slices == 1) return 0;
+    return dcn->begin_ps + (int64_t)messages_of(request->kind, slices) * dcn->message_ps +
+           slowest_ps(dcn->spread_ps, hosts_of(machine, slices));
+}
+
+void hosts_begin(const struct machine *machine, struct plan_request *request)
+{
+    int64_t const begin_ps = hosts_begin_ps(machine, request);
     if (begin_ps == 0) return;
     request->protocol = (struct plan_protocol){.name = "hosts", .begin_ps = begin_ps};
 }

@@ -8,6 +8,7 @@
 #include "sim/base/name.h"
 #include "sim/base/units.h"
 #include "sim/collective/algorithm.h"
+#include "sim/collective/hosts.h"
 #include "sim/collective/msccl.h"
 #include "sim/collective/proof.h"
 #include "sim/measure/autotune.h"
@@ -56,6 +57,7 @@ enum status measure_row_request(const struct measure_row_args *args, uint64_t si
         .ragged = args->ragged,
     };
     if (args->operation == MEASURE_SENDRECV) shift_fill(args, ret_request->offset);
+    hosts_begin(args->machine, ret_request);
     return STATUS_OK;
 }
 

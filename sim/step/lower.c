@@ -4,6 +4,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/collective/algorithm.h"
+#include "sim/collective/hosts.h"
 
 const char lower_stream_activation[] = "x", lower_stream_gradient[] = "dx",
            lower_weight_gradient[] = "dW";
@@ -156,7 +157,7 @@ uint32_t lower_plan_bytes(struct lower *lower, const struct plan_request *of, en
     request.cancel = lower->ranks->plan->cancel;
     choose(lower, &request, place);
     convey(lower, &request, place);
-    lower_dcn(lower, &request);
+    hosts_begin(lower->ranks->machine, &request);
     if (lower->build.status != STATUS_OK) return LOWER_NONE;
     uint32_t const plan =
         builder_plan(&lower->build, &request, /* on_links= */ ranks_serves(lower->ranks), place);

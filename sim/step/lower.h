@@ -291,9 +291,6 @@ bool lower_overlap_waits(const struct lower *lower, const struct program_op *op)
  * construction. */
 void lower_async(struct lower *lower);
 
-/* What hosts add to a collective between slices (lower_dcn.c). */
-void lower_dcn(const struct lower *lower, struct plan_request *request);
-
 /* Weights and gradients (lower_weights.c). */
 void lower_buckets_gather(struct lower *lower, const struct bucket *buckets, uint32_t bucket_count,
                           bool backward);

@@ -5,7 +5,9 @@
 #include "sim/base/counted.h"
 #include "sim/base/strbuf.h"
 #include "sim/base/units.h"
+#include "sim/collective/hosts.h"
 #include "sim/report/column_table.h"
+#include "sim/report/table.h"
 #include "tools/podsim/collective/collective.h"
 
 #define TABLE(X)                                                                                   \
@@ -60,6 +62,23 @@ static void write_shift(const struct measure_row_args *args, struct strbuf *text
     strbuf_add(text, "\n");
 }
 
+/* What hosts take, which steps of training and inference pay, too. */
+static void write_hosts(const struct collective_study *study, struct strbuf *text)
+{
+    for (uint32_t i = 0; i < study->member_count; i++) {
+        const struct measure_row_args *args = &study->member[i].args;
+        struct plan_request request;
+        struct error ignored;
+        if (measure_op_is_copy(args->operation) ||
+            measure_row_request(args, 1, "", &request, &ignored) != STATUS_OK)
+            continue;
+        int64_t const begin_ps = hosts_begin_ps(args->machine, &request);
+        if (begin_ps == 0) continue;
+        strbuf_add(text, "# hosts: %s before the first message of %s between slices\n",
+                   table_duration(begin_ps).text, measure_op_name(args->operation));
+    }
+}
+
 /* What its messages go over: the axes of its groups, or the link to the host. */
 const char *collective_ways(const struct measure_row_args *args)
 {
@@ -92,6 +111,7 @@ void collective_write_head(const struct collective_study *study, struct strbuf *
                ragged->expert_count > 0 ? "one rank's tokens, each once"
                                         : measure_op_size_text(args->operation));
     write_shift(args, text);
+    write_hosts(study, text);
     if (ragged->expert_count > 0)
         strbuf_add(text,
                    "# ragged: %s, %llu a rank; each token of %s goes to %u; seed "

@@ -151,11 +151,28 @@ static bool is_first(const struct graph *graph, const struct graph_op *op)
 
 struct work graph_copies_work(const struct graph *graph, const struct graph_op *op)
 {
-    struct function_pass const copies = graph->terms->policy.copies;
+    struct function_pass const copies = graph->terms->policy.copying.gradients;
     struct work work = {.math_format = graph->terms->formats.activations};
     if (copies.kernels == 0 || op->product_count == 0) return work;
     weights_add(graph, op, copies, &work);
     if (is_first(graph, op)) work.kernel_count = copies.kernels;
+    return work;
+}
+
+struct work graph_shards_work(const struct graph *graph, const struct graph_op *op, bool backward)
+{
+    const struct graph_copying *copying = &graph->terms->policy.copying;
+    struct work work = {.math_format = graph->terms->formats.activations};
+    if (copying->shard.kernels == 0 || op->product_count == 0) return work;
+    if (backward && !copying->again) return work;
+    weights_add(graph, op, copying->gathered, &work);
+    for (uint8_t w = 0; w < op->weight_count; w++) {
+        uint64_t const own = graph_elements(graph, &graph->tensor[op->weight[w]].at, 0);
+        work.hbm_read_bytes += copying->shard.read_bytes * own;
+        work.hbm_write_bytes += copying->shard.write_bytes * own;
+    }
+    work.kernel = WORK_KERNEL_FUNCTIONS + WORK_FUNCTION_REST;
+    if (is_first(graph, op)) work.kernel_count = copying->shard.kernels + copying->gathered.kernels;
     return work;
 }
 
@@ -166,6 +183,7 @@ struct work graph_aside_work(const struct graph_sharded *sharded, const struct g
     if (pass == OP_INPUT_CASTS) return graph_input_casts_work(sharded, op, backward);
     if (pass == OP_WEIGHT_CASTS || pass == OP_GRADIENT_CASTS)
         return graph_weight_casts_work(graph, op, backward);
+    if (pass == OP_SHARDS) return graph_shards_work(graph, op, backward);
     if (pass == OP_PADS) return graph_pads_work(sharded, op, backward);
     if (pass == OP_BIASES) return graph_biases_work(sharded, op);
     if (pass == OP_SUMS) return graph_sums_work(graph, op);

@@ -1,8 +1,9 @@
 /*
  * asides.h: kernels that a framework runs in addition to the kernels of an op. A framework without
  * a compiler adds gradients of biases up in a separate kernel. FSDP copies gradients of weights
- * into the array that it reduces. Kernels of their own add gradients of microbatches up. Autocast
- * casts operands of products. Flash attention of rows without padding stands between copies.
+ * into the array that it reduces, and weights around their gather. Kernels of their own add
+ * gradients of microbatches up. Autocast casts operands of products. Flash attention of rows
+ * without padding stands between copies.
  */
 #ifndef SIM_GRAPH_ASIDES_H
 #define SIM_GRAPH_ASIDES_H
@@ -34,6 +35,9 @@ struct work graph_sums_work(const struct graph *graph, const struct graph_op *op
 
 /* The copies of gradients of weights between the product and the reduction. */
 struct work graph_copies_work(const struct graph *graph, const struct graph_op *op);
+
+/* The casts and copies of sharded weights around their gather, forward or backward. */
+struct work graph_shards_work(const struct graph *graph, const struct graph_op *op, bool backward);
 
 /* The kernels of a pass that op_is_aside(), of casts to fp8 none. */
 struct work graph_aside_work(const struct graph_sharded *sharded, const struct graph_op *op,

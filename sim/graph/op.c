@@ -37,6 +37,7 @@ const char *op_pass_name(enum op_pass pass)
         [OP_CAST_WEIGHTS] = "weights in fp8",
         [OP_INPUT_CASTS] = "inputs in 16 bits",
         [OP_WEIGHT_CASTS] = "weights in 16 bits",
+        [OP_SHARDS] = "copies around gathers",
         [OP_PADS] = "copies around attention",
         [OP_BIASES] = "d biases",
         [OP_GRADIENT_CASTS] = "d weights in fp32",

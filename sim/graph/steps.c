@@ -125,6 +125,16 @@ static void aside_add(struct writer *writer, uint8_t index, enum op_pass pass, b
     if (op_has_work(&step.work)) step_add(writer, &step);
 }
 
+/* The kernels for which no place is given. One gather of weights serves a repetition and the
+ * gradients behind it. */
+static void asides_add(struct writer *writer, uint8_t index, bool again, bool backward)
+{
+    aside_add(writer, index, OP_INPUT_CASTS, backward);
+    if (!backward) aside_add(writer, index, OP_WEIGHT_CASTS, backward);
+    if (!again) aside_add(writer, index, OP_SHARDS, backward);
+    aside_add(writer, index, OP_PADS, backward);
+}
+
 /* --- Forward, and again --- */
 
 /* Gathers what some op of this pass reads gathered, unless it was kept so. */
@@ -193,9 +203,7 @@ static void forward_add(struct writer *writer, uint8_t index, enum op_pass pass)
     own_moves_add(writer, index, pass, false);
     for (uint8_t i = 0; i < op->out_count; i++) gather_add(writer, index, pass, op->out[i]);
     casts_add(writer, index, OP_CAST_WEIGHTS, /* backward= */ false);
-    aside_add(writer, index, OP_INPUT_CASTS, /* backward= */ false);
-    aside_add(writer, index, OP_WEIGHT_CASTS, /* backward= */ false);
-    aside_add(writer, index, OP_PADS, /* backward= */ false);
+    asides_add(writer, index, pass != OP_FORWARD, /* backward= */ false);
 }
 
 static void again_add(struct writer *writer, uint8_t index)
@@ -345,8 +353,7 @@ static void gradient_add(struct writer *writer)
         casts_add(writer, gradient->op, OP_CAST_SECOND, /* backward= */ true);
     if (last && has_input(writer)) {
         casts_add(writer, gradient->op, OP_CAST_WEIGHTS, /* backward= */ true);
-        aside_add(writer, gradient->op, OP_INPUT_CASTS, /* backward= */ true);
-        aside_add(writer, gradient->op, OP_PADS, /* backward= */ true);
+        asides_add(writer, gradient->op, /* again= */ false, /* backward= */ true);
     }
     /* What ops of a side branch give is read by the sum of gradients alone, which comes last. */
     if (last && apart && has_input(writer)) inputs_add(writer, gradient->op);

@@ -181,6 +181,14 @@ struct graph_casting {
     bool two;                     /* The gradient of weights multiplies a second array. */
 };
 
+/* Kernels that cast and copy sharded weights, by element. */
+struct graph_copying {
+    struct function_pass shard;     /* Pass over a shard of weights before a gather. */
+    struct function_pass gathered;  /* Pass over gathered weights. */
+    struct function_pass gradients; /* Pass over a gradient of weights before its reduction. */
+    bool again;                     /* The backward pass gathers weights anew. */
+};
+
 /* Products of one input that are one product. */
 struct graph_joins {
     bool qkv;     /* Q, K and V. */
@@ -216,7 +224,7 @@ struct graph_policy {
     bool experts_in_one;            /* One measured kernel has all experts of a layer. */
     struct graph_replaced replaced; /* Kernels that stand in for the fusion's. */
     struct graph_casting casts;     /* Casts for linear layers in fp8. */
-    struct function_pass copies;    /* Of a gradient of weights before its reduction, by element. */
+    struct graph_copying copying;   /* Kernels of sharded weights. */
     struct function_pass sums;      /* Of a gradient of weights with earlier ones, by element. */
     enum autocast autocast;         /* Casts of PyTorch's autocast. */
     bool adds;                      /* Gradients of weights are added to an accumulator. */

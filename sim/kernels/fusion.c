@@ -41,11 +41,6 @@
  * expert the places of ones (three kernels) and their rows; weights of rows, their product with the
  * rows (2, 2), and its sum into the tokens (2 more, 2). Backward the gradients of whole inputs that
  * each expert has, and their sum, are not counted.
- *
- * eager copies of FSDP 1, whose weights are parts of one array: autograd joins their gradients
- * (2, 2); they are brought to the format of the reduction, if it is another (2, 4), and divided by
- * a part of the number of ranks, so that sums do not overflow (2, 2; in fp32 4, 4). The last two
- * are of another stream. They do not run beside products: those fill the registers of a core.
  */
 const struct fusion fusion_list[] = {
     {
@@ -101,6 +96,7 @@ const struct fusion fusion_list[] = {
         .norms_rotate = true,
         .linear = RECIPE_TORCHAO,
         .autocast = &autocast_compiled,
+        .shards = SHARD_KERNELS_FSDP2,
         .norms_belong = true,
         .gradient_norm = {1, 4, 0},
         .clipping = {1, 4, 4},
@@ -136,8 +132,7 @@ const struct fusion fusion_list[] = {
             "LlamaMLP; products: q_proj, k_proj, v_proj; gate_proj, up_proj), modeling_mixtral.py "
             "(MixtralSparseMoeBlock) at 00d4b3d2; PyTorch "
             "aten/src/ATen/native/cuda/layer_norm_kernel.cu, "
-            "torch/nn/utils/clip_grad.py, torch/optim/adamw.py (fused), "
-            "torch/distributed/fsdp/_runtime_utils.py (_post_backward_hook) at 2.1. Host: 18 steps "
+            "torch/nn/utils/clip_grad.py, torch/optim/adamw.py (fused). Host: 18 steps "
             "of Megatron-LM on eight A100 (vTrain), whose median error vanishes",
         .joins = PRODUCT_JOINS_NONE,
         .sums_apart = true,
@@ -167,7 +162,7 @@ const struct fusion fusion_list[] = {
         .biases_apart = true,
         .host_ps = 72 * TIME_PS_PER_US,
         .autocast = &autocast_eager,
-        .copies = {{2, 4, 4}, {3, 8, 10}},
+        .shards = SHARD_KERNELS_FSDP1,
     },
     {
         .name = "served",

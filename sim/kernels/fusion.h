@@ -13,13 +13,9 @@
 #include <stdint.h>
 
 #include "sim/base/work.h"
+#include "sim/kernels/function_pass.h"
 #include "sim/kernels/recipe.h"
-
-/* A pass of a function. */
-struct function_pass {
-    uint8_t kernels;
-    uint8_t read_bytes, write_bytes; /* In addition to those of a single kernel. */
-};
+#include "sim/kernels/shards.h"
 
 /* Which products of one input a stack runs as one, whose result has the columns of all. */
 enum product_joins {
@@ -63,8 +59,7 @@ struct fusion {
     bool biases_apart; /* A kernel of its own adds gradients of biases up. */
     int64_t host_ps;   /* Of the host for an op that it launches by itself; 0: not known. */
     const struct autocast_kernels *autocast; /* NULL: the software has no autocast. */
-    struct function_pass copies[2]; /* FSDP's, of an element of a gradient of weights before it is
-                                       reduced: in 16 bits, in 32. */
+    enum shard_kernels shards;               /* The software's own way to shard weights; 0: none. */
 };
 
 /* Whose kernels of the loss a training step runs; `none`: the stack's own. */

@@ -91,6 +91,7 @@ static enum status software_fill(struct arena *arena, struct scenario *scenario,
     plan->software.protocols = workload_protocols(plan, &chip);
     plan->software.collective_cores = workload_collective_cores(plan, &chip);
     plan->software.fp8_recipe = workload_recipe(plan, &chip);
+    plan->software.shards = workload_shards(plan, &chip);
     plan->software.joins = workload_joins(plan, &chip);
     plan->software.clips = workload_clips(plan, &chip);
     return STATUS_OK;

@@ -220,6 +220,13 @@ static bool shows_sums(const struct key_source *source)
            scenario->workload.software.sums != GRADIENT_SUMS_FUSED;
 }
 
+static bool shows_shards(const struct key_source *source)
+{
+    const struct scenario *scenario = shown_of(source);
+    bool const shards = mesh_has(scenario, MESH_FSDP) || scenario->workload.zero >= 2;
+    return scenario->machine.stack != NULL && shards;
+}
+
 static bool shows_autocast(const struct key_source *source)
 {
     const struct scenario *scenario = shown_of(source);
@@ -334,6 +341,12 @@ const struct key workload_train_step_keys[] = {
         .when = "with a `stack`",
         .help = "layernorms run [apex's FastLayerNorm](kernels.md#kernels-of-frameworks), whose "
                 "gradient reads its arrays once"),
+    ROW("shard_kernels", key_choice, software.shards, .choices = shard_kernels_names,
+        .least = SHARD_KERNELS_NONE, .preset = SHARD_KERNELS_DEFAULT, .quiet = true,
+        .shown = shows_shards, .when = "with a `stack`, `fsdp` or `zero` 2 or 3",
+        .preset_text = "`fsdp1` with `torch-eager`, `fsdp2` with `torch-compile`, else `none`",
+        .help = "whose [kernels](kernels.md#sharded-weights) cast and copy weights around gathers, "
+                "and gradients before reductions"),
     ROW("gather", key_choice, gather, .choices = gather_names,
         .help = "the weights that one gather brings; a layer of the bare MLP is one block"),
     ROW("backward_order", key_choice, backward_order, .choices = backward_names,

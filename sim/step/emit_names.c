@@ -29,6 +29,7 @@ const char *emit_compute_name(const struct emit *emit, const struct graph_step *
                               : step->pass == OP_CAST_SECOND    ? "transpose"
                               : step->pass == OP_INPUT_CASTS    ? "input casts"
                               : step->pass == OP_GRADIENT_CASTS ? "gradient casts"
+                              : step->pass == OP_SHARDS         ? "shard copies"
                               : step->pass == OP_PADS           ? "copies"
                               : step->pass == OP_BIASES         ? "bias gradients"
                               : step->pass == OP_SUMS           ? "gradient sums"

@@ -161,14 +161,20 @@ static void cache_set(const struct ranks *ranks, struct graph_terms *terms)
     graph_dimension_plain(terms, "Pick", PICK_NUMBERS, "numbers that a token is chosen by");
 }
 
-/* Copies of a gradient of weights before FSDP reduces it. */
-static struct function_pass copies_of(const struct ranks *ranks)
+/* What casts and copies sharded weights. Weights that stay for several microbatches have none. */
+static struct graph_copying copying_of(const struct ranks *ranks)
 {
-    const struct fusion *fusion = ranks_fusion(ranks);
+    const struct shard_copies *copies =
+        shard_copies_of(workload_shards(ranks->plan, &ranks->machine->chip));
     bool const wide = format_bits(ranks->plan->formats.gradients) > 16;
     bool const scatters = ranks->shards > 1 || ranks->plan->zero == 2;
-    if (fusion == NULL || ranks_serves(ranks) || !scatters) return (struct function_pass){0, 0, 0};
-    return fusion->copies[wide];
+    struct graph_copying copying = {.again = false};
+    if (ranks_fusion(ranks) == NULL || ranks_serves(ranks) || !scatters) return copying;
+    copying.gradients = copies->gradients[wide];
+    if (!ranks_casts_shards(ranks) || ranks->gradients.once) return copying;
+    copying.shard = copies->shard;
+    copying.gathered = copies->gathered;
+    return copying;
 }
 
 /* Without a stack all products of one input are one, but gate and up are two. */
@@ -230,7 +236,7 @@ static struct graph_policy policy_of(const struct ranks *ranks)
         .replaced = {plan->software.loss, plan->software.persistent_layernorm},
         .casts = workload_casts(plan, &ranks->machine->chip),
         .autocast = autocast_of(ranks),
-        .copies = copies_of(ranks),
+        .copying = copying_of(ranks),
         .sums = sums,
         .remat = plan->remat,
         .by_tokens = plan->activations == WORKLOAD_ACTIVATIONS_TOKENS,
@@ -254,6 +260,7 @@ static void layer_set(const struct ranks *ranks, uint32_t kind, struct graph_ter
 {
     const struct graph_named *named = &ranks->plan->kept.named;
     terms->layer = ranks->kinds.kind[kind];
+    terms->policy.copying.again = true;
     if (terms->layer.keeps)
         terms->policy.remat = GRAPH_REMAT_NONE;
     else if (graph_named_any(named))

@@ -50,6 +50,15 @@ enum workload_collective_cores workload_collective_cores(const struct workload_p
                                                   : WORKLOAD_COLLECTIVE_CORES_NONE;
 }
 
+enum shard_kernels workload_shards(const struct workload_plan *plan, const struct chip *chip)
+{
+    const struct kernel_stack *stack = chip->kernels.stack;
+    const struct fusion *fusion = stack == NULL ? NULL : stack->between.fusion;
+    if (plan->software.shards != SHARD_KERNELS_DEFAULT) return plan->software.shards;
+    return fusion == NULL || fusion->shards == SHARD_KERNELS_DEFAULT ? SHARD_KERNELS_NONE
+                                                                     : fusion->shards;
+}
+
 enum product_joins workload_joins(const struct workload_plan *plan, const struct chip *chip)
 {
     const struct kernel_stack *stack = chip->kernels.stack;

@@ -297,6 +297,15 @@ static inline bool ranks_clips(const struct ranks *ranks)
     return workload_clips(ranks->plan, &ranks->machine->chip);
 }
 
+/* Whether shards in fp32 are cast to 16 bits for each gather (sim/kernels/shards.h). */
+static inline bool ranks_casts_shards(const struct ranks *ranks)
+{
+    const struct workload_plan *plan = ranks->plan;
+    enum shard_kernels const kernels = workload_shards(plan, &ranks->machine->chip);
+    return ranks_fusion(ranks) != NULL && !ranks_serves(ranks) && ranks->shards > 1 &&
+           format_bits(plan->formats.weights) == 16 && shard_copies_of(kernels)->wide;
+}
+
 static inline bool ranks_is_decoder(const struct ranks *ranks)
 {
     return ranks->plan->model.kind == MODEL_DECODER;

@@ -20,6 +20,23 @@ static void buffer_add(const struct ranks *ranks, uint64_t gradients, struct wor
     work->kernel_count += scaled ? 2 : 1;
 }
 
+/* Shards in fp32 that each gather casts have no copy in 16 bits, which the update would make of
+ * them: one kernel reads gradients in fp32, moments and weights, and writes the latter. */
+static struct function_pass made_of(const struct ranks *ranks)
+{
+    const struct graph_formats *formats = &ranks->plan->formats;
+    const struct fusion *fusion = ranks_fusion(ranks);
+    struct function_pass made = fusion_update(fusion, ranks_clips(ranks));
+    if (!ranks_casts_shards(ranks)) return made;
+    struct function_pass const update = fusion_update(fusion, false);
+    uint8_t const weights = (uint8_t)(4 - format_bytes(formats->weights, 1));
+    uint8_t const gradients = (uint8_t)(4 - format_bytes(formats->gradients, 1));
+    made.kernels = (uint8_t)(made.kernels - update.kernels + 1);
+    made.read_bytes = (uint8_t)(made.read_bytes - update.read_bytes + weights + gradients);
+    made.write_bytes = (uint8_t)(made.write_bytes - update.write_bytes + weights);
+    return made;
+}
+
 struct work update_work(const struct ranks *ranks, uint64_t elements, uint64_t gradients)
 {
     const struct graph_formats *formats = &ranks->plan->formats;
@@ -33,7 +50,7 @@ struct work update_work(const struct ranks *ranks, uint64_t elements, uint64_t g
         .hbm_write_bytes = written,
     };
     if (fusion == NULL) return work;
-    struct function_pass const made = fusion_update(fusion, ranks_clips(ranks));
+    struct function_pass const made = made_of(ranks);
     work.hbm_read_bytes += made.read_bytes * elements;
     work.hbm_write_bytes += made.write_bytes * elements;
     work.kernel_count = made.kernels;

@@ -116,6 +116,7 @@ struct workload_software {
     enum loss_fusion loss;
     enum product_joins joins;
     enum gradient_sums sums;
+    enum shard_kernels shards; /* See workload_shards(). */
     bool autocast;             /* Steps run under PyTorch's autocast. */
     bool persistent_layernorm; /* Gradients of layernorms read their arrays once. */
     int8_t clips; /* Updates clip gradients by the norm of all of them: 1, 0, or by default -1; see
@@ -278,6 +279,8 @@ enum workload_collective_cores workload_collective_cores(const struct workload_p
 
 /* What `joined_products` means on a machine: what was asked for, or what the stack does; without
  * a stack that Q, K and V are one product. */
+/* Whose kernels cast and copy sharded weights; never the default. */
+enum shard_kernels workload_shards(const struct workload_plan *plan, const struct chip *chip);
 enum product_joins workload_joins(const struct workload_plan *plan, const struct chip *chip);
 
 /* What `clip_gradients` means on a machine: a training step of a stack of software clips, unless

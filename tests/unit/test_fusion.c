@@ -299,7 +299,7 @@ static void gradients_of_weights_are_copied(void **state)
     layer_make("eager", &layer);
     struct work const none = graph_copies_work(&layer.graph, op_named(&layer, "mlp.", "Out"));
     assert_false(op_has_work(&none));
-    layer.terms.policy.copies = (struct function_pass){3, 8, 10};
+    layer.terms.policy.copying.gradients = (struct function_pass){3, 8, 10};
     uint64_t const out = UINT64_C(8192) * F_OWN, in = UINT64_C(8192) * (Q_OWN + 2 * K_OWN);
     moves(graph_copies_work(&layer.graph, op_named(&layer, "mlp.", "Out")), 0, 8 * out, 10 * out);
     moves(graph_copies_work(&layer.graph, op_named(&layer, "attention.", "QKV")), 3, 8 * in,

@@ -54,9 +54,10 @@ struct import_policy {
     uint64_t shards_optimizer;
     uint64_t full_sharding; /* A sharding of all of a model; `sharding` says more. */
     const char *sharding;
-    const char *reshard;  /* Gathered weights are given up behind the forward pass. */
-    uint64_t stage;       /* The stage of ZeRO. */
-    uint64_t repeats;     /* Each layer is computed again. */
+    uint64_t sharding_version; /* The version of FSDP. */
+    const char *reshard;       /* Gathered weights are given up behind the forward pass. */
+    uint64_t stage;            /* The stage of ZeRO. */
+    uint64_t repeats;          /* Each layer is computed again. */
     uint64_t checkpoints; /* Each layer is computed again, where a framework has two keys for it. */
     struct import_overlap overlap;
     uint64_t sequence_parallel;

@@ -247,6 +247,8 @@ static enum status finish(struct import *import, struct error *reterr)
                                  "sequence; podsim takes all as long as may be",
                                  reterr));
     STATUS_TRY(import_offload(import, reterr));
+    if (facts->policy.sharding_version == 2 && sharding > SHARDING_OPTIMIZER && !is_deep)
+        STATUS_TRY(import_set(import, reterr, "/workload/shard_kernels=fsdp2"));
     STATUS_TRY(import_clips(import, reterr));
     STATUS_TRY(formats_set(import, has_master, !is_deep, reterr));
     return import_stack(import, facts->policy.compiles ? "torch-compile" : "torch-eager", reterr);

@@ -1,0 +1,56 @@
+#include "sim/kernels/shards.h"
+
+#include <stddef.h>
+
+const char *const shard_kernels_names[] = {
+#define X(name, word) word,
+    SHARD_KERNELS_TABLE(X)
+#undef X
+        NULL};
+
+/*
+ * Bytes an element: read, written.
+ *
+ * fsdp1, whose weights are parts of one array: the shard in fp32 is cast (4, 2). Autograd joins
+ * gradients (2, 2); they are brought to the format of the reduction, if it is another (2, 4), and
+ * divided by a part of the number of ranks, so that sums do not overflow (2, 2; in fp32 4, 4).
+ *
+ * fsdp2, whose weights are arrays by themselves: shards in fp32 are cast to one array (4, 2), and
+ * that is copied to the place that it is gathered to (2, 2). Gathered parts are copied to weights
+ * (2, 2). Gradients are brought to the order of ranks and to the format of the reduction in one
+ * kernel (2, 2; in fp32 2, 4). NCCL divides.
+ *
+ * deepspeed: gradients are copied to a bucket (2, 2) and divided (2, 2); in fp32 they are brought
+ * to it (2, 4) between the two. Shards have 16 bits, and the update makes them.
+ */
+static const struct shard_copies copies[SHARD_KERNELS_COUNT] = {
+    [SHARD_KERNELS_NONE] = {.source = ""},
+    [SHARD_KERNELS_FSDP1] =
+        {
+            .source = "PyTorch torch/distributed/fsdp/flat_param.py (_use_low_precision_shard), "
+                      "_runtime_utils.py (_post_backward_hook) at 2.1",
+            .wide = true,
+            .shard = {1, 4, 2},
+            .gradients = {{2, 4, 4}, {3, 8, 10}},
+        },
+    [SHARD_KERNELS_FSDP2] =
+        {
+            .source = "PyTorch torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py "
+                      "(foreach_all_gather, foreach_all_gather_copy_out, foreach_reduce)",
+            .wide = true,
+            .shard = {2, 6, 4},
+            .gathered = {1, 2, 2},
+            .gradients = {{1, 2, 2}, {1, 2, 4}},
+        },
+    [SHARD_KERNELS_DEEPSPEED] =
+        {
+            .source = "DeepSpeed deepspeed/runtime/zero/stage3.py "
+                      "(__add_grad_to_ipg_bucket, __avg_scatter_grads)",
+            .gradients = {{2, 4, 4}, {3, 8, 10}},
+        },
+};
+
+const struct shard_copies *shard_copies_of(enum shard_kernels kernels)
+{
+    return &copies[kernels];
+}

@@ -31,8 +31,7 @@ static void step_add(struct writer *writer, const struct graph_step *step)
 
 static void compute_add(struct writer *writer, uint8_t index, enum op_pass pass)
 {
-    const struct graph *graph = graph_of(writer);
-    const struct graph_op *op = &graph->op[index];
+    const struct graph_op *op = &graph_of(writer)->op[index];
     struct graph_step const step = {.is_compute = true,
                                     .of = GRAPH_NONE,
                                     .op = index,
@@ -70,6 +69,7 @@ static struct graph_step moved_step(const struct writer *writer, uint8_t index, 
 static void tp_add(struct writer *writer, uint8_t index, enum op_pass pass, tensor of,
                    enum collective_kind kind, uint32_t axis)
 {
+    if (axis == 0) return;
     struct graph_step const step = moved_step(writer, index, pass, of, kind, axis);
     step_add(writer, &step);
 }
@@ -154,8 +154,8 @@ static void sums_along_add(struct writer *writer, uint8_t index, enum op_pass pa
                            enum collective_kind kind, uint32_t axis)
 {
     const struct graph_op *op = &graph_of(writer)->op[index];
-    const struct graph_shard *shard = graph_shard_of(writer->sharded, op);
     bool const everywhere = kind == COLLECTIVE_ALL_REDUCE;
+    const struct graph_shard *shard = graph_shard_of(writer->sharded, op);
     if (((everywhere ? shard->all_reduce : shard->scatter) & axis) == 0) return;
     struct graph_step all = {.of = GRAPH_NONE};
     for (uint8_t i = 0; i < op->out_count; i++) {
@@ -261,8 +261,7 @@ static bool pass_of(const struct writer *writer, enum op_pass pass, enum op_pass
  * read the result; the cast of that gradient; the gather of what the forward pass has scattered. */
 static void results_add(struct writer *writer, uint8_t index)
 {
-    const struct graph *graph = graph_of(writer);
-    const struct graph_op *op = &graph->op[index];
+    const struct graph_op *op = &graph_of(writer)->op[index];
     bool const weights_alone = op->in_count == 0;
     bool const wanted = weights_alone ? has_weight(writer) : has_input(writer);
     enum op_pass const pass = weights_alone ? OP_WEIGHT_GRADIENT : OP_INPUT_GRADIENT;
@@ -276,7 +275,7 @@ static void results_add(struct writer *writer, uint8_t index)
                                           .pass = pass,
                                           .work = graph_gradient_sum(writer->sharded, op->out[i])});
         if (i == 0) casts_add(writer, index, OP_CAST, /* backward= */ true);
-        if (scatter != 0) tp_add(writer, index, pass, op->out[i], COLLECTIVE_ALL_GATHER, scatter);
+        tp_add(writer, index, pass, op->out[i], COLLECTIVE_ALL_GATHER, scatter);
     }
 }
 
@@ -287,13 +286,11 @@ static void inputs_add(struct writer *writer, uint8_t index)
     const struct graph *graph = graph_of(writer);
     const struct graph_op *op = &graph->op[index];
     for (uint8_t i = 0; i < op->in_count; i++) {
-        uint32_t const summed = writer->sharded->summed[op->in[i]];
-        if (summed != 0)
-            tp_add(writer, index, OP_INPUT_GRADIENT, op->in[i], COLLECTIVE_ALL_REDUCE, summed);
         uint32_t const axes = graph_shard_of(writer->sharded, op)->gather &
                               sharding_axes(&graph->tensor[op->in[i]].at);
-        if (axes != 0)
-            tp_add(writer, index, OP_INPUT_GRADIENT, op->in[i], COLLECTIVE_REDUCE_SCATTER, axes);
+        tp_add(writer, index, OP_INPUT_GRADIENT, op->in[i], COLLECTIVE_ALL_REDUCE,
+               writer->sharded->summed[op->in[i]]);
+        tp_add(writer, index, OP_INPUT_GRADIENT, op->in[i], COLLECTIVE_REDUCE_SCATTER, axes);
     }
 }
 

@@ -134,9 +134,13 @@ static inline bool graph_request_of(const struct program *program,
         {"layer weight gradient", {.backward = true, .half = GRAPH_WEIGHT_HALF}},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        /* Words behind a comma tell layers apart by remat. */
+        /* Words behind a comma tell layers apart by remat, or name a second pass. */
         size_t const length = strcspn(template->name, ",");
-        if (strlen(rows[i].name) != length || strncmp(template->name, rows[i].name, length) != 0)
+        const char *words = template->name + length;
+        bool const pair =
+            *words != '\0' && strstr(words, "recomputed") == NULL && strstr(words, "group") == NULL;
+        if (pair || strlen(rows[i].name) != length ||
+            strncmp(template->name, rows[i].name, length) != 0)
             continue;
         *ret_request = rows[i].request;
         for (uint32_t o = 0; o < template->op_count; o++)

@@ -153,6 +153,7 @@ static void every_default_is_shown(void **state)
                                            "gradient_sums",
                                            "autocast",
                                            "persistent_layernorm",
+                                           "shard_kernels",
                                            "joined_products",
                                            "nodes",
                                            "gpus",

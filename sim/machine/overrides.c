@@ -153,6 +153,14 @@ static bool same_chips(const struct machine *machine, const struct machine_chip_
     return true;
 }
 
+static uint32_t first_chip(const struct machine *machine, const struct machine_chip_override *chip)
+{
+    uint32_t at[MACHINE_AXES_MAX];
+    for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++)
+        at[axis] = chip->at[axis] == machine_any ? 0 : chip->at[axis];
+    return machine_chip_at(machine, at);
+}
+
 enum status overrides_check_chips(struct arena *arena, const struct machine_chip_override *chips,
                                   uint32_t count, struct machine *machine, struct error *reterr)
 {
@@ -160,6 +168,15 @@ enum status overrides_check_chips(struct arena *arena, const struct machine_chip
         return error_set(reterr, STATUS_LIMIT, "/machine/chips",
                          "%u entries are more than the limit of %d", count, MACHINE_OVERRIDES_MAX);
     }
+    machine->chips = chips;
+    machine->chip_override_count = count;
+    machine->chip_entry = NULL;
+    if (count == 0) return STATUS_OK;
+    void *memory = NULL;
+    STATUS_TRY(arena_try(arena, machine->chip_count, sizeof(uint32_t), &memory, reterr));
+    uint32_t *last = memory; /* [chip]: 1 + the last entry whose first chip it is; 0: none. */
+    STATUS_TRY(arena_try(arena, count, sizeof(uint32_t), &memory, reterr));
+    uint32_t *before = memory; /* [entry]: the entry before with that first chip, likewise. */
     for (uint32_t i = 0; i < count; i++) {
         const struct machine_chip_override *chip = &chips[i];
         char where[WHERE_BYTES];
@@ -167,17 +184,15 @@ enum status overrides_check_chips(struct arena *arena, const struct machine_chip
         STATUS_TRY(check_at(machine, chip->at, true, where, reterr));
         STATUS_TRY(check_ppm(chip->math_ppm, "math", i, reterr));
         STATUS_TRY(check_ppm(chip->hbm_ppm, "hbm", i, reterr));
-        for (uint32_t k = 0; k < i; k++) {
-            if (!same_chips(machine, chip, &chips[k])) continue;
+        uint32_t const first = first_chip(machine, chip);
+        for (uint32_t k = last[first]; k > 0; k = before[k - 1]) {
+            if (!same_chips(machine, chip, &chips[k - 1])) continue;
             return error_set(reterr, STATUS_INVALID, where,
-                             "these chips stand already at /machine/chips/%u", k);
+                             "these chips stand already at /machine/chips/%u", k - 1);
         }
+        before[i] = last[first];
+        last[first] = i + 1;
     }
-    machine->chips = chips;
-    machine->chip_override_count = count;
-    machine->chip_entry = NULL;
-    if (count == 0) return STATUS_OK;
-    void *memory = NULL;
     STATUS_TRY(arena_try(arena, machine->chip_count, sizeof(uint32_t), &memory, reterr));
     for (uint32_t i = 0; i < count; i++) chips_enter(machine, &chips[i], i + 1, memory);
     machine->chip_entry = memory;

@@ -45,6 +45,7 @@ struct engine {
     uint32_t block_free;
     uint32_t block_count;
     uint64_t pending_count; /* Events. */
+    uint64_t pending_max;   /* Of the fast queue; of the reference queue 0. */
     struct wheel wheel;
 
     struct heap heap;
@@ -104,6 +105,7 @@ enum status engine_create(struct arena *arena, const struct engine_options *opti
     struct engine *engine = memory;
     engine->options = *options;
     engine->is_reference = is_reference;
+    engine->pending_max = is_reference ? 0 : options->pending_max;
     if (is_reference)
         STATUS_TRY(heap_create(arena, options->pending_max, &engine->heap, reterr));
     else
@@ -152,7 +154,7 @@ static __attribute__((noinline)) void channel_open(struct engine *engine,
         index = ++engine->entry_count;
     engine->entries[index] = (struct wheel_entry){.at_ps = at_ps, .key = key, .chip = chip};
     *channel = (struct engine_channel){index, 0, chip, chip};
-    wheel_push(&engine->wheel, index);
+    wheel_push(&engine->wheel, index, at_ps);
 }
 
 /* Whether a channel's first or last chip is that chip. The same event twice is no batch: what the
@@ -163,26 +165,32 @@ static inline bool channel_has_twin(const struct engine_channel *channel, uint32
     return chip == channel->first || chip == channel->last;
 }
 
+/* A post that has no place in the wheel. */
+static __attribute__((noinline)) void post_elsewhere(struct engine *engine, int64_t at_ps,
+                                                     uint64_t key, uint32_t chip)
+{
+    if (at_ps >= TIME_PS_END) {
+        engine->has_passed_end = true;
+    } else if (engine->pending_count >= engine->options.pending_max) {
+        SIM_ASSERT(engine->options.pending_is_limit);
+        engine->has_overflowed = true;
+        engine->check_entries = 0;
+    } else {
+        engine->pending_count++;
+        heap_push(&engine->heap, (struct heap_event){at_ps, key, chip});
+    }
+}
+
 void engine_post(struct engine *engine, int64_t at_ps, uint64_t key, uint32_t channel,
                  uint32_t chip)
 {
     SIM_ASSERT(at_ps >= engine->now_ps);
-    if (at_ps >= TIME_PS_END) {
-        engine->has_passed_end = true;
-        return;
-    }
     SIM_ASSERT(channel < engine->options.channel_count && chip < engine->options.chip_count);
-    if (engine->pending_count >= engine->options.pending_max) {
-        SIM_ASSERT(engine->options.pending_is_limit);
-        engine->has_overflowed = true;
-        engine->check_entries = 0;
+    if (at_ps >= TIME_PS_END || engine->pending_count >= engine->pending_max) {
+        post_elsewhere(engine, at_ps, key, chip);
         return;
     }
     engine->pending_count++;
-    if (engine->is_reference) {
-        heap_push(&engine->heap, (struct heap_event){at_ps, key, chip});
-        return;
-    }
     struct engine_channel *last = &engine->channels[channel];
     const struct wheel_entry *entry = &engine->entries[last->entry];
     if (entry->at_ps != (uint64_t)at_ps || entry->key != key || channel_has_twin(last, chip)) {

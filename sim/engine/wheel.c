@@ -139,7 +139,9 @@ static inline void level_serve(struct wheel *wheel, uint32_t number)
     for (uint32_t i = wheel->next[list]; i != 0; i = wheel->next[i]) front[count++] = i;
     if (count > 1 && (number > 1 || (number == 1 && count > WHEEL_SORT_MAX))) {
         struct wheel_level *below = &wheel->levels[number - 1];
-        while (count > 0) wheel_hang(wheel, below, (number - 1) * WHEEL_DIGIT_BITS, front[--count]);
+        uint32_t const shift = (number - 1) * WHEEL_DIGIT_BITS;
+        while (count-- > 0)
+            wheel_hang(wheel, below, shift, front[count], wheel->entries[front[count]].at_ps);
         return;
     }
     wheel->front_count = count;
@@ -170,5 +172,8 @@ void wheel_later(struct wheel *wheel, uint64_t by_ps)
             for (uint32_t i = slot_take(wheel, &wheel->levels[number]); i != 0; i = wheel->next[i])
                 wheel->spare[count++] = i;
     wheel->now_ps += by_ps;
-    while (count > 0) wheel_hang_later(wheel, wheel->spare[--count]);
+    while (count-- > 0) {
+        uint32_t const entry = wheel->spare[count];
+        wheel_hang_later(wheel, entry, wheel->entries[entry].at_ps);
+    }
 }

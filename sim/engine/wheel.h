@@ -76,9 +76,9 @@ void wheel_later(struct wheel *wheel, uint64_t by_ps);
 
 /* Hangs an entry at a level. */
 static inline void wheel_hang(struct wheel *wheel, struct wheel_level *level, uint32_t shift,
-                              uint32_t entry)
+                              uint32_t entry, uint64_t at_ps)
 {
-    uint32_t const slot = (uint32_t)(wheel->entries[entry].at_ps >> shift) % WHEEL_SLOTS;
+    uint32_t const slot = (uint32_t)(at_ps >> shift) % WHEEL_SLOTS;
     uint32_t const first = level->slots[slot];
     wheel->next[entry] = first;
     level->slots[slot] = entry;
@@ -88,20 +88,20 @@ static inline void wheel_hang(struct wheel *wheel, struct wheel_level *level, ui
 }
 
 /* Hangs an entry that is later than the wheel's instant. */
-static inline void wheel_hang_later(struct wheel *wheel, uint32_t entry)
+static inline void wheel_hang_later(struct wheel *wheel, uint32_t entry, uint64_t at_ps)
 {
-    uint64_t const differs = wheel->entries[entry].at_ps ^ wheel->now_ps;
+    uint64_t const differs = at_ps ^ wheel->now_ps;
     uint32_t const number = (63 - (uint32_t)__builtin_clzll(differs)) / WHEEL_DIGIT_BITS;
-    wheel_hang(wheel, &wheel->levels[number], number * WHEEL_DIGIT_BITS, entry);
+    wheel_hang(wheel, &wheel->levels[number], number * WHEEL_DIGIT_BITS, entry, at_ps);
 }
 
-/* Adds an entry whose key is set. */
-static inline void wheel_push(struct wheel *wheel, uint32_t entry)
+/* Adds an entry whose instant and key are set. */
+static inline void wheel_push(struct wheel *wheel, uint32_t entry, uint64_t at_ps)
 {
-    if (wheel->entries[entry].at_ps <= wheel->now_ps)
+    if (at_ps <= wheel->now_ps)
         wheel_front_add(wheel, entry);
     else
-        wheel_hang_later(wheel, entry);
+        wheel_hang_later(wheel, entry, at_ps);
 }
 
 /* The entry with the smallest key, or 0. */

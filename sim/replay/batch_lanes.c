@@ -219,6 +219,7 @@ bool lanes_arrive(struct replay *replay, struct lane_table *lane, uint64_t key,
         if (may_be_void && promise_void_take(replay, key, chip, now_ps)) continue;
         digest += digest_record(now_ps, key, chip);
         if (keeps) recur_digest_add(replay, now_ps, key, chip);
+        __builtin_prefetch(&lane->route.ports[chip], 1); /* For the next message: next_send(). */
         arrival_cost_single(&replay->servers, cost, chip, now_ps);
         if (running[chip] != plan || !is_alike(&lane->states[chip], &first)) {
             transport_message_land(replay, lane, chip, units, now_ps);

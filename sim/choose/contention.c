@@ -4,9 +4,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
-#include "sim/base/lock.h"
 #include "sim/base/units.h"
-#include "sim/choose/ecmp_collisions.h"
 #include "sim/choose/item_paths.h"
 
 enum { CHIPS_MAX = 1 << 13, MESSAGES_MAX = 1 << 15, HOPS_MAX = 1 << 20, SLOT_WORDS_MAX = 1 << 20 };
@@ -356,32 +354,32 @@ static double idle_time_s(struct contention *contention, uint32_t piece_count)
     return longest_s;
 }
 
-static void times_find(struct contention *contention, struct contention_times *ret)
+/* Of one piece; `once_s` with many bytes. */
+static void times_find(struct contention *contention, struct contention_entry *entry)
 {
-    double const idle_s = idle_time_s(contention, 1), idle_next_s = idle_time_s(contention, 2);
-    double const next_s = pieces_simulate(contention, 2, many_bytes);
-    double const once_s = pieces_simulate(contention, 1, many_bytes);
-    *ret = (struct contention_times){
-        .latency_s = idle_s,
-        .byte_s = fmax(once_s - idle_s, 0) / many_bytes,
-        .next_latency_s = idle_next_s - idle_s,
-        .next_byte_s = fmax(next_s - once_s - (idle_next_s - idle_s), 0) / many_bytes,
-    };
+    double const idle_s = idle_time_s(contention, 1);
+    entry->once_s = pieces_simulate(contention, 1, many_bytes);
+    entry->times = (struct contention_times){
+        .latency_s = idle_s, .byte_s = fmax(entry->once_s - idle_s, 0) / many_bytes};
     for (uint32_t link = 0; link < contention->paths->link_count; link++) {
-        double *wire = &ret->wire_byte_s[item_paths_wire(contention->paths, link)];
+        double *wire = &entry->times.wire_byte_s[item_paths_wire(contention->paths, link)];
         *wire = fmax(*wire, contention->busy_s[link] / many_bytes);
     }
 }
 
-static bool is_simulated(const struct plan *plan, const struct plan_item *item)
+/* How much later a second piece is. */
+static void next_times_find(struct contention *contention, struct contention_entry *entry)
 {
-    return item->primitive->routed && item->primitive->network == PRIMITIVE_NETWORK_NONE &&
-           plan->ragged_units == NULL && plan->script == NULL &&
-           item->primitive->kind != COLLECTIVE_PERMUTE;
+    double const idle_s = entry->times.latency_s, idle_next_s = idle_time_s(contention, 2);
+    double const next_s = pieces_simulate(contention, 2, many_bytes);
+    entry->times.next_latency_s = idle_next_s - idle_s;
+    entry->times.next_byte_s =
+        fmax(next_s - entry->once_s - (idle_next_s - idle_s), 0) / many_bytes;
 }
 
-static bool simulate_anew(const struct machine *machine, const struct plan *plan,
-                          const struct plan_item *item, struct contention_times *ret)
+bool contention_simulate(const struct machine *machine, const struct plan *plan,
+                         const struct plan_item *item, bool has_once,
+                         struct contention_entry *entry)
 {
     struct arena *arena = arena_create(0);
     if (arena == NULL) return false;
@@ -395,70 +393,9 @@ static bool simulate_anew(const struct machine *machine, const struct plan *plan
                       contention_build(arena, &contention);
     if (done) {
         sendings_find(&contention);
-        times_find(&contention, ret);
+        if (!has_once) times_find(&contention, entry);
+        if (entry->has_next) next_times_find(&contention, entry);
     }
     arena_destroy(arena);
     return done;
-}
-
-static bool is_same(const struct contention_entry *entry, const struct contention_entry *key)
-{
-    return entry->primitive == key->primitive && entry->flat == key->flat &&
-           entry->dimension == key->dimension && entry->root == key->root &&
-           entry->at_root == key->at_root && entry->off_root == key->off_root &&
-           group_equal(&entry->group, &key->group) &&
-           memcmp(entry->message_ps, key->message_ps, sizeof key->message_ps) == 0;
-}
-
-/* The entry of this key, of those from `first` on. NULL: there is none. */
-static const struct contention_entry *find(const struct contention_cache *known, uint32_t first,
-                                           const struct contention_entry *key)
-{
-    uint32_t const count = atomic_load_explicit(&known->count, memory_order_acquire);
-    for (uint32_t i = first; i < count; i++)
-        if (is_same(&known->entry[i], key)) return &known->entry[i];
-    return NULL;
-}
-
-/* None of the first `asked` entries is the same. */
-static void keep(struct contention_cache *known, uint32_t asked,
-                 const struct contention_entry *entry)
-{
-    lock_take(&known->lock);
-    uint32_t const count = atomic_load_explicit(&known->count, memory_order_relaxed);
-    if (count < CONTENTION_ENTRIES_MAX && find(known, asked, entry) == NULL) {
-        known->entry[count] = *entry;
-        atomic_store_explicit(&known->count, count + 1, memory_order_release);
-    }
-    lock_give(&known->lock);
-}
-
-bool contention_find(const struct machine *machine, const struct plan *plan,
-                     const struct plan_item *item, struct contention_cache *known,
-                     struct contention_times *ret)
-{
-    struct contention_entry key = {.group = plan->group,
-                                   .primitive = item->primitive,
-                                   .root = plan->rooted.root,
-                                   .dimension = item->dimension,
-                                   .flat = item->flat};
-    if (machine->link_override_count > 0) { /* Then it matters where who takes part stands. */
-        key.at_root = item->at_root;
-        key.off_root = item->off_root;
-    }
-    memcpy(key.message_ps, plan->protocol.message_ps, sizeof key.message_ps);
-    *ret = (struct contention_times){.latency_s = 0};
-    if (!is_simulated(plan, item)) return false;
-    uint32_t const asked =
-        known == NULL ? 0 : atomic_load_explicit(&known->count, memory_order_acquire);
-    const struct contention_entry *entry = known == NULL ? NULL : find(known, 0, &key);
-    if (entry != NULL) {
-        *ret = entry->times;
-        return entry->simulated;
-    }
-    key.simulated = simulate_anew(machine, plan, item, &key.times);
-    if (!key.simulated) (void)ecmp_count(machine, plan, item, &key.times);
-    *ret = key.times;
-    if (known != NULL) keep(known, asked, &key);
-    return key.simulated;
 }

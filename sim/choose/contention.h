@@ -8,8 +8,9 @@
  * do the same are simulated once.
  *
  * Time is linear in bytes, nearly: one simulation without bytes and one with many give both terms,
- * and the same with two pieces give what each further piece costs. They do not depend on the size
- * of the array, so a caller that asks for many sizes has them remembered.
+ * and the same with two pieces, where pieces are more than one, give what each further piece costs.
+ * Times depend neither on the size of the array, nor on what a protocol takes on ways that no
+ * message goes. So a caller that asks for many sizes has them remembered.
  */
 #ifndef SIM_CHOOSE_CONTENTION_H
 #define SIM_CHOOSE_CONTENTION_H
@@ -41,19 +42,29 @@ struct contention_cache {
     struct contention_entry {
         struct group group;
         const struct primitive *primitive;
-        int64_t message_ps[1 + LEVELS_MAX];
+        int64_t message_ps[1 + LEVELS_MAX]; /* Zero of ways that no message goes. */
         uint32_t root;
         uint8_t dimension;
         uint8_t at_root, off_root; /* Where single links are overridden. */
         bool flat;
         bool simulated; /* False: there are too many messages to simulate. */
+        bool has_next;  /* The times of a next piece are known. */
+        double once_s;  /* One piece with many bytes. */
         struct contention_times times;
     } entry[CONTENTION_ENTRIES_MAX];
     atomic_uint count;
     atomic_bool lock; /* Of whoever adds an entry. */
 };
 
-/* False where an item is not routed, is the switches' work, or has too many messages for an
+/* contention.c: fills the entry's times. `has_once`: those of one piece are there already. False:
+ * there are too many messages. */
+bool contention_simulate(const struct machine *machine, const struct plan *plan,
+                         const struct plan_item *item, bool has_once,
+                         struct contention_entry *entry);
+
+/* Times of the next piece are filled where some item of the plan has more than one piece.
+ *
+ * False where an item is not routed, is the switches' work, or has too many messages for an
  * estimate; then, where cables are hashed and messages can be counted, the times of a byte alone
  * are filled, and else all is zero. `known` may be NULL. */
 bool contention_find(const struct machine *machine, const struct plan *plan,

@@ -11,7 +11,6 @@
 #include "sim/base/arena.h"
 #include "sim/base/units.h"
 #include "sim/choose/choose.h"
-#include "sim/choose/contention.h"
 #include "sim/choose/estimate.h"
 #include "sim/choose/protocol.h"
 #include "sim/choose/tuner.h"
@@ -450,23 +449,6 @@ static void a_direct_exchange_is_estimated_by_the_books_forms(void **state)
     assert_true(fabs(estimate.beta_s_per_byte * 50e9 / sent - 1) < 1e-3);
 }
 
-/* Messages of each simulation find nothing of the one before: a doubling begins when all of the
- * doubling before it has arrived, and a second piece when the last of the first has left. */
-static void a_simulation_of_messages_begins_anew(void **state)
-{
-    (void)state;
-    struct machine const node = machine_of("h100-sxm", 1);
-    double const unit_s = 1 / 450e9;
-    struct contention_times got;
-    struct plan plan;
-    (void)estimated_s(&node, group_of(&node), COLLECTIVE_ALL_GATHER, "recursive", 1u << 20, &plan);
-    assert_true(contention_find(&node, &plan, &plan.item[0], NULL, &got));
-    assert_true(fabs(got.latency_s / (3 * 0.6e-6) - 1) < 1e-9);
-    assert_true(fabs(got.next_latency_s / (2 * 0.6e-6) - 1) < 1e-9);
-    assert_true(fabs(got.byte_s / (14 * unit_s) - 1) < 1e-9); /* One, two and four of two units. */
-    assert_true(fabs(got.next_byte_s / (14 * unit_s) - 1) < 1e-9);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -480,7 +462,6 @@ int main(void)
         cmocka_unit_test(a_malformed_line_is_refused_with_its_place),
         cmocka_unit_test(an_axis_is_estimated_by_its_closed_form),
         cmocka_unit_test(a_direct_exchange_is_estimated_by_the_books_forms),
-        cmocka_unit_test(a_simulation_of_messages_begins_anew),
         cmocka_unit_test(the_cheapest_comes_first),
         cmocka_unit_test(a_plan_is_ranked_once_by_its_own_name),
         cmocka_unit_test(a_tuner_goes_before_what_is_cheaper),

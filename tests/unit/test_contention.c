@@ -1,0 +1,124 @@
+/* What the messages of an item take in a small simulation, and what is remembered. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sim/base/arena.h"
+#include "sim/choose/contention.h"
+
+static struct arena *arena;
+
+static int open_arena(void **state)
+{
+    (void)state;
+    arena = arena_create(0);
+    return 0;
+}
+
+static int close_arena(void **state)
+{
+    (void)state;
+    arena_destroy(arena);
+    return 0;
+}
+
+/* "recursive" in each of so many nodes of eight H100. */
+static void plan_in_nodes(uint32_t nodes, struct machine *ret_machine, struct plan *ret_plan)
+{
+    struct machine_plan const machine = {
+        .chip = "h100-sxm", .profile = "ideal", .nodes = nodes, .wrap = {-1, -1, -1}};
+    struct error error = {0};
+    if (machine_build(arena, &machine, ret_machine, &error) != STATUS_OK)
+        fail_msg("%s", error.message);
+    uint32_t axis = 0;
+    while (ret_machine->axis_level[axis] != 0) axis++;
+    struct plan_request request = {.kind = COLLECTIVE_ALL_GATHER,
+                                   .algorithm = algorithm_read("recursive"),
+                                   .size_bytes = 1u << 20};
+    request.group.dimension_count = 1;
+    request.group.dimension[0] = (struct group_dimension){.axis = axis,
+                                                          .size = ret_machine->shape[axis],
+                                                          .stride = 1,
+                                                          .switched = true,
+                                                          .name = ret_machine->axis_name[axis]};
+    plan_request_links(ret_machine, &request);
+    if (plan_build(arena, &request, "/plan", ret_plan, &error) != STATUS_OK)
+        fail_msg("%s", error.message);
+    ret_plan->item[0].piece_count = 1;
+}
+
+/* Messages of each simulation find nothing of the one before: a doubling begins when all of the
+ * doubling before it has arrived, and a second piece when the last of the first has left. */
+static void a_simulation_of_messages_begins_anew(void **state)
+{
+    (void)state;
+    double const unit_s = 1 / 450e9;
+    struct contention_times got;
+    struct machine node;
+    struct plan plan;
+    plan_in_nodes(1, &node, &plan);
+    plan.item[0].piece_count = 2;
+    assert_true(contention_find(&node, &plan, &plan.item[0], NULL, &got));
+    assert_true(fabs(got.latency_s / (3 * 0.6e-6) - 1) < 1e-9);
+    assert_true(fabs(got.next_latency_s / (2 * 0.6e-6) - 1) < 1e-9);
+    assert_true(fabs(got.byte_s / (14 * unit_s) - 1) < 1e-9); /* One, two and four of two units. */
+    assert_true(fabs(got.next_byte_s / (14 * unit_s) - 1) < 1e-9);
+}
+
+/* A protocol's time on ways that no message goes is no other question. */
+static void ways_that_no_message_goes_do_not_matter(void **state)
+{
+    (void)state;
+    struct contention_cache known = {.count = 0};
+    struct contention_times first, then;
+    struct machine nodes;
+    struct plan plan;
+    plan_in_nodes(4, &nodes, &plan);
+    assert_true(contention_find(&nodes, &plan, &plan.item[0], &known, &first));
+    plan.protocol.message_ps[2] = 1000000; /* Between nodes. */
+    assert_true(contention_find(&nodes, &plan, &plan.item[0], &known, &then));
+    assert_int_equal(known.count, 1);
+    assert_memory_equal(&first, &then, sizeof first);
+    plan.protocol.message_ps[1] = 1000000;
+    assert_true(contention_find(&nodes, &plan, &plan.item[0], &known, &then));
+    assert_int_equal(known.count, 2);
+    assert_true(fabs(then.latency_s - first.latency_s - 3e-6) < 1e-15);
+}
+
+/* Times of a second piece are added to those of one piece, and are those of a plan that asks for
+ * both at once. */
+static void a_second_piece_is_simulated_where_there_is_one(void **state)
+{
+    (void)state;
+    struct contention_cache known = {.count = 0};
+    struct contention_times once, both, anew;
+    struct machine node;
+    struct plan plan;
+    plan_in_nodes(1, &node, &plan);
+    assert_true(contention_find(&node, &plan, &plan.item[0], &known, &once));
+    assert_true(once.next_byte_s == 0);
+    plan.item[0].piece_count = 2;
+    assert_true(contention_find(&node, &plan, &plan.item[0], &known, &both));
+    assert_true(contention_find(&node, &plan, &plan.item[0], NULL, &anew));
+    assert_memory_equal(&both, &anew, sizeof both);
+    assert_true(both.next_byte_s > 0 && both.byte_s == once.byte_s);
+    assert_true(contention_find(&node, &plan, &plan.item[0], &known, &anew));
+    plan.item[0].piece_count = 1;
+    assert_true(contention_find(&node, &plan, &plan.item[0], &known, &anew));
+    assert_int_equal(known.count, 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_simulation_of_messages_begins_anew),
+        cmocka_unit_test(ways_that_no_message_goes_do_not_matter),
+        cmocka_unit_test(a_second_piece_is_simulated_where_there_is_one),
+    };
+    return cmocka_run_group_tests(tests, open_arena, close_arena);
+}

@@ -339,7 +339,8 @@ static double permute_s(const struct estimator *estimator, double *ret_alpha_s)
  * by what the slowest of them needs for it. Items of a chain that are cut finer than others (in
  * portions) let these begin sooner, too. */
 struct chain_time {
-    double latency_s; /* Without bytes. */
+    double first_s;   /* The first piece, without bytes. */
+    double latency_s; /* All pieces, without bytes. */
     double time_s;
 };
 
@@ -347,19 +348,19 @@ static struct chain_time chain_time(const struct plan *plan, const struct cost *
                                     uint32_t last)
 {
     double pieces = 1, further_s = 0, idle_s = 0;
-    struct chain_time chain = {0, 0};
+    struct chain_time chain = {0, 0, 0};
     for (uint32_t at = last; at != PLAN_NO_ITEM; at = plan->item[at].after)
         pieces = fmax(pieces, (double)plan_item_pieces(&plan->item[at]));
     for (uint32_t at = last; at != PLAN_NO_ITEM; at = plan->item[at].after) {
         const struct cost *cost = &costs[at];
         double const waits_s =
             ((double)plan_item_pieces(&plan->item[at]) - 1) * cost->next_latency_s;
-        chain.latency_s += cost->latency_s;
+        chain.first_s += cost->latency_s;
         chain.time_s += cost->latency_s + cost->serial_s / pieces;
         idle_s = fmax(idle_s, waits_s);
         further_s = fmax(further_s, waits_s + cost->next_s * (1 - 1 / pieces));
     }
-    return (struct chain_time){chain.latency_s + idle_s, chain.time_s + further_s};
+    return (struct chain_time){chain.first_s, chain.first_s + idle_s, chain.time_s + further_s};
 }
 
 void collective_estimate(const struct machine *machine, const struct plan *plan,
@@ -371,7 +372,7 @@ void collective_estimate(const struct machine *machine, const struct plan *plan,
     struct estimator const estimator = {machine, plan, near, far, known};
     struct cost cost[PLAN_ITEMS_MAX];
     double root_s[WAYS] = {0}, other_s[WAYS] = {0}; /* Of the root's links, and of those far off. */
-    double alpha_s = 0, time_s = 0, busiest_s = 0;
+    double alpha_s = 0, first_s = 0, time_s = 0, busiest_s = 0;
     for (uint32_t i = 0; i < plan->item_count && plan->kind != COLLECTIVE_PERMUTE; i++) {
         cost[i] = cost_of(&estimator, &plan->item[i]);
         struct chain_time const chain = chain_time(plan, cost, i);
@@ -382,12 +383,14 @@ void collective_estimate(const struct machine *machine, const struct plan *plan,
             if (plan->item[i].off_root == 0) root_s[wire] += cost[i].wire_s[wire];
             if (plan->item[i].at_root == 0) other_s[wire] += cost[i].wire_s[wire];
         }
+        first_s = fmax(first_s, chain.first_s);
         alpha_s = fmax(alpha_s, chain.latency_s);
         time_s = fmax(time_s, chain.time_s);
     }
     for (uint32_t wire = 0; wire < WAYS; wire++)
         busiest_s = fmax(busiest_s, fmax(root_s[wire], other_s[wire]));
-    time_s = fmax(time_s, busiest_s + alpha_s);
+    /* While messages of one item are on their way, the wire carries another item's. */
+    time_s = fmax(time_s, busiest_s + first_s);
     if (plan->kind == COLLECTIVE_PERMUTE) time_s = permute_s(&estimator, &alpha_s) + alpha_s;
     if (plan->group.dimension_count > 0) {
         double const begin_s = units_seconds(plan->protocol.begin_ps);

@@ -13,13 +13,28 @@
 /* CHIP_CLASSES_MAX: of chips with more speeds the state was never seen to come again. */
 enum { BARREN_MAX = 8, CHIP_CLASSES_MAX = 16 };
 
+/* Whether the step may be long enough for a state to come again. What an overridden chip or link
+ * delays spreads over the grid for many layers. In steps of fewer slots than 2.5 for each hop
+ * between the chips farthest apart no state was seen to come again. */
+static bool is_long_enough(const struct replay *replay)
+{
+    const struct fold *fold = replay->fold;
+    uint32_t hops = 0;
+    if (fold->chip_class_count == 1 && fold->link_class_count == 1) return true;
+    for (uint32_t axis = 0; axis < replay->machine->grid_axis_count; axis++)
+        hops += fold->period[axis] / 2;
+    for (uint32_t r = 0; r < replay->program->role_count; r++)
+        if (2 * replay->program->roles[r].slot_count >= 5 * hops) return true;
+    return false;
+}
+
 static bool all_is_named(const struct replay *replay)
 {
     const struct replay_options *options = replay->options;
     if (options->every_layer || engine_is_reference(replay->engine)) return false;
     if (options->record || options->curves || options->count_waits) return false;
     if (replay->prefetch.is_on || replay->host != NULL) return false;
-    if (replay->fold->chip_class_count > CHIP_CLASSES_MAX) return false;
+    if (replay->fold->chip_class_count > CHIP_CLASSES_MAX || !is_long_enough(replay)) return false;
     for (uint32_t r = 0; r < replay->program->role_count; r++)
         if (replay->roles[r].block_launches != NULL) return false;
     for (uint32_t i = 0; i < replay->lanes.plan_count; i++)

@@ -93,6 +93,10 @@ void collective_put_row(const struct collective_study *study, const struct measu
 void collective_write_algorithm(const struct measure_row *row, struct strbuf *text);
 void collective_write_runners(const struct measure_row *row, struct strbuf *text);
 
+/* The time of hosts before the first message of a collective between slices, which steps of
+ * training and inference pay, too; 0: none. */
+int64_t collective_hosts_ps(const struct measure_row_args *args);
+
 /* What its messages go over: the axes of its groups, or the link to the host. */
 const char *collective_ways(const struct measure_row_args *args);
 void collective_write_head(const struct collective_study *study, struct strbuf *text);

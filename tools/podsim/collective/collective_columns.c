@@ -100,6 +100,7 @@ static struct table_figure times(struct column_value value)
     X(WHERE, "bound_where", WORDS(row->bound_where), HIDDEN)                                       \
     X(ESTIMATE, "estimate_s", WHERE(row->estimate_s > 0, REAL(row->estimate_s)),                   \
       IN_WORDS(column_seconds))                                                                    \
+    X(HOSTS, "hosts_s", WHERE(hosts_ps > 0, SECONDS(hosts_ps)), HIDDEN)                            \
     X(TUNER, "tuner_line", WHERE(row->tuner_line > 0, WHOLE(row->tuner_line)), HIDDEN)             \
     X(ALONE, "alone_ps", WHOLE(row->alone_ps), HIDDEN)                                             \
     X(SLOWDOWN, "slowdown", REAL(measure_row_slowdown(row)), SHOWN("slower", "", 6, times))
@@ -112,6 +113,7 @@ static void find(const struct collective_study *study, const struct measure_row 
                  struct column_value *ret_values)
 {
     const struct measure_row_args *args = row->args;
+    int64_t const hosts_ps = collective_hosts_ps(args);
     TABLE(COLUMN_FIND)
 }
 

@@ -62,17 +62,21 @@ static void write_shift(const struct measure_row_args *args, struct strbuf *text
     strbuf_add(text, "\n");
 }
 
-/* What hosts take, which steps of training and inference pay, too. */
+int64_t collective_hosts_ps(const struct measure_row_args *args)
+{
+    struct plan_request request;
+    struct error ignored;
+    if (measure_op_is_copy(args->operation) ||
+        measure_row_request(args, 1, "", &request, &ignored) != STATUS_OK)
+        return 0;
+    return hosts_begin_ps(args->machine, &request);
+}
+
 static void write_hosts(const struct collective_study *study, struct strbuf *text)
 {
     for (uint32_t i = 0; i < study->member_count; i++) {
         const struct measure_row_args *args = &study->member[i].args;
-        struct plan_request request;
-        struct error ignored;
-        if (measure_op_is_copy(args->operation) ||
-            measure_row_request(args, 1, "", &request, &ignored) != STATUS_OK)
-            continue;
-        int64_t const begin_ps = hosts_begin_ps(args->machine, &request);
+        int64_t const begin_ps = collective_hosts_ps(args);
         if (begin_ps == 0) continue;
         strbuf_add(text, "# hosts: %s before the first message of %s between slices\n",
                    table_duration(begin_ps).text, measure_op_name(args->operation));

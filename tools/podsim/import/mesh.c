@@ -5,6 +5,7 @@
 #include "sim/base/json.h"
 #include "sim/base/name.h"
 #include "sim/kernels/kernels.h"
+#include "sim/step/workload.h"
 #include "tools/podsim/common/placing.h"
 #include "tools/podsim/import/import.h"
 
@@ -188,8 +189,17 @@ enum status import_batch(struct import *import, uint64_t copies, struct error *r
                              "the file does not say how many tokens a sequence has");
     if (facts->batch.sequences > UINT32_MAX || facts->batch.length > UINT32_MAX)
         return import_refuse(import, &facts->batch.sequences, reterr, "a step of too many tokens");
-    STATUS_TRY(import_set(import, reterr, "/workload/batch_tokens=%" PRIu64,
-                          facts->batch.sequences * facts->batch.length));
+    uint64_t const tokens = facts->batch.sequences * facts->batch.length;
+    if (tokens > WORKLOAD_TOKENS_MAX) {
+        const uint64_t *const fact = import_said(import, &facts->batch.length) != NULL
+                                         ? &facts->batch.length
+                                         : &facts->batch.sequences;
+        return import_refuse(import, fact, reterr,
+                             "%" PRIu64 " sequences of %" PRIu64 " tokens are above the maximum of "
+                             "%" PRIu64 " tokens a step",
+                             facts->batch.sequences, facts->batch.length, WORKLOAD_TOKENS_MAX);
+    }
+    STATUS_TRY(import_set(import, reterr, "/workload/batch_tokens=%" PRIu64, tokens));
     STATUS_TRY(
         import_set(import, reterr, "/workload/sequence_length=%" PRIu64, facts->batch.length));
     return import_set(import, reterr, "/workload/accumulate=%" PRIu64, facts->batch.accumulate);

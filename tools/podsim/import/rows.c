@@ -1,4 +1,5 @@
 /* rows.c: settings by the table of a framework. */
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +11,9 @@
 #include "sim/base/strbuf.h"
 #include "tools/podsim/import/import.h"
 
-enum { ROWS_MAX = 1024, DIGITS_MAX = 18, DIGITS_BYTES = 32 };
+enum { ROWS_MAX = 1024 };
+
+static const uint64_t count_most = UINT64_C(999999999999999999);
 
 _Static_assert(sizeof(uint64_t) == sizeof(const char *), "a fact is a count or a text");
 
@@ -49,19 +52,19 @@ static enum status unknown_say(struct import *import, const struct import_framew
     return STATUS_OK;
 }
 
-/* Digits, with "_" between them as TOML and YAML have it. */
+/* Digits, with "_" between them as TOML and YAML have it. Beyond count_most: one more. */
 static bool count_read(const char *text, uint64_t *ret_count)
 {
-    char digits[DIGITS_BYTES];
-    size_t length = 0;
+    bool is_count = false;
+    *ret_count = 0;
     for (; *text != '\0'; text++) {
-        if (*text == '_' && length > 0 && text[1] != '\0') continue;
-        if (*text < '0' || *text > '9' || length == DIGITS_MAX) return false;
-        digits[length++] = *text;
+        if (*text == '_' && is_count && text[1] != '\0') continue;
+        if (*text < '0' || *text > '9') return false;
+        is_count = true;
+        *ret_count = *ret_count * 10 + (uint64_t)(*text - '0');
+        if (*ret_count > count_most) *ret_count = count_most + 1;
     }
-    digits[length] = '\0';
-    *ret_count = strtoull(digits, NULL, 10);
-    return length > 0;
+    return is_count;
 }
 
 static enum status value_refuse(const struct import *import, const struct import_setting *setting,
@@ -133,6 +136,10 @@ static enum status fact_read(struct import *import, const struct import_row *row
     if (row->how == IMPORT_COUNT || row->how == IMPORT_AMOUNT || row->how == IMPORT_REST) {
         if (!count_read(setting->value, &count))
             return value_refuse(import, setting, "a whole number", reterr);
+        if (count > count_most)
+            return settings_fail(import->file, setting->line, STATUS_INVALID, reterr,
+                                 "%s: %.80s is above the maximum %" PRIu64, setting->key,
+                                 setting->value, count_most);
         if (count == 0 && row->how == IMPORT_COUNT)
             return value_refuse(import, setting, "a whole number of 1 or more", reterr);
     } else {

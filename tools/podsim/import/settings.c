@@ -34,7 +34,9 @@ enum status settings_add(struct import_file *file, const struct import_setting *
     if (file->count == IMPORT_SETTINGS_MAX)
         return settings_fail(file, setting->line, STATUS_LIMIT, reterr, "more than %d settings",
                              IMPORT_SETTINGS_MAX);
-    file->setting[file->count++] = *setting;
+    file->setting[file->count] = *setting;
+    if (setting->key[0] == '\0') file->setting[file->count].key = "\"\"";
+    file->count++;
     return STATUS_OK;
 }
 

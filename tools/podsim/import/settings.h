@@ -66,7 +66,7 @@ struct import_file {
     uint32_t given_count;
 };
 
-/* Errors: STATUS_LIMIT. */
+/* An empty key is listed as "". Errors: STATUS_LIMIT. */
 enum status settings_add(struct import_file *file, const struct import_setting *setting,
                          struct error *reterr);
 /* The last setting of a key, or NULL. */

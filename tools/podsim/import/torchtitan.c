@@ -351,12 +351,23 @@ static enum status recipe_set(struct import *import, struct error *reterr)
                          ours[found], reterr);
 }
 
+/* The job file has a list; --with has any text. */
+static enum status converters_check(const struct import *import, struct error *reterr)
+{
+    const char *const *const converters = &import->facts.formats.converters;
+    const struct import_setting *const said = import_said(import, converters);
+    if (said == NULL || said->line == 0 || said->form == IMPORT_LIST) return STATUS_OK;
+    return import_refuse(import, converters, reterr, "\"%.40s\" is no list, such as [\"float8\"]",
+                         said->value);
+}
+
 static enum status formats_set(struct import *import, struct error *reterr)
 {
     struct import_formats *formats = &import->facts.formats;
     if (formats->weights == NULL) formats->weights = "bfloat16";
     if (formats->gradients == NULL) formats->gradients = "float32";
     STATUS_TRY(import_formats_set(import, reterr));
+    STATUS_TRY(converters_check(import, reterr));
     const char *const converters = formats->converters;
     if (converters == NULL || strstr(converters, "float8") == NULL)
         import_plain(import, &formats->fp8_recipe, "it counts with the converter float8");

@@ -270,17 +270,41 @@ static bool is_of_workload(const struct key *row)
            row->at < first + sizeof(struct workload_plan);
 }
 
-/* Whether a pointer ends, or goes on into the value. */
-static bool ends_there(const char *rest)
+/* The first member of an object whose row holds for `is_fixed`. */
+static struct json *fixed_find(struct json *object, const struct key *rows,
+                               bool (*is_fixed)(const struct key *row))
 {
-    return rest != NULL && (*rest == '\0' || *rest == '/' || *rest == '=');
+    for (const struct key *row = rows; object != NULL && row->name != NULL; row++) {
+        struct json *const member =
+            json_kind(object) == JSON_OBJECT ? json_take(object, row->name) : NULL;
+        if (member != NULL && is_fixed(row)) return member;
+    }
+    return NULL;
 }
 
-bool scenario_shapes_program(const char *pointer)
+/* Times of hosts are a part of each plan of a text. */
+static bool is_of_hosts(const struct key *row)
 {
-    const char *const name = name_after(pointer, "/run/");
-    if (ends_there(name_after(pointer, "/mesh"))) return true;
-    for (const struct key *row = run_keys; name != NULL && row->name != NULL; row++)
-        if (ends_there(name_after(name, row->name))) return is_of_workload(row);
-    return false;
+    return row->at >= offsetof(struct machine_network_plan, dcn_begin_ps) &&
+           row->at <= offsetof(struct machine_network_plan, dcn_spread_ps) && row->members == NULL;
+}
+
+static struct json *member_of(struct json *object, const char *name)
+{
+    return object != NULL && json_kind(object) == JSON_OBJECT ? json_take(object, name) : NULL;
+}
+
+enum status scenario_shapes_program(struct arena *arena, const char *setting,
+                                    const char **ret_place, struct error *reterr)
+{
+    struct json *document;
+    *ret_place = NULL;
+    STATUS_TRY(json_read_text(arena, "--set", "{}", 2, &document, reterr));
+    STATUS_TRY(json_set(document, setting, reterr));
+    struct json *found = member_of(document, "mesh");
+    if (found == NULL) found = fixed_find(member_of(document, "run"), run_keys, is_of_workload);
+    struct json *const network = member_of(member_of(document, "machine"), "network");
+    if (found == NULL) found = fixed_find(network, network_keys, is_of_hosts);
+    if (found != NULL) *ret_place = json_where(found);
+    return STATUS_OK;
 }

@@ -49,9 +49,10 @@ enum status scenario_read(struct arena *arena, const char *path,
                           const struct scenario_setting *settings, uint32_t setting_count,
                           struct scenario *ret_scenario, struct error *reterr);
 
-/* Whether a setting ("/run/prefetch_layers=2") changes which ops a program has, and what they wait
- * for: what the text of a program has fixed. */
-bool scenario_shapes_program(const char *pointer);
+/* Where a setting ("/run/prefetch_layers=2") changes which ops a program has, what they wait for,
+ * or how long hosts take: what the text of a program has fixed. NULL: nowhere. */
+enum status scenario_shapes_program(struct arena *arena, const char *setting,
+                                    const char **ret_place, struct error *reterr);
 
 /* As scenario_read(), from memory; `name` is what errors call it. For tests and fuzzing. */
 enum status scenario_read_text(struct arena *arena, const char *name, const char *text,

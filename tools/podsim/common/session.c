@@ -207,12 +207,14 @@ static enum status fixed_refuse(struct session *session, const struct session_so
                                 struct error *reterr)
 {
     for (uint32_t i = 0; i < source->set_count; i++) {
-        const char *const setting = source->settings[i].text;
-        if (!scenario_shapes_program(setting)) continue;
+        const char *const setting = source->settings[i].text, *place = NULL;
+        STATUS_TRY(scenario_shapes_program(session->arena, setting, &place, reterr));
+        if (place == NULL) continue;
         const char *const where = arena_format(session->arena, "--set %s", setting);
         return error_set(reterr, STATUS_INVALID, where == NULL ? "--set" : where,
                          "the text of a program has the ops of each chip and what they wait for; "
-                         "`podsim show program` writes another text of a scenario with this key");
+                         "`podsim show program` writes another text of a scenario with %s",
+                         place);
     }
     return STATUS_OK;
 }

@@ -1,7 +1,9 @@
 /* Remat of groups of layers: the order of a backward pass, what each pass takes and gives back,
  * that FLOP, traffic and memory are those of the program, and what is refused. */
+#include <math.h>
 #include <string.h>
 
+#include "sim/step/pass_times.h"
 #include "tests/support/case.h"
 #include "tests/unit/counts_case.h"
 #include "tests/unit/drawn_case.h"
@@ -41,8 +43,10 @@ static int64_t template_change(const struct program_template *template, int64_t 
         for (uint32_t end = 0; end < 2; end++)
             for (uint32_t e = 0; e < template->op[i].effect_count; e++) {
                 const struct program_effect *effect = &template->op[i].effect[e];
-                if (effect->memory != PROGRAM_MEMORY_ACTIVATIONS || effect->at_end != (end == 1))
-                    continue;
+                bool const saved = effect->memory == PROGRAM_MEMORY_ACTIVATIONS ||
+                                   effect->memory == PROGRAM_MEMORY_ACTIVATED ||
+                                   effect->memory == PROGRAM_MEMORY_MASKS;
+                if (!saved || effect->at_end != (end == 1)) continue;
                 change += effect->bytes;
                 *most = change > *most ? change : *most;
             }
@@ -205,6 +209,36 @@ static void stages_have_groups_of_their_own(void **state)
     }
 }
 
+/* A schedule of one microbatch: forward, input gradient and weight gradient. */
+static void schedules_are_told_the_peak_of_a_group(void **state)
+{
+    enum { STAGES = 2 };
+    static const char *const parts[MESH_ROLE_COUNT] = {[MESH_PP] = "node", [MESH_TP] = "gpu"};
+    static const struct machine_plan machine = {
+        .chip = "h100-sxm", .nodes = STAGES, .profile = "ideal", .wrap = {-1, -1, -1}};
+    (void)state;
+    for (uint32_t groups_of = 0; groups_of < 5; groups_of++) {
+        static struct workload_case made;
+        struct model model = case_llama_70b;
+        struct schedule_kept kept[STAGES];
+        uint32_t mean_ppm = 0;
+        model.layers = STAGED_LAYERS;
+        case_ok(case_build_on(&made, &model, &machine, parts));
+        made.plan.remat = GRAPH_REMAT_LAYER;
+        made.plan.stages.schedule = "zb-h1";
+        made.plan.software.memory = WORKLOAD_MEMORY_FRAMEWORK;
+        made.plan.kept.repeated.groups_of = groups_of;
+        case_ok(pass_memory_estimate(&made.plan, &made.machine, &made.mesh, STAGES, kept, &mean_ppm,
+                                     &case_error));
+        case_ok(case_lower(&made));
+        double const groups = ceil(STAGED_LAYERS / STAGES / (groups_of > 1 ? groups_of : 1.0));
+        double const saved = groups * (1 << 20) * 8192 * 2 / 8; /* Inputs, over the ranks of tp. */
+        for (uint32_t s = 0; s < STAGES; s++)
+            case_near(most_saved(&made.program, s), saved * (1 + kept[s].rise_ppm / 1e6), 1e-6);
+        case_free(&made);
+    }
+}
+
 static void what_is_no_group_is_refused(void **state)
 {
     static const char *const names[] = {"A"};
@@ -245,6 +279,7 @@ int main(void)
         cmocka_unit_test(a_group_is_repeated_before_its_backward_passes),
         cmocka_unit_test(a_group_of_one_is_the_policy_layer),
         cmocka_unit_test(stages_have_groups_of_their_own),
+        cmocka_unit_test(schedules_are_told_the_peak_of_a_group),
         cmocka_unit_test(what_is_no_group_is_refused),
     };
     return cmocka_run_group_tests_name("remat of groups of layers", tests, NULL, NULL);

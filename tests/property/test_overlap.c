@@ -14,7 +14,7 @@ enum { TEXT_BYTES = 1600 };
 struct site {
     const char *machine, *mesh, *model, *more, *overlap;
     uint32_t of;
-    bool gathers, others; /* Which of their collectives wait. */
+    bool gathers, others; /* Which of their collectives wait; messages to stages do. */
 };
 
 static const struct site sites[] = {
@@ -35,6 +35,11 @@ static const struct site sites[] = {
     {"\"chip\": \"h100-sxm\", \"nodes\": 4", "{\"tp\": [\"gpu\"], \"pp\": [\"node\"]}",
      "\"llama-3-8b\"", "\"accumulate\": 8, \"schedule\": \"interleaved:2\"", "{\"pp\": false}",
      STREAM_OF_NEXT | STREAM_OF_PREVIOUS, true, true},
+    /* Stages gather parts of messages. */
+    {"\"chip\": \"h100-sxm\", \"nodes\": 4", "{\"tp\": [\"gpu\"], \"pp\": [\"node\"]}",
+     "\"llama-3-8b\"",
+     "\"accumulate\": 8, \"schedule\": \"interleaved:2\", \"activations\": \"replicated\"",
+     "{\"pp\": false}", STREAM_OF_TP | STREAM_OF_NEXT | STREAM_OF_PREVIOUS, true, false},
     /* Ops before which streams of four roles end. */
     {"\"chip\": \"h100-sxm\", \"nodes\": 16",
      "{\"tp\": [\"gpu:2\"], \"ep\": [\"gpu:4\"], \"dp\": [\"node:4\"], \"pp\": [\"node:4\"]}",
@@ -74,11 +79,13 @@ static bool waits(const struct play *played, const struct site *site,
     const struct program_op *op = &program->templates[block->template_index].op[record->op];
     if (op->kind != PROGRAM_OP_COLLECTIVE && op->kind != PROGRAM_OP_SEND) return false;
     if (stream->use.of == 0 || (stream->use.of & ~site->of) != 0) return false;
+    if (op->kind == PROGRAM_OP_SEND) return true;
     bool const gathers = program->plans[op->index].kind == COLLECTIVE_ALL_GATHER;
     return gathers ? site->gathers : site->others;
 }
 
-/* Of the shown rank: the time that ops of compute and collectives of the site run at once. */
+/* Of the shown rank: the time that collectives of the site run at once with ops of compute, or with
+ * each other. */
 static int64_t both_ps(const struct play *played, const struct site *site)
 {
     const struct trace_record *record = played->trace.records.record;
@@ -87,9 +94,8 @@ static int64_t both_ps(const struct play *played, const struct site *site)
     for (uint64_t i = 0; i < count; i++) {
         if (record[i].kind != TRACE_OP || !waits(played, site, &record[i])) continue;
         for (uint64_t k = 0; k < count; k++) {
-            if (record[k].kind != TRACE_OP || record[k].stream != PROGRAM_COMPUTE ||
-                record[k].chip != record[i].chip)
-                continue;
+            if (record[k].kind != TRACE_OP || record[k].chip != record[i].chip || k == i) continue;
+            if (record[k].stream != PROGRAM_COMPUTE && !waits(played, site, &record[k])) continue;
             int64_t const begin =
                 record[k].begin_ps > record[i].begin_ps ? record[k].begin_ps : record[i].begin_ps;
             int64_t const end =

@@ -21,18 +21,20 @@ enum {
     LAYERS = 40
 };
 
-static void step_lower(struct play *play, const char *activations, const char *remat, bool stages)
+/* Over as many stages; 0: over copies. */
+static void step_lower(struct play *play, const char *activations, const char *remat,
+                       uint32_t stages)
 {
     static const struct play_options lower_only = {.lower_only = true};
     char text[TEXT_BYTES];
     case_text(text, sizeof text,
-              "{\"podsim\": 1, \"machine\": {\"chip\": \"a100-sxm\", \"nodes\": 4}, \"mesh\": "
+              "{\"podsim\": 1, \"machine\": {\"chip\": \"a100-sxm\", \"nodes\": %u}, \"mesh\": "
               "{\"tp\": [\"gpu\"], \"%s\": [\"node\"]}, \"workload\": {\"kind\": \"train_step\", "
               "\"model\": \"llama-2-13b\", \"batch_tokens\": %d, \"sequence_length\": 2048, "
               "\"accumulate\": %d, \"remat\": "
               "\"%s\", \"activations\": \"%s\", \"allow_oversubscription\": true}}",
-              stages ? "pp" : "dp", MICROBATCHES * TOKENS * (stages ? 1 : 4), MICROBATCHES, remat,
-              activations);
+              stages > 0 ? stages : 4, stages > 0 ? "pp" : "dp",
+              MICROBATCHES * TOKENS * (stages > 0 ? 1 : 4), MICROBATCHES, remat, activations);
     play_run(play, text, &lower_only);
 }
 
@@ -46,7 +48,7 @@ static void blocks_end_in_all_reduces_both_ways(void **state)
     struct play whole;
     double const array = (double)TOKENS * WIDTH * BF16 * MICROBATCHES;
     (void)state;
-    step_lower(&whole, "replicated", "none", /* stages= */ false);
+    step_lower(&whole, "replicated", "none", /* stages= */ 0);
     /* Two blocks a layer, forward and backward; the embedding, and the gradient of the head's In.
      */
     case_near(moved(&whole, COLLECTIVE_ALL_REDUCE), (4 * LAYERS + 2) * array, 1e-9);
@@ -61,8 +63,8 @@ static void each_rank_keeps_and_norms_all_rows(void **state)
     struct play whole, parts;
     double const rows = (double)TOKENS * WIDTH;
     (void)state;
-    step_lower(&whole, "replicated", "layer", /* stages= */ false);
-    step_lower(&parts, "tokens", "layer", /* stages= */ false);
+    step_lower(&whole, "replicated", "layer", /* stages= */ 0);
+    step_lower(&parts, "tokens", "layer", /* stages= */ 0);
     const struct workload_counts *one = &whole.roofline.counts, *other = &parts.roofline.counts;
     assert_true(one->matmul_flop == other->matmul_flop);
     /* What comes to a layer, of all layers. */
@@ -78,17 +80,21 @@ static void each_rank_keeps_and_norms_all_rows(void **state)
 
 static void messages_go_in_parts_that_are_gathered(void **state)
 {
-    struct play whole, parts;
-    double const array = (double)TOKENS * WIDTH * BF16;
+    double const array = (double)TOKENS * WIDTH * BF16 * MICROBATCHES;
     (void)state;
-    step_lower(&whole, "replicated", "layer", /* stages= */ true);
-    step_lower(&parts, "tokens", "layer", /* stages= */ true);
-    /* Three borders, both ways. */
-    assert_true(walk_sent_bytes(&whole.program) == walk_sent_bytes(&parts.program));
-    case_near(moved(&whole, COLLECTIVE_ALL_GATHER), 6 * MICROBATCHES * array, 1e-9);
-    case_near(whole.roofline.counts.role[MESH_TP].gather_bytes, 2 * MICROBATCHES * array, 1e-9);
-    play_close(&parts);
-    play_close(&whole);
+    for (uint32_t stages = 2; stages <= 4; stages += 2) {
+        struct play whole, parts;
+        uint32_t const borders = stages - 1;
+        step_lower(&whole, "replicated", "layer", stages);
+        step_lower(&parts, "tokens", "layer", stages);
+        /* Both ways; the roofline has the stage of the most. */
+        assert_true(walk_sent_bytes(&whole.program) == walk_sent_bytes(&parts.program));
+        case_near(moved(&whole, COLLECTIVE_ALL_GATHER), 2 * borders * array, 1e-9);
+        case_near(whole.roofline.counts.role[MESH_TP].gather_bytes, (borders > 1 ? 2 : 1) * array,
+                  1e-9);
+        play_close(&parts);
+        play_close(&whole);
+    }
 }
 
 /* Simulated on all chips, with the roofline as a bound. */

@@ -23,6 +23,12 @@ struct before {
 /* Lanes that a message may wait for, in nearly all plans. */
 enum { BEFORE_MAX = 8 };
 
+struct before_list {
+    bool each; /* What the next message waits for has to be found for each chip. */
+    uint32_t count;
+    struct before lane[BEFORE_MAX];
+};
+
 /* The next message of the chips at one place. */
 struct lane_next {
     uint32_t piece, number, chunks, units;
@@ -31,43 +37,39 @@ struct lane_next {
     bool is_checked; /* All have been sent: the lane may have ended. */
     bool has_before; /* It may wait for arrivals in other lanes. */
     bool is_last;
-    bool all_alike;   /* Each chip is known to be at that place. */
-    bool goes_on;     /* The message behind it does not wait for another arrival. */
-    bool before_each; /* What it waits for in other lanes has to be found for each chip. */
-    uint32_t before_count;
-    struct before before[BEFORE_MAX];
+    bool all_alike; /* Each chip is known to be at that place. */
+    bool goes_on;   /* The message behind it does not wait for another arrival. */
 };
 
 /* What the chips wait for in other lanes, if that is the same for all. */
-static void before_find(const struct lane_table *lane, uint32_t chip, struct lane_next *next)
+static void before_find(const struct lane_table *lane, uint32_t chip, const struct lane_next *next,
+                        struct before_list *list)
 {
-    next->before_count = 0;
     for (uint32_t r = 0; r < lane->chain.before_count; r++) {
         const struct lane_range *range = &lane->chain.before[r];
         for (uint32_t i = range->first; i < range->first + (uint32_t)range->count; i++) {
             const struct lane_table *before = &lane->plan->lane[i];
             uint32_t const wanted =
                 before_wanted(lane, range, before, chip, next->piece, next->number);
-            next->before_each =
-                next->before_each || !before->ring || next->before_count == BEFORE_MAX;
-            if (wanted == 0 || next->before_each) continue;
-            next->before[next->before_count++] = (struct before){before->states, wanted};
+            list->each = list->each || !before->ring || list->count == BEFORE_MAX;
+            if (wanted == 0 || list->each) continue;
+            list->lane[list->count++] = (struct before){before->states, wanted};
         }
     }
 }
 
 static inline bool before_arrived(const struct lane_table *lane, const struct lane_next *next,
-                                  uint32_t chip)
+                                  const struct before_list *list, uint32_t chip)
 {
-    if (next->before_each) return transport_before_arrived(lane, chip, next->piece, next->number);
-    for (uint32_t i = 0; i < next->before_count; i++)
-        if (next->before[i].states[chip].counted < next->before[i].wanted) return false;
+    if (list->each) return transport_before_arrived(lane, chip, next->piece, next->number);
+    for (uint32_t i = 0; i < list->count; i++)
+        if (list->lane[i].states[chip].counted < list->lane[i].wanted) return false;
     return true;
 }
 
-/* `state`: of a chip at that place. */
+/* `state`: of a chip at that place. `list`: empty. */
 static struct lane_next next_find(struct lane_table *lane, const struct lane_state *state,
-                                  uint32_t chip)
+                                  uint32_t chip, struct before_list *list)
 {
     struct lane_next next = {.waits = true, .is_checked = state->sent == state->sends};
     if (next.is_checked || state->waiting) return next;
@@ -80,7 +82,7 @@ static struct lane_next next_find(struct lane_table *lane, const struct lane_sta
     next.chunks = step->chunks;
     next.units = step->units;
     next.is_last = state->sent + 1 == state->sends;
-    if (next.has_before) before_find(lane, chip, &next);
+    if (next.has_before) before_find(lane, chip, &next, list);
     if (next.is_last) return next;
     uint32_t piece = 0, number = 0;
     step = next_step(lane, position, state->sent + 1, &piece, &number);
@@ -92,7 +94,8 @@ static struct lane_next next_find(struct lane_table *lane, const struct lane_sta
  * themselves. */
 static void next_send(struct replay *replay, struct lane_table *lane,
                       const struct lane_state *first, const struct lane_next *next,
-                      const uint32_t *chips, uint32_t count, int64_t now_ps)
+                      const struct before_list *list, const uint32_t *chips, uint32_t count,
+                      int64_t now_ps)
 {
     const struct message_cost *cost = cost_at(lane, next->class, next->units);
     int64_t const depart_ps = now_ps + cost->link_ps;
@@ -114,7 +117,7 @@ static void next_send(struct replay *replay, struct lane_table *lane,
             transport_lane_try(replay, lane, chip, now_ps);
             continue;
         }
-        if (next->has_before && !before_arrived(lane, next, chip)) continue;
+        if (next->has_before && !before_arrived(lane, next, list, chip)) continue;
         if (asks_operand && !operand_ready(replay, lane, chip, wanted)) continue;
         if (state->free_ps > now_ps) {
             if (state->free_ps != lane_held_ps)
@@ -147,13 +150,15 @@ static void next_try(struct replay *replay, struct lane_table *lane, const uint3
 {
     if (count == 0) return;
     struct lane_state const first = lane->states[chips[0]];
-    struct lane_next next;
+    struct before_list list; /* Its lanes are not cleared, which would cost as much as a chip. */
+    list.each = false;
+    list.count = 0;
     if (lane_takes_batches(replay, lane, count)) {
-        next = next_find(lane, &first, chips[0]);
+        struct lane_next next = next_find(lane, &first, chips[0], &list);
         next.all_alike = alike;
         next.class = first_class(lane, chips[0]);
         if (now_ps < TIME_PS_END - cost_at(lane, next.class, next.units)->link_ps) {
-            next_send(replay, lane, &first, &next, chips, count, now_ps);
+            next_send(replay, lane, &first, &next, &list, chips, count, now_ps);
             return;
         }
     }

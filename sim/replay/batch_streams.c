@@ -130,32 +130,49 @@ static bool begins_together(const struct need_cache *needs)
            (needs->op->kind == PROGRAM_OP_COMPUTE || needs->op->kind == PROGRAM_OP_COLLECTIVE);
 }
 
+static void advance_each(struct replay *replay, uint32_t stream, const struct batch *batch,
+                         int64_t now_ps)
+{
+    for (uint32_t i = 0; i < batch->count; i++)
+        streams_advance(replay, stream, batch->chip[i], now_ps);
+}
+
+/* Whether the stream of chips at a place may go on together. */
+static bool advances_together(struct replay *replay, uint32_t stream, const struct batch *batch,
+                              const struct stream_state *place)
+{
+    if (batch->count < BATCH_CHIPS_MIN) return false;
+    if (place->phase == STREAM_RUNS) return stream == PROGRAM_COMPUTE && !place->part_runs;
+    return place->phase == STREAM_WAITS &&
+           stream_has_op(replay, stream, batch->chip[0], stream_at(replay, stream, batch->chip[0]));
+}
+
 /* As streams_advance() for one chip after the other. */
 static void advance_many(struct replay *replay, uint32_t stream, const struct batch *batch,
                          int64_t now_ps)
 {
     struct stream_state *states = stream_at(replay, stream, 0);
     struct batch ready;
-    struct need_cache needs = {0};
     if (batch->count == 0) return;
     struct stream_copy const place = stream_copy_of(replay, stream, batch->chip[0]);
-    struct stream_state *first = &states[batch->chip[0]];
+    const struct stream_state *first = &states[batch->chip[0]];
     bool const runs = place.state.phase == STREAM_RUNS;
-    bool together = batch->count >= BATCH_CHIPS_MIN;
-    if (runs)
-        together = together && stream == PROGRAM_COMPUTE && !place.state.part_runs;
-    else
-        together = together && place.state.phase == STREAM_WAITS &&
-                   stream_has_op(replay, stream, batch->chip[0], first);
-    if (together) needs = *streams_needs(replay, stream, batch->chip[0]);
-    together = together && (runs || begins_together(&needs));
+    if (!advances_together(replay, stream, batch, &place.state)) {
+        advance_each(replay, stream, batch, now_ps);
+        return;
+    }
+    struct need_cache const needs = *streams_needs(replay, stream, batch->chip[0]);
+    if (!runs && !begins_together(&needs)) {
+        advance_each(replay, stream, batch, now_ps);
+        return;
+    }
     uint32_t const part = runs ? place.state.part : 0;
     uint32_t const slot = first->slot;
     uint16_t const position = first->position;
     ready.count = 0;
     for (uint32_t i = 0; i < batch->count; i++) {
         uint32_t const chip = batch->chip[i];
-        if (!together || (i > 0 && !is_alike(&place, &states[chip], &replay->chips[chip]))) {
+        if (i > 0 && !is_alike(&place, &states[chip], &replay->chips[chip])) {
             streams_advance(replay, stream, chip, now_ps);
             continue;
         }

@@ -206,7 +206,30 @@ static bool is_preset(const struct key *row, const struct key_source *source)
 
 static bool is_shown(const struct key *row, const struct key_source *source)
 {
+    for (const struct key *const *also = source->also; also != NULL && *also != NULL; also++)
+        if (*also == row) return true;
     return (row->shown == NULL || row->shown(source)) && !(row->quiet && is_preset(row, source));
+}
+
+const struct key *key_at(const struct key *rows, const char *pointer,
+                         const struct key_source *source)
+{
+    struct key_source inner = *source;
+    size_t const length = *pointer == '/' ? strcspn(pointer + 1, "/") : 0;
+    const char *const rest = pointer + length + (*pointer == '/');
+    const struct key *row = rows;
+    while (row->name != NULL &&
+           (strncmp(row->name, pointer + 1, length) != 0 || row->name[length] != '\0'))
+        row++;
+    if (length == 0 || row->name == NULL) return NULL;
+    if (*rest == '\0') return row;
+    if (row->members == NULL) return NULL;
+    inner.base = key_field_of(row, source);
+    if (row->kind != &key_variants) return key_at(row->members, rest, &inner);
+    /* The first row of each variant has the same field. */
+    const struct key *const first = row->members[0].members;
+    return key_at(row->members[*(const uint32_t *)key_field_of(first, &inner)].members, rest,
+                  &inner);
 }
 
 void keys_write(struct json_writer *writer, const struct key *rows, const struct key_source *source)

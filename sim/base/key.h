@@ -36,6 +36,8 @@ struct key_source {
     const void *whole;
     const void *base;
     uint32_t axis_count;
+    /* Rows that are shown at their default, too, ended by NULL. NULL: none. */
+    const struct key *const *also;
 };
 
 /* What a value is: how it is read, refused, shown and described. One that stands for a number has
@@ -159,6 +161,10 @@ enum status keys_read(const struct key *rows, const struct key_reader *reader,
 /* The members of an object that the caller begins and ends. */
 void keys_write(struct json_writer *writer, const struct key *rows,
                 const struct key_source *source);
+
+/* The row that writes the value at "/run/steps". NULL: none does. */
+const struct key *key_at(const struct key *rows, const char *pointer,
+                         const struct key_source *source);
 
 /* The members of the JSON Schema (draft 2020-12) of an object. */
 void keys_schema(struct json_writer *writer, const struct key *rows);

@@ -233,7 +233,8 @@ static enum status is_met(struct arena *arena, struct json *document, const char
 }
 
 static enum status key_fill(struct arena *arena, struct json *document,
-                            const struct preset_key *key, struct error *reterr)
+                            const struct preset_key *key, struct preset_filled *filled,
+                            struct error *reterr)
 {
     struct strbuf setting = {0};
     if (at_pointer(document, key->pointer) != NULL) return STATUS_OK;
@@ -248,6 +249,7 @@ static enum status key_fill(struct arena *arena, struct json *document,
         setting.failed ? error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory for a preset")
                        : json_set(document, setting.bytes, reterr);
     strbuf_free(&setting);
+    filled->pointer[filled->count++] = key->pointer;
     return status;
 }
 
@@ -277,7 +279,7 @@ static enum status kind_check(struct json *document, const struct preset *preset
 
 /* Where the chip has these kernels, in a profile that reads some. */
 static enum status stack_fill(struct arena *arena, struct json *document, const char *stack,
-                              struct error *reterr)
+                              struct preset_filled *filled, struct error *reterr)
 {
     struct json *chip = at_pointer(document, "/machine/chip");
     struct json *profile = at_pointer(document, "/machine/profile");
@@ -296,20 +298,22 @@ static enum status stack_fill(struct arena *arena, struct json *document, const 
     char value[STACK_BYTES];
     (void)snprintf(value, sizeof value, "\"%s\"", stack);
     struct preset_key const key = {.pointer = "/machine/stack", .value = value};
-    return key_fill(arena, document, &key, reterr);
+    return key_fill(arena, document, &key, filled, reterr);
 }
 
-enum status preset_apply(struct arena *arena, struct json *document, struct error *reterr)
+enum status preset_apply(struct arena *arena, struct json *document,
+                         struct preset_filled *ret_filled, struct error *reterr)
 {
     struct json *value = json_kind(document) == JSON_OBJECT ? json_take(document, "preset") : NULL;
     struct preset preset;
     const char *name = NULL;
+    ret_filled->count = 0;
     if (value == NULL) return STATUS_OK;
     STATUS_TRY(json_as_string(value, &name, reterr));
     STATUS_TRY(preset_find(arena, name, json_where(value), &preset, reterr));
     STATUS_TRY(kind_check(document, &preset, reterr));
-    STATUS_TRY(stack_fill(arena, document, preset.stack, reterr));
+    STATUS_TRY(stack_fill(arena, document, preset.stack, ret_filled, reterr));
     for (uint32_t i = 0; i < preset.key_count; i++)
-        STATUS_TRY(key_fill(arena, document, &preset.key[i], reterr));
+        STATUS_TRY(key_fill(arena, document, &preset.key[i], ret_filled, reterr));
     return STATUS_OK;
 }

@@ -47,6 +47,12 @@ struct preset {
     uint32_t recompute_count;
 };
 
+/* Pointers of keys that a preset has filled in. */
+struct preset_filled {
+    const char *pointer[PRESET_KEYS_MAX + 1]; /* With one for the stack. */
+    uint32_t count;
+};
+
 /* Names of the catalogue, in its order; NULL past the end. */
 const char *preset_name_at(uint32_t index);
 
@@ -56,6 +62,7 @@ enum status preset_find(struct arena *arena, const char *name, const char *where
 
 /* Fills in what a parsed scenario leaves out, by the preset that its key "preset" names; nothing
  * without that key. Errors: an unknown name, a workload of another kind. */
-enum status preset_apply(struct arena *arena, struct json *document, struct error *reterr);
+enum status preset_apply(struct arena *arena, struct json *document,
+                         struct preset_filled *ret_filled, struct error *reterr);
 
 #endif

@@ -79,6 +79,7 @@ static enum status document_read(struct arena *arena, struct json *document,
                                  struct error *reterr)
 {
     struct scenario scenario = {.version = 0};
+    struct preset_filled filled;
     struct key_reader const reader = {.arena = arena,
                                       .base_folder = base_folder,
                                       .object = document,
@@ -86,7 +87,7 @@ static enum status document_read(struct arena *arena, struct json *document,
                                       .base = &scenario,
                                       .document = scenario_keys};
     STATUS_TRY(scenario_overlap_refuse(document, reterr));
-    STATUS_TRY(preset_apply(arena, document, reterr));
+    STATUS_TRY(preset_apply(arena, document, &filled, reterr));
     STATUS_TRY(scenario_keys_read(scenario_keys, &reader, &scenario, reterr));
     STATUS_TRY(scenario_lengths_build(arena, &scenario, reterr));
     *ret_scenario = scenario;

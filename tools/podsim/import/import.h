@@ -150,6 +150,8 @@ enum status import_model_named(struct import *import, const struct import_name *
 enum status import_model_given(struct import *import, struct error *reterr);
 /* Whether the model, of `--model` or of the file's sizes, predicts further tokens. */
 bool import_has_mtp(const struct import *import);
+/* Whether the same model has experts. */
+bool import_has_experts(const struct import *import);
 enum status import_length_given(struct import *import, struct error *reterr);
 /* Fills in 1 for axes that nothing states, and gives what is left of the machine's chips. */
 enum status import_rest(struct import *import, uint64_t *const *axes, uint32_t count,

@@ -428,9 +428,6 @@ static enum status defaults_say(struct import *import, uint32_t stage, struct er
          "the file leaves it out: 0.1, a mask of the scores, drawn on the chip"},
         {true, "--hidden-dropout",
          "the file leaves it out: 0.1, a mask of each block's result, drawn and kept"},
-        {ranks->tp > 1, "--sequence-parallel",
-         "the file leaves it out: activations between blocks are whole on each rank of tp; podsim "
-         "shards them, by as many bytes"},
         {has_copies(&import->facts) && stage <= 1 && !reductions_wait(import, stage),
          "--overlap-grad-reduce",
          "the file leaves it out: gradients are reduced after the backward pass; podsim reduces "
@@ -483,9 +480,7 @@ static enum status finish(struct import *import, struct error *reterr)
     if (facts->ranks.ep > 1)
         STATUS_TRY(import_set(import, reterr, "/run/overlap/ep=%s",
                               facts->policy.overlap.overlaps_shared ? "true" : "false"));
-    if (facts->ranks.tp == 1) return STATUS_OK;
-    return import_set(import, reterr, "/run/collective_matmul=%s",
-                      facts->policy.overlap.overlaps_tp ? "true" : "false");
+    return megatron_tp_set(import, reterr);
 }
 
 static const struct import_row *const rows[] = {megatron_facts, megatron_plain, megatron_lacks,

@@ -7,6 +7,9 @@
 /* "/workload/remat", once the model is set. */
 enum status megatron_remat_set(struct import *import, struct error *reterr);
 
+/* "/workload/activations" and "/run/collective_matmul" of ranks of tp, once the model is set. */
+enum status megatron_tp_set(struct import *import, struct error *reterr);
+
 extern const struct import_row megatron_facts[];
 extern const struct import_row megatron_plain[];
 extern const struct import_row megatron_lacks[];

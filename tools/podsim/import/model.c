@@ -297,14 +297,26 @@ enum status import_model(struct import *import, struct error *reterr)
     return import_set(import, reterr, "/workload/model=%s", config);
 }
 
+/* The model of `--model`. False where no model is called so, which is refused with the scenario. */
+static bool given_read(const struct import *import, struct model *ret_model)
+{
+    struct error later;
+    return model_read_name_or_path(import->arena, import->model, NULL, "--model", ret_model,
+                                   &later) == STATUS_OK;
+}
+
 bool import_has_mtp(const struct import *import)
 {
     struct model model;
-    struct error later; /* What no model is called is refused with the scenario. */
     if (import->model == NULL) return import->facts.sizes.mtp > 0;
-    return model_read_name_or_path(import->arena, import->model, NULL, "--model", &model, &later) ==
-               STATUS_OK &&
-           model.mtp_modules > 0;
+    return given_read(import, &model) && model.mtp_modules > 0;
+}
+
+bool import_has_experts(const struct import *import)
+{
+    struct model model;
+    if (import->model == NULL) return import->facts.experts.count > 0;
+    return given_read(import, &model) && model_has_experts(&model);
 }
 
 enum status import_capacity(struct import *import, struct error *reterr)

@@ -46,6 +46,15 @@ done
 # What had no room is said, and the points are filled.
 "$podsim" calibrate "$work/pytorch.rows" --chip h100-sxm -o - 2>&1 > "$work/out" |
     grep -q '^  matmul format=bf16 layout=TN .*: no room$'
+# What programs for CUDA have in common is written once, and stands behind the comment of each.
+shared="$root/tools/podsim/calibrate/shared.cu"
+for name in cuda overlap nccl; do
+    "$podsim" calibrate --script $name > "$work/$name.cu"
+    end=$(grep -n -m 1 '^ \*/$' "$work/$name.cu" | cut -d : -f 1)
+    tail -n +$((end + 1)) "$work/$name.cu" | head -n "$(wc -l < "$shared")" | cmp - "$shared"
+    if grep -E '^(static void (must|cuda)|struct Memory)' \
+        "$root/tools/podsim/calibrate/$name.cu"; then exit 1; fi
+done
 if command -v nvcc > /dev/null; then
     compile() { # PROGRAM FLAG...
         program=$1
@@ -53,7 +62,6 @@ if command -v nvcc > /dev/null; then
         nvcc -std=c++17 -arch=sm_90 -Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror "$@" \
             -c -o "$work/measure.o" "$work/$program.cu"
     }
-    "$podsim" calibrate --script cuda > "$work/cuda.cu"
     compile cuda
     # With the declarations of cuDNN's graphs that the program needs.
     mkdir "$work/include"
@@ -61,9 +69,7 @@ if command -v nvcc > /dev/null; then
         cp "$header" "$work/include/$(basename "$header" .hpp).h"
     done
     compile cuda -isystem "$work/include"
-    "$podsim" calibrate --script overlap > "$work/overlap.cu"
     compile overlap
-    "$podsim" calibrate --script nccl > "$work/nccl.cu"
     cuda=$(dirname "$(command -v nvcc)")/..
     if [ -e "$cuda/include/nccl.h" ] || [ -e /usr/include/nccl.h ]; then
         compile nccl

@@ -181,9 +181,9 @@ void calibrate_summary_overlap(const struct calibration *calibration, struct str
 /* "spread 1.5%, at most 3.0% (line 12)" */
 void calibrate_spread_add(const struct calibrate_spread *spread, struct strbuf *text);
 
-/* The text of the program that measures a library: "pytorch". Errors: STATUS_NOT_FOUND, with the
- * nearest. */
-enum status calibrate_script(const char *name, const char **ret_text, struct error *reterr);
+/* Adds the text of the program that measures a library: "pytorch". Errors: STATUS_NOT_FOUND, with
+ * the nearest. */
+enum status calibrate_script(const char *name, struct strbuf *text, struct error *reterr);
 
 /* The stack that is nearest to what a program calls: "torch-eager". "te" for rows of another
  * program, or of none (NULL). */

@@ -186,7 +186,6 @@ static enum status calibrate_all(struct arena *arena, const struct options *opti
 
 static enum status script_print(const struct options *options, struct error *reterr)
 {
-    const char *text = NULL;
     struct strbuf program = {.bytes = NULL};
     if (options->operand_count > 0)
         return error_set(reterr, STATUS_INVALID, options->operand[0],
@@ -198,8 +197,7 @@ static enum status script_print(const struct options *options, struct error *ret
                              "--script prints a program, which is "
                              "the same for each chip and stack");
     }
-    STATUS_TRY(calibrate_script(options_value(options, "--script"), &text, reterr));
-    strbuf_add(&program, "%s", text);
+    STATUS_TRY(calibrate_script(options_value(options, "--script"), &program, reterr));
     enum status const status = result_write(options, &program, reterr);
     strbuf_free(&program);
     return status;

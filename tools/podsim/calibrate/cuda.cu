@@ -19,32 +19,20 @@
  * the GPU. Events around the call give its time. After a warm-up, the median of 10 to 50 calls
  * counts.
  */
-#include <cstdint>
-#include <cstdio>
-#include <cstring>
-
-#include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <functional>
 #include <memory>
-#include <stdexcept>
-#include <string>
 #include <unordered_map>
-#include <vector>
 
 #include <cublasLt.h>
 #include <cublas_v2.h>
-#include <cuda_bf16.h>
 #include <cuda_fp8.h>
-#include <cuda_runtime.h>
 #if __has_include(<cudnn.h>) && __has_include(<cudnn_frontend.h>)
 #include <cudnn_frontend.h>
 #define HAS_CUDNN 1
 #endif
 
 static const size_t FLUSH_BYTES = size_t(1) << 30, WORKSPACE_BYTES = size_t(32) << 20;
-static const double WARM_UP_S = 3, POINT_US = 100000;
+static const double POINT_US = 100000;
 static const int LEAST = 10, MOST = 50, GRAPH_KERNELS = 200;
 
 // The sides of the tables. All combinations are measured.
@@ -57,68 +45,14 @@ static const std::vector<int> GROUPS = {1, 8};        // Heads of queries for ea
 static const std::vector<int> WIDTHS = {64, 128};
 static const std::vector<int> MEGABYTES = {1, 16, 128, 256, 512, 1024}; // Between matmuls.
 
-static void must(bool holds, const std::string &what)
-{
-    if (!holds) throw std::runtime_error(what);
-}
-
-static void cuda(cudaError_t error)
-{
-    must(error == cudaSuccess, cudaGetErrorString(error));
-}
-
 static void blas(cublasStatus_t status)
 {
     must(status == CUBLAS_STATUS_SUCCESS, cublasGetStatusString(status));
 }
 
-// Memory of the GPU while a point is measured.
-struct Memory {
-    void *at = nullptr;
-    explicit Memory(size_t bytes)
-    {
-        cuda(cudaMalloc(&at, bytes));
-    }
-    Memory(const Memory &) = delete;
-    ~Memory()
-    {
-        cudaFree(at);
-    }
-};
-
-// Numbers from -1 to 1, the same in each run (the mixer of splitmix64).
-template <typename Number> __global__ void fill(Number *array, size_t count, uint64_t seed)
-{
-    size_t const step = size_t(gridDim.x) * blockDim.x;
-    for (size_t i = size_t(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step) {
-        uint64_t x = (i + seed) * UINT64_C(0x9e3779b97f4a7c15);
-        x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-        x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-        array[i] = Number(float(x >> 40) / float(1 << 23) - 1.0f);
-    }
-}
-
-template <typename Number> static void randomize(Memory &memory, size_t count, uint64_t seed)
-{
-    fill<<<1024, 256>>>(static_cast<Number *>(memory.at), count, seed);
-    cuda(cudaGetLastError());
-}
-
 __global__ void least(int *number)
 {
     *number += 1;
-}
-
-static int rows = 0;
-
-static void row(const std::string &words, std::vector<float> times_us)
-{
-    size_t const count = times_us.size();
-    std::sort(times_us.begin(), times_us.end());
-    rows++;
-    std::printf("%s repeats=%zu median=%.4fus low=%.4fus high=%.4fus\n", words.c_str(), count,
-                times_us[count * 5 / 10], times_us[count / 10], times_us[count * 9 / 10]);
-    std::fflush(stdout);
 }
 
 // Times of a call on the GPU.
@@ -176,8 +110,8 @@ static void product(const Libraries &with, Clock &clock, const std::string &layo
 {
     int const m = side[0], n = side[1], k = side[2];
     Memory x(size_t(m) * k * 2), weight(size_t(n) * k * 2), y(size_t(m) * n * (into_fp32 ? 4 : 2));
-    randomize<__nv_bfloat16>(x, size_t(m) * k, 1);
-    randomize<__nv_bfloat16>(weight, size_t(n) * k, 2);
+    randomize<__nv_bfloat16>(x.at, size_t(m) * k, 1);
+    randomize<__nv_bfloat16>(weight.at, size_t(n) * k, 2);
     cuda(cudaDeviceSynchronize());
     bool const weight_turned = layout == "TN", x_turned = layout == "NT";
     float const one = 1, zero = 0;
@@ -233,8 +167,8 @@ static void product_fp8(const Libraries &with, Clock &clock, const int side[3],
     cublasLtMatmulHeuristicResult_t found;
     int found_count = 0;
     float const one = 1, zero = 0;
-    randomize<__nv_fp8_e4m3>(x, size_t(m) * k, 1);
-    randomize<__nv_fp8_e4m3>(weight, size_t(n) * k, 2);
+    randomize<__nv_fp8_e4m3>(x.at, size_t(m) * k, 1);
+    randomize<__nv_fp8_e4m3>(weight.at, size_t(n) * k, 2);
     cuda(cudaDeviceSynchronize());
     blas(cublasLtMatmulAlgoGetHeuristic(with.lt, of.product, of.weight, of.x, of.y, of.y,
                                         of.preference, 1, &found, &found_count));
@@ -246,14 +180,6 @@ static void product_fp8(const Libraries &with, Clock &clock, const int side[3],
     }));
 }
 
-static std::string printable(std::string text)
-{
-    for (char &c : text)
-        if (c < ' ' || c > '~') c = '?';
-    return text;
-}
-
-// A point, or why there is none: the other points go on.
 static void measured(const std::string &words, const std::function<void()> &measure)
 {
     try {
@@ -337,7 +263,7 @@ struct Attention {
             size_t const count = dim(of)[0] * stride(of)[0];
             memory.push_back(std::make_unique<Memory>(count * (of == STATS ? 4 : 2)));
             place[of] = memory.back()->at;
-            if (of != STATS) randomize<__nv_bfloat16>(*memory.back(), count, 10 + of);
+            if (of != STATS) randomize<__nv_bfloat16>(memory.back()->at, count, 10 + of);
         }
     }
 
@@ -519,8 +445,8 @@ static void betweens(const Libraries &with, Clock &clock)
                                       " bytes=" + std::to_string(count * kind.number_bytes);
             measured(words, [&] {
                 Memory x(count * 2), y(count * 2), z(count * 2);
-                randomize<__nv_bfloat16>(x, count, 3);
-                randomize<__nv_bfloat16>(y, count, 4);
+                randomize<__nv_bfloat16>(x.at, count, 3);
+                randomize<__nv_bfloat16>(y.at, count, 4);
                 cuda(cudaDeviceSynchronize());
                 row(words, clock.times_us([&] {
                     between(with, kind.kernel, count, static_cast<Wide *>(x.at),
@@ -558,41 +484,33 @@ static void launches(const Libraries &with)
     row("launch", times_us);
 }
 
-static void warm_up(const Libraries &with)
+static void libraries_warm_up(const Libraries &with)
 {
     size_t const side = 4096;
     Memory x(side * side * 2), y(side * side * 2), z(side * side * 2);
     float const one = 1, zero = 0;
-    randomize<__nv_bfloat16>(x, side * side, 1);
-    randomize<__nv_bfloat16>(y, side * side, 2);
+    randomize<__nv_bfloat16>(x.at, side * side, 1);
+    randomize<__nv_bfloat16>(y.at, side * side, 2);
     cuda(cudaDeviceSynchronize());
-    auto const begin = std::chrono::steady_clock::now();
-    while (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() <
-           WARM_UP_S) {
+    warm_up([&] {
         for (int i = 0; i < 20; i++)
             blas(cublasGemmEx(with.blas, CUBLAS_OP_N, CUBLAS_OP_N, side, side, side, &one, x.at,
                               CUDA_R_16BF, side, y.at, CUDA_R_16BF, side, &zero, z.at, CUDA_R_16BF,
                               side, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
         cuda(cudaStreamSynchronize(with.stream));
-    }
+    });
 }
 
-static void head(const Libraries &with)
+static std::string library(const Libraries &with)
 {
-    cudaDeviceProp device;
-    int driver = 0, runtime = 0, library = 0;
-    cuda(cudaGetDeviceProperties(&device, 0));
-    cuda(cudaDriverGetVersion(&driver));
+    int runtime = 0, version = 0;
     cuda(cudaRuntimeGetVersion(&runtime));
-    blas(cublasGetVersion(with.blas, &library));
-    std::printf("podsim_rows 1\nscript cuda\ndevice %s\ndriver CUDA %d.%d\nlibrary cuBLAS %d, CUDA "
-                "%d.%d",
-                device.name, driver / 1000, driver % 1000 / 10, library, runtime / 1000,
-                runtime % 1000 / 10);
+    blas(cublasGetVersion(with.blas, &version));
+    std::string text = "cuBLAS " + std::to_string(version) + ", " + cuda_version(runtime);
 #ifdef HAS_CUDNN
-    std::printf(", cuDNN %zu", cudnnGetVersion());
+    text += ", cuDNN " + std::to_string(cudnnGetVersion());
 #endif
-    std::printf("\n");
+    return text;
 }
 
 int main(int argument_count, char **arguments)
@@ -614,8 +532,8 @@ int main(int argument_count, char **arguments)
              "cuDNN does not start");
 #endif
         Clock clock(with.stream);
-        head(with);
-        warm_up(with);
+        head("cuda", library(with));
+        libraries_warm_up(with);
         products(with, clock, quick);
         attentions(with, clock, quick);
         betweens(with, clock);

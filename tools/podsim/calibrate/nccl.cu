@@ -18,50 +18,15 @@
  * samples is taken. NCCL chooses algorithms and protocols, unless variables such as NCCL_ALGO say
  * them.
  */
-#include <algorithm>
-#include <chrono>
-#include <cstdint>
-#include <cstdio>
-#include <cstring>
-#include <functional>
-#include <stdexcept>
-#include <string>
-#include <vector>
-
-#include <cuda_bf16.h>
-#include <cuda_runtime.h>
 #include <nccl.h>
 
-static const double WARM_UP_S = 3;
 static const int SAMPLES = 11, CALLS = 20, CALLS_OF_LARGE = 5;
 static const size_t LEAST_BYTES = size_t(8) << 10, MOST_BYTES = size_t(512) << 20,
                     LARGE_BYTES = size_t(32) << 20;
 
-static void must(bool holds, const std::string &what)
-{
-    if (!holds) throw std::runtime_error(what);
-}
-
-static void cuda(cudaError_t error)
-{
-    must(error == cudaSuccess, cudaGetErrorString(error));
-}
-
 static void nccl(ncclResult_t result)
 {
     must(result == ncclSuccess, ncclGetErrorString(result));
-}
-
-// Numbers from -1 to 1, the same in each run (the mixer of splitmix64).
-__global__ void fill(__nv_bfloat16 *array, size_t count, uint64_t seed)
-{
-    size_t const step = size_t(gridDim.x) * blockDim.x;
-    for (size_t i = size_t(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step) {
-        uint64_t x = (i + seed) * UINT64_C(0x9e3779b97f4a7c15);
-        x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-        x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-        array[i] = __nv_bfloat16(float(x >> 40) / float(1 << 23) - 1.0f);
-    }
 }
 
 // What one GPU has.
@@ -93,8 +58,7 @@ struct Group {
             cuda(cudaEventCreate(&own.end));
             cuda(cudaMalloc(&own.from, MOST_BYTES));
             cuda(cudaMalloc(&own.to, MOST_BYTES));
-            fill<<<1024, 256>>>(static_cast<__nv_bfloat16 *>(own.from), MOST_BYTES / 2, i);
-            cuda(cudaGetLastError());
+            randomize<__nv_bfloat16>(own.from, MOST_BYTES / 2, i);
             cuda(cudaDeviceSynchronize());
         }
     }
@@ -189,8 +153,6 @@ static const std::vector<Collective> COLLECTIVES = {
     {"all_to_all", false, all_to_all},
 };
 
-static int rows = 0;
-
 static void measure(Group &group, const Collective &collective, size_t bytes)
 {
     int const ranks = int(group.gpu.size());
@@ -199,51 +161,29 @@ static void measure(Group &group, const Collective &collective, size_t bytes)
     std::vector<float> times_us(SAMPLES);
     group.call_us(calls, call);
     for (float &time_us : times_us) time_us = group.call_us(calls, call);
-    std::sort(times_us.begin(), times_us.end());
-    float const median_us = times_us[SAMPLES / 2];
-    std::printf("collective kind=%s ranks=%d bytes=%zu repeats=%d median=%.4fus low=%.4fus "
-                "high=%.4fus\n",
-                collective.name, ranks, bytes, SAMPLES, median_us, times_us[SAMPLES / 10],
-                times_us[SAMPLES * 9 / 10]);
-    std::fflush(stdout);
+    float const median_us = row("collective kind=" + std::string(collective.name) +
+                                    " ranks=" + std::to_string(ranks) +
+                                    " bytes=" + std::to_string(bytes),
+                                times_us);
     std::fprintf(stderr, "%s ranks=%d bytes=%zu: busbw %.2f GB/s\n", collective.name, ranks, bytes,
                  double(bytes) / median_us * 1e-3 * (collective.both_ways ? 2 : 1) * (ranks - 1) /
                      ranks);
-    rows++;
 }
 
-static void warm_up(Group &group)
+static std::string library()
 {
-    auto const begin = std::chrono::steady_clock::now();
-    int const ranks = int(group.gpu.size());
-    while (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() <
-           WARM_UP_S)
-        group.call_us(CALLS, [&](const Gpu &own) { COLLECTIVES[0].call(own, ranks, LARGE_BYTES); });
-}
-
-static void head()
-{
-    cudaDeviceProp device;
-    int driver = 0, version = 0;
-    cuda(cudaGetDeviceProperties(&device, 0));
-    cuda(cudaDriverGetVersion(&driver));
+    int version = 0;
     nccl(ncclGetVersion(&version));
-    std::printf("podsim_rows 1\nscript nccl\ndevice %s\ndriver CUDA %d.%d\nlibrary NCCL %d.%d.%d\n",
-                device.name, driver / 1000, driver % 1000 / 10, version / 10000,
-                version % 10000 / 100, version % 100);
-}
-
-static std::string printable(std::string text)
-{
-    for (char &c : text)
-        if (c < ' ' || c > '~') c = '?';
-    return text;
+    return "NCCL " + std::to_string(version / 10000) + "." + std::to_string(version % 10000 / 100) +
+           "." + std::to_string(version % 100);
 }
 
 static void group_measure(int ranks, bool quick)
 {
     Group group(ranks);
-    warm_up(group);
+    warm_up([&] {
+        group.call_us(CALLS, [&](const Gpu &own) { COLLECTIVES[0].call(own, ranks, LARGE_BYTES); });
+    });
     for (const Collective &collective : COLLECTIVES)
         for (size_t bytes = LEAST_BYTES; bytes <= MOST_BYTES; bytes *= quick ? 4 : 2)
             measure(group, collective, bytes);
@@ -260,7 +200,7 @@ int main(int argument_count, char **arguments)
         int gpus = 0;
         cuda(cudaGetDeviceCount(&gpus));
         must(gpus >= 2, "one GPU has no collectives");
-        head();
+        head("nccl", library());
         for (int ranks : {2, 4, 8}) {
             if (ranks > gpus) continue;
             try {

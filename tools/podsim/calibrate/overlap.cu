@@ -18,19 +18,9 @@
  * 20 ms, without pauses; events around them give the time. The median of 11 samples counts. The
  * copy's bytes are counted over the same time, each both read and written.
  */
-#include <algorithm>
-#include <chrono>
-#include <cstdint>
-#include <cstdio>
-#include <stdexcept>
-#include <string>
-#include <vector>
-
 #include <cublas_v2.h>
-#include <cuda_bf16.h>
-#include <cuda_runtime.h>
 
-static const double WARM_UP_S = 3, SAMPLE_US = 20000, START_S = 5;
+static const double SAMPLE_US = 20000, START_S = 5;
 static const int SAMPLES = 11, BLOCKS_MOST = 32, THREADS = 512;
 static const size_t COPY_BYTES = size_t(1) << 30, ROUND_BYTES = size_t(1) << 20;
 
@@ -42,50 +32,10 @@ static const std::vector<Shape> SHAPES = {{4096, 4096, 4096},  {8192, 8192, 8192
                                           {16384, 4096, 4096}, {8192, 1024, 8192},
                                           {8192, 28672, 4096}, {2048, 8192, 8192}};
 
-static void must(bool holds, const std::string &what)
-{
-    if (!holds) throw std::runtime_error(what);
-}
-
-static void cuda(cudaError_t error)
-{
-    must(error == cudaSuccess, cudaGetErrorString(error));
-}
-
 static void blas(cublasStatus_t status)
 {
     must(status == CUBLAS_STATUS_SUCCESS, cublasGetStatusString(status));
 }
-
-// Numbers from -1 to 1, the same in each run (the mixer of splitmix64).
-__global__ void fill(__nv_bfloat16 *array, size_t count, uint64_t seed)
-{
-    size_t const step = size_t(gridDim.x) * blockDim.x;
-    for (size_t i = size_t(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step) {
-        uint64_t x = (i + seed) * UINT64_C(0x9e3779b97f4a7c15);
-        x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-        x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-        array[i] = __nv_bfloat16(float(x >> 40) / float(1 << 23) - 1.0f);
-    }
-}
-
-struct Memory {
-    void *at = nullptr;
-    explicit Memory(size_t bytes)
-    {
-        cuda(cudaMalloc(&at, bytes));
-    }
-    Memory(const Memory &) = delete;
-    ~Memory()
-    {
-        cudaFree(at);
-    }
-    void randomize(size_t count, uint64_t seed)
-    {
-        fill<<<1024, 256>>>(static_cast<__nv_bfloat16 *>(at), count, seed);
-        cuda(cudaGetLastError());
-    }
-};
 
 // What the host and the blocks of a copy tell each other, in memory of the host.
 struct Shared {
@@ -120,17 +70,16 @@ class Copy
         cuda(cudaHostGetDevicePointer(&device, host, 0));
         cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
         cuda(cudaFuncSetAttribute(copy, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes));
-        from.randomize(COPY_BYTES / 2, 3);
+        randomize<__nv_bfloat16>(from.at, COPY_BYTES / 2, 3);
         cuda(cudaDeviceSynchronize());
         if (blocks == 0) return;
         copy<<<blocks, THREADS, shared_bytes, stream>>>(
             static_cast<const uint4 *>(from.at), static_cast<uint4 *>(to.at),
             COPY_BYTES / sizeof(uint4) / blocks, static_cast<volatile Shared *>(device));
         cuda(cudaGetLastError());
-        auto const begin = std::chrono::steady_clock::now();
+        Watch const watch;
         while (!all_run())
-            if (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() >
-                START_S) {
+            if (watch.seconds() > START_S) {
                 stop();
                 throw std::runtime_error("the blocks of the copy do not begin");
             }
@@ -179,8 +128,6 @@ class Copy
     cudaStream_t stream;
 };
 
-static int rows = 0;
-
 // The products of a layer's forward pass, TN: y[m, n] = x[m, k] W[n, k]^T by rows; cuBLAS has
 // columns, so that W is its first operand.
 struct Product {
@@ -194,8 +141,8 @@ struct Product {
         : side(of), handle(with), stream(on), x(size_t(of.m) * of.k * 2),
           weight(size_t(of.n) * of.k * 2), y(size_t(of.m) * of.n * 2)
     {
-        x.randomize(size_t(of.m) * of.k, 1);
-        weight.randomize(size_t(of.n) * of.k, 2);
+        randomize<__nv_bfloat16>(x.at, size_t(of.m) * of.k, 1);
+        randomize<__nv_bfloat16>(weight.at, size_t(of.n) * of.k, 2);
         cuda(cudaEventCreate(&begin));
         cuda(cudaEventCreate(&end));
         cuda(cudaDeviceSynchronize());
@@ -231,50 +178,31 @@ static void measure(Product &product, int blocks, int shared_bytes)
     int const calls = std::max(1, int(SAMPLE_US / product.call_us(3)));
     product.call_us(calls);
     double const moved = copy.moved();
-    auto const begin = std::chrono::steady_clock::now();
+    Watch const watch;
     for (float &time_us : times_us) time_us = product.call_us(calls);
-    double const took_s =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    double const copied = (copy.moved() - moved) / took_s;
-    std::sort(times_us.begin(), times_us.end());
+    double const copied = (copy.moved() - moved) / watch.seconds();
     std::string const held = blocks == 0 ? "" : " copied=" + std::to_string(copied / 1e9) + "GB/s";
-    std::printf("overlap format=bf16 layout=TN m=%d n=%d k=%d cores=%d%s repeats=%d median=%.4fus "
-                "low=%.4fus high=%.4fus\n",
-                product.side.m, product.side.n, product.side.k, blocks, held.c_str(), SAMPLES,
-                times_us[SAMPLES / 2], times_us[SAMPLES / 10], times_us[SAMPLES * 9 / 10]);
-    std::fflush(stdout);
-    rows++;
+    row("overlap format=bf16 layout=TN m=" + std::to_string(product.side.m) +
+            " n=" + std::to_string(product.side.n) + " k=" + std::to_string(product.side.k) +
+            " cores=" + std::to_string(blocks) + held,
+        times_us);
 }
 
-static void head(cublasHandle_t handle, int *ret_shared_bytes)
+static std::string library(cublasHandle_t handle)
+{
+    int runtime = 0, version = 0;
+    cuda(cudaRuntimeGetVersion(&runtime));
+    blas(cublasGetVersion(handle, &version));
+    return "cuBLAS " + std::to_string(version) + ", " + cuda_version(runtime);
+}
+
+// Bytes of a core's shared memory that a block of the copy takes.
+static int shared_bytes_of_core()
 {
     cudaDeviceProp device;
-    int driver = 0, runtime = 0, library = 0;
     cuda(cudaGetDeviceProperties(&device, 0));
-    cuda(cudaDriverGetVersion(&driver));
-    cuda(cudaRuntimeGetVersion(&runtime));
-    blas(cublasGetVersion(handle, &library));
-    std::printf("podsim_rows 1\nscript overlap\ndevice %s\ndriver CUDA %d.%d\nlibrary cuBLAS %d, "
-                "CUDA %d.%d\n",
-                device.name, driver / 1000, driver % 1000 / 10, library, runtime / 1000,
-                runtime % 1000 / 10);
     must(device.multiProcessorCount > BLOCKS_MOST, "the GPU has too few cores");
-    *ret_shared_bytes = int(device.sharedMemPerBlockOptin);
-}
-
-static std::string printable(std::string text)
-{
-    for (char &c : text)
-        if (c < ' ' || c > '~') c = '?';
-    return text;
-}
-
-static void warm_up(Product &product)
-{
-    auto const begin = std::chrono::steady_clock::now();
-    while (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() <
-           WARM_UP_S)
-        product.call_us(20);
+    return int(device.sharedMemPerBlockOptin);
 }
 
 int main(int argument_count, char **)
@@ -286,16 +214,16 @@ int main(int argument_count, char **)
     try {
         cublasHandle_t handle;
         cudaStream_t stream;
-        int shared_bytes = 0;
         // A stream that does not wait for the copy's.
         cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
         blas(cublasCreate(&handle));
         blas(cublasSetStream(handle, stream));
-        head(handle, &shared_bytes);
+        head("overlap", library(handle));
+        int const shared_bytes = shared_bytes_of_core();
         for (const Shape &shape : SHAPES) {
             std::fprintf(stderr, "m=%d n=%d k=%d\n", shape.m, shape.n, shape.k);
             Product product(shape, handle, stream);
-            if (rows == 0) warm_up(product);
+            if (rows == 0) warm_up([&] { product.call_us(20); });
             for (int blocks : BLOCKS) {
                 try {
                     measure(product, blocks, shared_bytes);

@@ -14,6 +14,7 @@
 struct step_drawn {
     const char *machine;   /* Chip and sizes, first of the machine's keys. */
     const char *overrides; /* Further keys of the machine. */
+    const char *network;   /* Of nodes of GPUs: a key of the machine; NULL: drawn. */
     const char *mesh;
     const char *workload;  /* Further keys of the workload. */
     const char *run;       /* Further keys of the run. */
@@ -33,6 +34,7 @@ static inline void step_draw(uint64_t *state, const struct step_drawn *of,
                   ", \"network\": {\"leaf\": {\"policy\": \"hash\"}}",
                   ", \"network\": {\"cable_latency\": \"1ps\", \"nvlink\": {\"latency\": \"1ps\"}}",
                   ", \"network\": {\"nic_rate\": \"2GB/s\"}", ", \"network\": {\"node_nics\": 1}");
+    if (of->network != NULL) network = of->network;
     const char *profile =
         CASE_PICK(state, "ideal", "measured", gpu ? "measured\", \"stack\": \"te" : "measured");
     const char *arbitration = CASE_PICK(state, "fair", "fair", "priority", "fifo");

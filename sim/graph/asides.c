@@ -141,11 +141,17 @@ struct work graph_weight_casts_work(const struct graph *graph, const struct grap
     return work;
 }
 
-/* The kernels copy all weights of a layer at once: their launches count with one product. */
+/* Whether an op has matrices or tables: weights of norms are a few rows. */
+static bool has_matrices(const struct graph_op *op)
+{
+    return op->kind->weights_apart && op->weight_count != 0;
+}
+
+/* The kernels copy all weights of a layer at once: their launches count with one op. */
 static bool is_first(const struct graph *graph, const struct graph_op *op)
 {
     const struct graph_op *first = graph->op;
-    while (first->product_count == 0) first++;
+    while (!has_matrices(first)) first++;
     return first == op;
 }
 
@@ -153,7 +159,7 @@ struct work graph_copies_work(const struct graph *graph, const struct graph_op *
 {
     struct function_pass const copies = graph->terms->policy.copying.gradients;
     struct work work = {.math_format = graph->terms->formats.activations};
-    if (copies.kernels == 0 || op->product_count == 0) return work;
+    if (copies.kernels == 0 || !has_matrices(op)) return work;
     weights_add(graph, op, copies, &work);
     if (is_first(graph, op)) work.kernel_count = copies.kernels;
     return work;
@@ -163,7 +169,7 @@ struct work graph_shards_work(const struct graph *graph, const struct graph_op *
 {
     const struct graph_copying *copying = &graph->terms->policy.copying;
     struct work work = {.math_format = graph->terms->formats.activations};
-    if (copying->shard.kernels == 0 || op->product_count == 0) return work;
+    if (copying->shard.kernels == 0 || !has_matrices(op)) return work;
     if (backward && !copying->again) return work;
     weights_add(graph, op, copying->gathered, &work);
     for (uint8_t w = 0; w < op->weight_count; w++) {
@@ -181,7 +187,7 @@ struct work graph_aside_work(const struct graph_sharded *sharded, const struct g
 {
     const struct graph *graph = sharded->graph;
     if (pass == OP_INPUT_CASTS) return graph_input_casts_work(sharded, op, backward);
-    if (pass == OP_WEIGHT_CASTS || pass == OP_GRADIENT_CASTS)
+    if (pass == OP_AUTOCAST_WEIGHTS || pass == OP_GRADIENT_CASTS)
         return graph_weight_casts_work(graph, op, backward);
     if (pass == OP_SHARDS) return graph_shards_work(graph, op, backward);
     if (pass == OP_PADS) return graph_pads_work(sharded, op, backward);

@@ -113,12 +113,13 @@ void graph_count(const struct graph_sharded *sharded, const struct graph_backwar
                  const struct graph_kept *kept, const struct graph_units *units,
                  struct graph_count *ret_count)
 {
+    const struct graph_copying *copying = &sharded->graph->terms->policy.copying;
     struct graph_steps steps;
     *ret_count = (struct graph_count){.kept_bytes = graph_kept_bytes(sharded, kept),
                                       .framework_bytes = graph_framework_bytes(sharded->graph)};
     struct graph_request const requests[] = {
         {.sums_partial = true},
-        {.backward = true, .sums_partial = true},
+        {.backward = true, .sums_partial = true, .weights_held = copying->once},
         {.again = true},
     };
     for (uint32_t i = 0; i < (sharded->graph->terms->layer.grouped ? 3 : 2); i++) {

@@ -36,7 +36,7 @@ const char *op_pass_name(enum op_pass pass)
         [OP_CAST_SECOND] = "second arrays",
         [OP_CAST_WEIGHTS] = "weights in fp8",
         [OP_INPUT_CASTS] = "inputs in 16 bits",
-        [OP_WEIGHT_CASTS] = "weights in 16 bits",
+        [OP_AUTOCAST_WEIGHTS] = "weights in 16 bits",
         [OP_SHARDS] = "copies around gathers",
         [OP_PADS] = "copies around attention",
         [OP_BIASES] = "d biases",
@@ -68,9 +68,9 @@ void op_function(const struct graph *graph, enum work_function function, enum op
     bool const backward = !op_is_forward(pass);
     const struct graph_policy *policy = &graph->terms->policy;
     bool const centred = graph->terms->model->norms.centred;
-    bool const persistent = centred && policy->replaced.persistent_layernorm;
+    bool const persistent = centred && policy->replacing.persistent_layernorm;
     struct function_pass const own =
-        function == WORK_FUNCTION_LOSS   ? fusion_loss(fusion, policy->replaced.loss)
+        function == WORK_FUNCTION_LOSS   ? fusion_loss(fusion, policy->replacing.loss)
         : function != WORK_FUNCTION_NORM ? fusion_pass(fusion, function, backward)
         : persistent                     ? fusion_persistent_norm(backward)
                                          : fusion_norm(fusion, centred, backward);

@@ -27,13 +27,13 @@ enum op_pass {
                           (casts.h). */
     OP_INPUT_CASTS,    /* Inputs of products are cast to 16 bits, or gradients of the inputs back
                           (asides.h). */
-    OP_WEIGHT_CASTS,   /* Weights in fp32 are cast to 16 bits (asides.h). */
-    OP_SHARDS,         /* Weights are cast and copied around a gather (asides.h). */
-    OP_PADS,           /* Copies around attention, forward or backward (asides.h). */
-    OP_BIASES,         /* Gradients of biases are added up (asides.h). */
-    OP_GRADIENT_CASTS, /* Gradients of weights in fp32 are cast to fp32 (asides.h). */
-    OP_SUMS,           /* Gradients of weights are added to earlier ones (asides.h). */
-    OP_COPIES,         /* Gradients of weights are copied for their reduction (asides.h). */
+    OP_AUTOCAST_WEIGHTS, /* Weights in fp32 are cast to 16 bits (asides.h). */
+    OP_SHARDS,           /* Weights are cast and copied around a gather (asides.h). */
+    OP_PADS,             /* Copies around attention, forward or backward (asides.h). */
+    OP_BIASES,           /* Gradients of biases are added up (asides.h). */
+    OP_GRADIENT_CASTS,   /* Gradients of weights in fp32 are cast to fp32 (asides.h). */
+    OP_SUMS,             /* Gradients of weights are added to earlier ones (asides.h). */
+    OP_COPIES,           /* Gradients of weights are copied for their reduction (asides.h). */
 };
 
 /* Ranks that a collective is over. */

@@ -130,8 +130,8 @@ static void aside_add(struct writer *writer, uint8_t index, enum op_pass pass, b
 static void asides_add(struct writer *writer, uint8_t index, bool again, bool backward)
 {
     aside_add(writer, index, OP_INPUT_CASTS, backward);
-    if (!backward) aside_add(writer, index, OP_WEIGHT_CASTS, backward);
-    if (!again) aside_add(writer, index, OP_SHARDS, backward);
+    if (!backward) aside_add(writer, index, OP_AUTOCAST_WEIGHTS, backward);
+    if (!again && !writer->request.weights_held) aside_add(writer, index, OP_SHARDS, backward);
     aside_add(writer, index, OP_PADS, backward);
 }
 
@@ -324,7 +324,7 @@ static void fillers_add(struct writer *writer, uint8_t index)
     aside_add(writer, index, OP_BIASES, /* backward= */ true);
     aside_add(writer, index, OP_GRADIENT_CASTS, /* backward= */ true);
     aside_add(writer, index, OP_SUMS, /* backward= */ true);
-    aside_add(writer, index, OP_COPIES, /* backward= */ true);
+    if (!writer->request.gradients_stay) aside_add(writer, index, OP_COPIES, /* backward= */ true);
 }
 
 static void gradient_add(struct writer *writer)

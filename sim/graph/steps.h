@@ -23,6 +23,8 @@ struct graph_request {
     enum graph_half half; /* The part of a backward pass. */
     bool sums_partial;    /* Gradients of weights that lie in parts are summed behind the pass. */
     bool again;           /* The forward pass as a whole once more, for a backward pass to come. */
+    bool weights_held;    /* An earlier pass has gathered the weights. */
+    bool gradients_stay;  /* Another pass reduces the gradients of weights. */
 };
 
 struct graph_step {

@@ -187,6 +187,7 @@ struct graph_copying {
     struct function_pass gathered;  /* Pass over gathered weights. */
     struct function_pass gradients; /* Pass over a gradient of weights before its reduction. */
     bool again;                     /* The backward pass gathers weights anew. */
+    bool once;                      /* Several passes have the weights of one gather. */
 };
 
 /* Products of one input that are one product. */
@@ -197,8 +198,8 @@ struct graph_joins {
     bool all;     /* Whatever one op multiplies with its input, except gate and up alone. */
 };
 
-/* Kernels in place of a fusion's own. */
-struct graph_replaced {
+/* Other libraries' kernels in place of a fusion's own. */
+struct graph_kernels {
     enum loss_fusion loss;     /* Whose kernels of the loss. */
     bool persistent_layernorm; /* Gradients of layernorms read their arrays once. */
 };
@@ -222,7 +223,7 @@ struct graph_policy {
     const struct fusion *fusion; /* Kernels between matmuls; NULL: the fewest. */
     struct graph_joins joins;
     bool experts_in_one;            /* One measured kernel has all experts of a layer. */
-    struct graph_replaced replaced; /* Kernels that stand in for the fusion's. */
+    struct graph_kernels replacing; /* Kernels that stand in for the fusion's. */
     struct graph_casting casts;     /* Casts for linear layers in fp8. */
     struct graph_copying copying;   /* Kernels of sharded weights. */
     struct function_pass sums;      /* Of a gradient of weights with earlier ones, by element. */

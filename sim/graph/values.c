@@ -245,7 +245,7 @@ static void aside_values(const struct values *values)
     const struct graph_op *op = values->op;
     enum op_pass const pass = values->step->pass;
     bool const none = pass == OP_CAST_WEIGHTS || pass == OP_INPUT_CASTS ||
-                      pass == OP_WEIGHT_CASTS || pass == OP_SHARDS || pass == OP_PADS ||
+                      pass == OP_AUTOCAST_WEIGHTS || pass == OP_SHARDS || pass == OP_PADS ||
                       pass == OP_GRADIENT_CASTS || pass == OP_SUMS || pass == OP_COPIES;
     for (uint8_t i = 0; !none && i < op->out_count; i++) {
         bool const full = values->step->pass == OP_CAST_SECOND &&

@@ -218,7 +218,7 @@ static bool slot_is_in_order(const struct program *program, const struct program
     return true;
 }
 
-/* Whether that is so in any slot, since needs are of the own slot alone. */
+/* Whether each op could run in any slot when those before it are done: no op needs a later slot. */
 static bool template_is_in_order(const struct program_template *template)
 {
     uint64_t before[PROGRAM_STREAMS_MAX] = {0};

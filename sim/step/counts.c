@@ -19,11 +19,19 @@ struct part {
     struct graph_count graph;
 };
 
+/* How many microbatches have the pass. */
+static uint32_t passes_of(const struct ranks *ranks, enum op_pass pass)
+{
+    bool const once = (pass == OP_SHARDS && ranks_gathers_once(ranks)) ||
+                      (pass == OP_COPIES && ranks->gradients.once);
+    return once ? ranks->model_replicas : ranks->plan->accumulate;
+}
+
 static void compute_add(const struct part *part, const struct graph_compute_sum *sum,
                         struct workload_counts *counts)
 {
     const struct workload_plan *plan = part->ranks->plan;
-    double const times = (double)(plan->accumulate * part->count);
+    double const times = (double)(passes_of(part->ranks, sum->pass) * part->count);
     bool const linear = sum->kind->weights_apart && sum->format == plan->formats.matmuls;
     bool const uneven = routing_is_drawn(part->ranks) || plan->routing.capacity_ppm != 0;
     bool const waits = !uneven && ranks_serves(part->ranks);

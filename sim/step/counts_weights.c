@@ -188,9 +188,7 @@ void counts_weights(const struct ranks *ranks, uint32_t head_returns,
                     struct workload_counts *counts)
 {
     const struct workload_plan *plan = ranks->plan;
-    const struct schedule *given = plan->stages.given;
-    bool const once = ranks->pp > 1 && (plan->stages.regather != WORKLOAD_REGATHER_MICROBATCH ||
-                                        (given != NULL && given->has_gathers));
+    bool const once = ranks_gathers_once(ranks);
     struct workload_traffic *shards = &counts->role[ranks->shard_role];
     uint32_t const last = ranks->gradients.last ? ranks->model_replicas : plan->accumulate;
     counts->weights.gathers = once ? 1 : workload_microbatches(plan);

@@ -339,11 +339,10 @@ void emit_pass(struct lower *lower, struct lower_graph *of, const struct emit_en
 
 void emit_forward(struct lower *lower)
 {
-    emit_pass(lower, emit_layer_graph(lower), NULL,
-              (struct graph_request){.again = lower->part.act == ACT_AGAIN});
+    emit_pass(lower, emit_layer_graph(lower), NULL, emit_request(lower, /* backward= */ false));
 }
 
-struct graph_request emit_backward_request(const struct lower *lower)
+struct graph_request emit_request(const struct lower *lower, bool backward)
 {
     static const enum graph_half halves[] = {[ACT_BACKWARD] = GRAPH_WHOLE,
                                              [ACT_INPUT] = GRAPH_INPUT_HALF,
@@ -351,25 +350,36 @@ struct graph_request emit_backward_request(const struct lower *lower)
     const struct ranks *ranks = lower->ranks;
     /* What stays whole on each rank is added up once, in the last microbatch. */
     bool const once = ranks->replicas.gradient_shards == 1 || ranks->gradients.once;
+    bool const held = lower->part.keeping == LOWER_HOLDS;
+    if (!backward)
+        return (struct graph_request){.again = lower->part.act == ACT_AGAIN, .weights_held = held};
     return (struct graph_request){.backward = true,
                                   .half = halves[lower->part.act],
                                   .sums_partial =
-                                      ranks_sums_parts(ranks) && (lower->part.last || !once)};
+                                      ranks_sums_parts(ranks) && (lower->part.last || !once),
+                                  .weights_held = held,
+                                  .gradients_stay = ranks->gradients.once && !lower->part.last};
 }
 
 void emit_backward(struct lower *lower)
 {
-    emit_pass(lower, emit_layer_graph(lower), NULL, emit_backward_request(lower));
+    emit_pass(lower, emit_layer_graph(lower), NULL, emit_request(lower, /* backward= */ true));
 }
 
-void emit_sums(struct lower *lower)
+void emit_reduction(struct lower *lower, enum lower_module module)
 {
     struct graph_request const request = {.backward = true, .sums_partial = true};
-    struct lower_graph *of = emit_layer_graph(lower);
+    struct step_part const end = {.part = module == MODULE_HEAD ? BLOCK_HEAD : BLOCK_EMBEDDING,
+                                  .used_before =
+                                      module != MODULE_HEAD && step_embedding_used(lower->ranks)};
+    if (!lower_is_layer(module) && module != MODULE_HEAD && module != MODULE_EMBEDDING) return;
+    struct lower_graph *of =
+        lower_is_layer(module) ? emit_layer_graph(lower) : emit_graph(lower, &end);
     const struct lower_pass *pass = of == NULL ? NULL : emit_pass_of(lower, of, request);
     if (pass == NULL) return;
     struct emit emit = emit_of(lower, of, pass, NULL);
     for (uint32_t at = 0; at < pass->steps.count; at++) {
+        if (pass->steps.step[at].pass == OP_COPIES) step_add(&emit, at);
         if (!is_sum(&emit, at)) continue;
         step_add(&emit, at);
         lower->parts_sum[of->place[pass->steps.step[at].op]] = emit.op[at];

@@ -50,9 +50,9 @@ void emit_end(struct lower *lower, const struct emit_end *end, bool backward);
 void emit_forward(struct lower *lower);
 void emit_backward(struct lower *lower);
 
-/* Adds up what ranks of tp have parts of, of all gradients of the layer's weights, without its
- * passes. */
-void emit_sums(struct lower *lower);
+/* What comes before a reduction that stands apart from the passes: copies of all gradients of the
+ * module's weights, and of a layer's the sums of what ranks of tp have parts of. */
+void emit_reduction(struct lower *lower, enum lower_module module);
 
 /* Emits the cast of a layer's weights, where they stay in the format of the products until the next
  * update. */

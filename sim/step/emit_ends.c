@@ -6,8 +6,7 @@
 void emit_end(struct lower *lower, const struct emit_end *end, bool backward)
 {
     struct step_part const part = {.part = end->part, .used_before = end->used_before};
-    struct graph_request request =
-        backward ? emit_backward_request(lower) : (struct graph_request){.backward = false};
+    struct graph_request request = emit_request(lower, backward);
     /* No stage waits for gradients of the embedding: all come with those of its weights. */
     if (end->part == BLOCK_EMBEDDING && request.half == GRAPH_WEIGHT_HALF)
         request.half = GRAPH_WHOLE;

@@ -72,8 +72,10 @@ const struct lower_pass *emit_pass_of(struct lower *lower, struct lower_graph *o
     const struct graph_steps *later = NULL;
     enum ranks_group const group =
         request.backward || request.again ? RANKS_GROUP_NONE : (enum ranks_group)lower->part.group;
-    struct lower_pass **at = request.backward ? &of->backward[request.half][request.sums_partial]
-                                              : &of->forward[group][request.again];
+    bool const held = request.weights_held, stay = request.gradients_stay;
+    struct lower_pass **at = request.backward
+                                 ? &of->backward[request.half][request.sums_partial][held][stay]
+                                 : &of->forward[group][request.again][held];
     void *memory = NULL;
     if (*at != NULL) return *at;
     if (request.half == GRAPH_INPUT_HALF) {

@@ -11,6 +11,21 @@ static const char *label(const struct emit *emit, const struct graph_op *op, con
                           graph_label(emit->graph, op, name, gradient).text);
 }
 
+/* By pass, of passes that op_is_aside(). */
+static const char *const aside_names[] = {
+    [OP_CAST] = "cast",
+    [OP_CAST_SECOND] = "transpose",
+    [OP_CAST_WEIGHTS] = "weights cast",
+    [OP_INPUT_CASTS] = "input casts",
+    [OP_AUTOCAST_WEIGHTS] = "weights in 16 bits",
+    [OP_SHARDS] = "shard copies",
+    [OP_PADS] = "copies",
+    [OP_BIASES] = "bias gradients",
+    [OP_GRADIENT_CASTS] = "gradient casts",
+    [OP_SUMS] = "gradient sums",
+    [OP_COPIES] = "gradient copies",
+};
+
 const char *emit_compute_name(const struct emit *emit, const struct graph_step *step)
 {
     const struct graph_op *op = &emit->graph->op[step->op];
@@ -25,16 +40,7 @@ const char *emit_compute_name(const struct emit *emit, const struct graph_step *
     if (op_is_aside(step->pass))
         return builder_format(&emit->lower->build, "%s %s",
                               label(emit, op, name, step->pass == OP_CAST),
-                              step->pass == OP_CAST             ? "cast"
-                              : step->pass == OP_CAST_SECOND    ? "transpose"
-                              : step->pass == OP_INPUT_CASTS    ? "input casts"
-                              : step->pass == OP_GRADIENT_CASTS ? "gradient casts"
-                              : step->pass == OP_SHARDS         ? "shard copies"
-                              : step->pass == OP_PADS           ? "copies"
-                              : step->pass == OP_BIASES         ? "bias gradients"
-                              : step->pass == OP_SUMS           ? "gradient sums"
-                              : step->pass == OP_COPIES         ? "gradient copies"
-                                                                : "weights cast");
+                              aside_names[step->pass]);
     if (step->pass == OP_RIGHT_GRADIENT)
         return label(emit, op, graph_moved_as(emit->graph, op->in[1]), true);
     const struct graph_gradients *named = &op->gradients;

@@ -15,10 +15,12 @@ struct lower_pass {
 /* A kind of layer, or an end, with all that follows from its graph. */
 struct lower_graph {
     const struct graph_derived *derived;
-    uint8_t place[GRAPH_OPS_MAX];      /* [op]: of its matrices, in the order of the forward pass;
-                                          MATRICES_MAX: it has none. */
-    struct lower_pass *backward[3][2]; /* [half][sums of parts]: once it is asked for. */
-    struct lower_pass *forward[3][2];  /* [place in a group][again]: once it is asked for. */
+    uint8_t place[GRAPH_OPS_MAX]; /* [op]: of its matrices, in the order of the forward pass;
+                                     MATRICES_MAX: it has none. */
+    struct lower_pass *backward[3][2][2][2]; /* [half][sums_partial][weights_held][gradients_stay]:
+                                                once it is asked for. */
+    struct lower_pass *forward[3][2][2];     /* [place in a group][again][weights_held]: once it is
+                                                asked for. */
 };
 
 struct emit_end;
@@ -54,7 +56,8 @@ const struct lower_pass *emit_pass_of(struct lower *lower, struct lower_graph *o
 /* The ops of a pass of a graph. NULL: there was no room for it. */
 void emit_pass(struct lower *lower, struct lower_graph *of, const struct emit_end *end,
                struct graph_request request);
-struct graph_request emit_backward_request(const struct lower *lower);
+/* What the template under construction asks of a graph, forward or backward. */
+struct graph_request emit_request(const struct lower *lower, bool backward);
 
 /* Whether a step is the last that writes a gradient of weights: the product, or a kernel behind it.
  */

@@ -161,17 +161,17 @@ static void cache_set(const struct ranks *ranks, struct graph_terms *terms)
     graph_dimension_plain(terms, "Pick", PICK_NUMBERS, "numbers that a token is chosen by");
 }
 
-/* What casts and copies sharded weights. Weights that stay for several microbatches have none. */
+/* What casts and copies sharded weights. */
 static struct graph_copying copying_of(const struct ranks *ranks)
 {
     const struct shard_copies *copies =
         shard_copies_of(workload_shards(ranks->plan, &ranks->machine->chip));
     bool const wide = format_bits(ranks->plan->formats.gradients) > 16;
     bool const scatters = ranks->shards > 1 || ranks->plan->zero == 2;
-    struct graph_copying copying = {.again = false};
+    struct graph_copying copying = {.once = ranks_gathers_once(ranks)};
     if (ranks_fusion(ranks) == NULL || ranks_serves(ranks) || !scatters) return copying;
     copying.gradients = copies->gradients[wide];
-    if (!ranks_casts_shards(ranks) || ranks->gradients.once) return copying;
+    if (!ranks_casts_shards(ranks)) return copying;
     copying.shard = copies->shard;
     copying.gathered = copies->gathered;
     return copying;
@@ -233,7 +233,7 @@ static struct graph_policy policy_of(const struct ranks *ranks)
         .fusion = ranks_fusion(ranks),
         .joins = joins_of(ranks),
         .experts_in_one = has_experts_in_one(ranks),
-        .replaced = {plan->software.loss, plan->software.persistent_layernorm},
+        .replacing = {plan->software.loss, plan->software.persistent_layernorm},
         .casts = workload_casts(plan, &ranks->machine->chip),
         .autocast = autocast_of(ranks),
         .copying = copying_of(ranks),

@@ -247,7 +247,6 @@ void lower_bucket_reduce(struct lower *lower, const struct bucket *bucket, uint3
 
 void lower_layer_reduce(struct lower *lower)
 {
-    emit_sums(lower);
     for (uint32_t u = lower->layer->bucket_count; u-- > 0;)
         lower_bucket_reduce(lower, &lower->layer->bucket[u], LOWER_NONE);
 }

@@ -149,6 +149,7 @@ static void update_add(struct pipeline *pipeline, enum lower_module module,
 static void reductions_add(struct lower *lower, enum lower_module module)
 {
     struct bucket buckets[LOWER_BUCKETS_MAX];
+    emit_reduction(lower, module);
     if (lower_is_layer(module)) {
         lower_layer_reduce(lower);
         return;

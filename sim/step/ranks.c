@@ -73,6 +73,13 @@ static bool reduces_once(const struct ranks *ranks)
     return ranks->plan->stages.regather != WORKLOAD_REGATHER_MICROBATCH;
 }
 
+bool ranks_gathers_once(const struct ranks *ranks)
+{
+    const struct schedule *given = ranks->plan->stages.given;
+    return ranks->pp > 1 && (ranks->plan->stages.regather != WORKLOAD_REGATHER_MICROBATCH ||
+                             (given != NULL && given->has_gathers));
+}
+
 /* Which ranks split what; see the table of ZeRO stages in the book, 5.1.2. Ranks of ep and of cp
  * hold the same dense parameters, as those of dp do. */
 static enum status ranks_build(struct ranks *ranks, struct error *reterr)

@@ -297,6 +297,9 @@ static inline bool ranks_clips(const struct ranks *ranks)
     return workload_clips(ranks->plan, &ranks->machine->chip);
 }
 
+/* Whether ranks of pp keep gathered weights for passes of several microbatches. */
+bool ranks_gathers_once(const struct ranks *ranks);
+
 /* Whether shards in fp32 are cast to 16 bits for each gather (sim/kernels/shards.h). */
 static inline bool ranks_casts_shards(const struct ranks *ranks)
 {

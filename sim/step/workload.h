@@ -277,10 +277,11 @@ enum workload_protocols workload_protocols(const struct workload_plan *plan,
 enum workload_collective_cores workload_collective_cores(const struct workload_plan *plan,
                                                          const struct chip *chip);
 
-/* What `joined_products` means on a machine: what was asked for, or what the stack does; without
- * a stack that Q, K and V are one product. */
 /* Whose kernels cast and copy sharded weights; never the default. */
 enum shard_kernels workload_shards(const struct workload_plan *plan, const struct chip *chip);
+
+/* What `joined_products` means on a machine: what was asked for, or what the stack does; without
+ * a stack that Q, K and V are one product. */
 enum product_joins workload_joins(const struct workload_plan *plan, const struct chip *chip);
 
 /* What `clip_gradients` means on a machine: a training step of a stack of software clips, unless

@@ -378,13 +378,13 @@ static void autocast_casts_what_products_multiply(void **state)
     moves(casts_of(&layer, "mlp.", "Gate,Up", OP_INPUT_CASTS, false), 2, 2 * 4 * all, 2 * 2 * all);
     moves(casts_of(&layer, "attention.", "QKV", OP_INPUT_CASTS, true), 3, 3 * 2 * all, 3 * 4 * all);
     moves(casts_of(&layer, "mlp.", "Out", OP_INPUT_CASTS, false), 0, 0, 0);
-    moves(casts_of(&layer, "mlp.", "Out", OP_WEIGHT_CASTS, false), 0, 0, 0);
+    moves(casts_of(&layer, "mlp.", "Out", OP_AUTOCAST_WEIGHTS, false), 0, 0, 0);
     case_free(&layer.made);
     layer_make_with(&case_llama_70b, "eager", &software, FORMAT_FP32, &layer);
     uint64_t const out = UINT64_C(8192) * F_OWN;
     moves(work_of(&layer, "mlp.", "norm", OP_FORWARD), 6 + 1, (16 + 6) * d, (12 + 4) * d);
     moves(casts_of(&layer, "mlp.", "Gate,Up", OP_INPUT_CASTS, false), 2, 2 * 4 * all, 2 * 2 * all);
-    moves(casts_of(&layer, "mlp.", "Out", OP_WEIGHT_CASTS, false), 1, 4 * out, 2 * out);
+    moves(casts_of(&layer, "mlp.", "Out", OP_AUTOCAST_WEIGHTS, false), 1, 4 * out, 2 * out);
     moves(casts_of(&layer, "mlp.", "Out", OP_GRADIENT_CASTS, true), 1, 2 * out, 4 * out);
     case_free(&layer.made);
     layer_make_with(&case_llama_70b, "compiled", &software, FORMAT_FP32, &layer);

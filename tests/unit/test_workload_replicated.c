@@ -185,7 +185,7 @@ static void sums_of_layernorms_are_counted_apart(void **state)
     work = norm_work(&graph, &sharded, OP_INPUT_GRADIENT);
     assert_int_equal(work.hbm_read_bytes + work.hbm_write_bytes, 16 * d);
     assert_int_equal(work.sum_bytes, 6 * d);
-    terms.policy.replaced.persistent_layernorm = true;
+    terms.policy.replacing.persistent_layernorm = true;
     work = norm_work(&graph, &sharded, OP_INPUT_GRADIENT);
     assert_int_equal(work.hbm_read_bytes + work.hbm_write_bytes, 12 * d);
     assert_int_equal(work.sum_bytes, 6 * d);

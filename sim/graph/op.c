@@ -60,26 +60,52 @@ struct work op_work(const struct graph_sharded *sharded, const struct graph_op *
     return work;
 }
 
-void op_function(const struct graph *graph, enum work_function function, enum op_pass pass,
-                 uint64_t elements, struct work *work)
+static void made_add(struct function_pass made, enum work_function function, uint64_t elements,
+                     struct work *work)
 {
-    const struct fusion *fusion = graph->terms->policy.fusion;
-    if (fusion == NULL) return;
-    bool const backward = !op_is_forward(pass);
-    const struct graph_policy *policy = &graph->terms->policy;
-    bool const centred = graph->terms->model->norms.centred;
-    bool const persistent = centred && policy->replacing.persistent_layernorm;
-    struct function_pass const own =
-        function == WORK_FUNCTION_LOSS   ? fusion_loss(fusion, policy->replacing.loss)
-        : function != WORK_FUNCTION_NORM ? fusion_pass(fusion, function, backward)
-        : persistent                     ? fusion_persistent_norm(backward)
-                                         : fusion_norm(fusion, centred, backward);
-    struct function_pass const made =
-        autocast_pass(fusion, policy->autocast, function, centred, backward, own);
     work->hbm_read_bytes += made.read_bytes * elements;
     work->hbm_write_bytes += made.write_bytes * elements;
     work->kernel_count += made.kernels;
     if (work->kernel == WORK_KERNEL_NONE) work->kernel = WORK_KERNEL_FUNCTIONS + (uint64_t)function;
+}
+
+void op_function(const struct graph *graph, enum work_function function, enum op_pass pass,
+                 uint64_t elements, struct work *work)
+{
+    const struct graph_policy *policy = &graph->terms->policy;
+    const struct fusion *fusion = policy->fusion;
+    if (fusion == NULL) return;
+    bool const backward = !op_is_forward(pass);
+    struct function_pass const own = function == WORK_FUNCTION_LOSS
+                                         ? fusion_loss(fusion, policy->replacing.loss)
+                                         : fusion_pass(fusion, function, backward);
+    made_add(autocast_pass(fusion, policy->autocast, function, /* centred= */ false, backward, own),
+             function, elements, work);
+}
+
+/* Whether a norm reads the residual stream; else it reads what a product or attention gives. */
+static bool reads_stream(const struct graph *graph, const struct graph_op *op)
+{
+    const struct graph_op *maker = graph_maker(graph, op->in[0]);
+    while (maker != NULL && maker->kind->passes_on) maker = graph_maker(graph, maker->in[0]);
+    return maker == NULL || graph_fused(graph, op->in[0]) != NULL || maker->kind->computes_sums ||
+           (maker->kind->weights_apart && maker->product_count == 0);
+}
+
+void op_norm(const struct graph *graph, const struct graph_op *op, enum op_pass pass,
+             uint64_t elements, struct work *work)
+{
+    const struct graph_policy *policy = &graph->terms->policy;
+    const struct fusion *fusion = policy->fusion;
+    if (fusion == NULL) return;
+    bool const backward = !op_is_forward(pass), centred = graph->terms->model->norms.centred;
+    bool const narrow = policy->autocast == AUTOCAST_WIDE && !reads_stream(graph, op);
+    enum autocast const autocast = narrow ? AUTOCAST_NARROW : policy->autocast;
+    struct function_pass made = fusion_persistent_norm(backward);
+    if (!centred || !policy->replacing.persistent_layernorm)
+        made = autocast_pass(fusion, autocast, WORK_FUNCTION_NORM, centred, backward,
+                             fusion_norm(fusion, centred, backward));
+    made_add(made, WORK_FUNCTION_NORM, elements, work);
 }
 
 uint8_t op_reads(const struct graph *graph, const struct graph_op *op, enum op_pass pass,

@@ -160,7 +160,7 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
         work.hbm_read_bytes += (op_is_forward(pass) ? 1 : 2) * bytes;
         work.kernel_count += graph->terms->policy.fusion != NULL;
     }
-    op_function(graph, WORK_FUNCTION_NORM, pass, elements, &work);
+    op_norm(graph, op, pass, elements, &work);
     bool const sums = op_is_forward(pass) ? summed : adds;
     if (sums && graph->terms->policy.fusion != NULL) fused_sum_add(graph, pass, elements, &work);
     if (sums_apart(graph) && sums) sum_add(graph, pass, elements, bytes, &work);

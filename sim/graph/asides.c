@@ -69,9 +69,10 @@ static bool is_wide(const struct graph *graph, tensor left)
     const struct graph_terms *terms = graph->terms;
     const struct graph_op *maker = graph_maker(graph, left);
     bool const streams = maker != NULL && maker->kind->computes_sums;
+    bool const centred = terms->model->norms.centred;
     if (!streams || terms->policy.fusion == NULL) return false;
-    return autocast_widens_norm(terms->policy.fusion, terms->policy.autocast,
-                                terms->model->norms.centred);
+    if (centred && terms->policy.replacing.persistent_layernorm) return false;
+    return autocast_widens_norm(terms->policy.fusion, terms->policy.autocast, centred);
 }
 
 /* Products that are one have one input. */

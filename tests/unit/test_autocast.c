@@ -1,6 +1,7 @@
 /* Ops of a layer with PyTorch's autocast and without. */
 #include <string.h>
 
+#include "sim/graph/asides.h"
 #include "sim/graph/block.h"
 #include "sim/graph/op.h"
 #include "sim/kernels/kernels.h"
@@ -69,8 +70,33 @@ static void autocast_shortens_no_op_between_products(void **state)
     }
 }
 
+/* Its gradient reads 4 bytes an element less than that of the stack's, and no product casts. */
+static void a_persistent_layernorm_goes_before_autocast(void **state)
+{
+    static struct layer layer;
+    (void)state;
+    layer_make("eager", /* autocast= */ true, FORMAT_BF16, &layer);
+    layer.made.plan.model.norms.centred = true;
+    layer.terms.policy.replacing.persistent_layernorm = true;
+    uint32_t norm = 0, product = 0;
+    while (strcmp(layer.graph.op[norm].name, "norm") != 0) norm++;
+    while (strcmp(layer.graph.op[product].name, "QKV") != 0) product++;
+    uint64_t const persistent = bytes_of(&layer, norm, OP_INPUT_GRADIENT);
+    struct work const cast =
+        graph_input_casts_work(&layer.sharded, &layer.graph.op[product], /* backward= */ false);
+    assert_false(op_has_work(&cast));
+    layer.terms.policy.autocast = AUTOCAST_NONE;
+    assert_int_equal(bytes_of(&layer, norm, OP_INPUT_GRADIENT), persistent);
+    layer.terms.policy.replacing.persistent_layernorm = false;
+    assert_true(bytes_of(&layer, norm, OP_INPUT_GRADIENT) > persistent);
+    case_free(&layer.made);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(autocast_shortens_no_op_between_products)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(autocast_shortens_no_op_between_products),
+        cmocka_unit_test(a_persistent_layernorm_goes_before_autocast),
+    };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

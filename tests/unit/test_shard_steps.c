@@ -13,19 +13,25 @@ struct sharded {
     struct kernel_stack stack;
 };
 
-/* LLaMA-3-70B under torch.compile, whose weights four ranks of fsdp share. */
-static void sharded_make(bool staged, struct sharded *of)
+/* LLaMA-3-70B, whose layers are repeated. */
+static void sharded_on(const char *const parts[MESH_ROLE_COUNT], const char *fusion,
+                       const char *shape, struct sharded *of)
 {
-    const char *const parts[MESH_ROLE_COUNT] = {[MESH_FSDP] = "x", [MESH_PP] = staged ? "y" : NULL};
-    const char *const shape = staged ? "4x4x1" : "4x1x1";
     uint32_t i = 0;
     *of = (struct sharded){.stack = {.name = "case", .title = "A case"}};
-    while (strcmp(fusion_at(i)->name, "compiled") != 0) i++;
+    while (strcmp(fusion_at(i)->name, fusion) != 0) i++;
     of->stack.between.fusion = fusion_at(i);
     assert_int_equal(case_build_roles(&of->made, &case_llama_70b, shape, parts), STATUS_OK);
     of->made.machine.chip.kernels.stack = &of->stack;
     of->made.plan.software.clips = 0;
     of->made.plan.remat = GRAPH_REMAT_LAYER;
+}
+
+/* Four ranks of fsdp share weights. */
+static void sharded_make(const char *fusion, bool staged, struct sharded *of)
+{
+    const char *const parts[MESH_ROLE_COUNT] = {[MESH_FSDP] = "x", [MESH_PP] = staged ? "y" : NULL};
+    sharded_on(parts, fusion, staged ? "4x4x1" : "4x1x1", of);
 }
 
 static uint32_t steps_of(const struct graph_case *made, struct graph_request request,
@@ -63,7 +69,7 @@ static void gathers_and_reductions_have_a_step_for_each_op(void **state)
     static struct graph_cases cases;
     static struct ranks ranks;
     (void)state;
-    sharded_make(/* staged= */ false, &of);
+    sharded_make("compiled", /* staged= */ false, &of);
     graph_ranks(&of.made.plan, &of.made.machine, &of.made.mesh, &ranks);
     graph_cases_build(&ranks, &cases);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -73,6 +79,60 @@ static void gathers_and_reductions_have_a_step_for_each_op(void **state)
             assert_int_equal(steps_of(&cases.part[p], rows[i].request, OP_COPIES), rows[i].copies);
         }
     case_free(&of.made);
+}
+
+struct steps_row {
+    struct graph_request request;
+    enum op_pass pass;
+    uint32_t steps;
+};
+
+/* Steps of the first layer. */
+static void layer_holds(const struct sharded *of, const struct steps_row *rows, size_t count)
+{
+    static struct graph_cases cases;
+    static struct ranks ranks;
+    graph_ranks(&of->made.plan, &of->made.machine, &of->made.mesh, &ranks);
+    graph_cases_build(&ranks, &cases);
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(steps_of(&cases.part[0], rows[i].request, rows[i].pass), rows[i].steps);
+}
+
+/* QKV, and gate and up, read norms in fp32. No product adds gradients that are cast. */
+static void autocast_has_steps_for_inputs_weights_and_gradients(void **state)
+{
+    static const struct steps_row rows[] = {
+        {{.backward = false}, OP_INPUT_CASTS, 2},      {{.backward = true}, OP_INPUT_CASTS, 4},
+        {{.backward = false}, OP_AUTOCAST_WEIGHTS, 4}, {{.backward = true}, OP_AUTOCAST_WEIGHTS, 4},
+        {{.backward = true}, OP_GRADIENT_CASTS, 4},    {{.backward = true}, OP_SUMS, 4},
+    };
+    static struct sharded of;
+    (void)state;
+    sharded_make("eager", /* staged= */ false, &of);
+    of.made.plan.software.autocast = true;
+    of.made.plan.formats.weights = FORMAT_FP32;
+    of.made.plan.accumulate = 2;
+    layer_holds(&of, rows, sizeof rows / sizeof *rows);
+    case_free(&of.made);
+}
+
+/* Weights are gathered once a step, and gradients reduced in every microbatch. */
+static void zero_2_copies_gradients_alone(void **state)
+{
+    static const struct steps_row rows[] = {
+        {{.backward = false}, OP_SHARDS, 0},
+        {{.backward = true}, OP_SHARDS, 0},
+        {{.backward = true}, OP_COPIES, 4},
+    };
+    const char *const parts[MESH_ROLE_COUNT] = {[MESH_DP] = "x"};
+    static struct sharded of;
+    (void)state;
+    for (uint32_t zero = 1; zero <= 2; zero++) {
+        sharded_on(parts, "compiled", "4x1x1", &of);
+        of.made.plan.zero = zero;
+        layer_holds(&of, rows, zero == 2 ? 3 : 2);
+        case_free(&of.made);
+    }
 }
 
 /* Whether a template of a layer or an end moves weights or gradients of the urgency. */
@@ -104,7 +164,7 @@ static void templates_copy_what_they_gather_and_reduce(void **state)
     (void)state;
     for (size_t way = 0; way < sizeof ways / sizeof *ways; way++) {
         uint32_t gathers = 0, reduces = 0;
-        sharded_make(/* staged= */ true, &of);
+        sharded_make("compiled", /* staged= */ true, &of);
         of.made.plan.accumulate = MICROBATCHES;
         of.made.plan.stages.regather = ways[way];
         case_ok(workload_lower(of.made.arena, &of.made.plan, &of.made.machine, &of.made.mesh,
@@ -128,6 +188,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gathers_and_reductions_have_a_step_for_each_op),
+        cmocka_unit_test(autocast_has_steps_for_inputs_weights_and_gradients),
+        cmocka_unit_test(zero_2_copies_gradients_alone),
         cmocka_unit_test(templates_copy_what_they_gather_and_reduce),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);

@@ -107,6 +107,7 @@ static void the_update_is_of_shards_in_fp32(void **state)
     (void)state;
     for (int compiled = 0; compiled < 2; compiled++) {
         sharded_make(compiled ? "compiled" : "eager", SHARD_KERNELS_FSDP1, &of);
+        of.made.plan.formats.gradients = compiled ? FORMAT_FP32 : FORMAT_BF16;
         moves(update_work(&of.ranks, ELEMENTS, ELEMENTS), (4 + MOMENTS + 4) * ELEMENTS,
               (MOMENTS + 4) * ELEMENTS);
         assert_int_equal(update_work(&of.ranks, ELEMENTS, ELEMENTS).kernel_count, 1);

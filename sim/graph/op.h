@@ -262,7 +262,7 @@ struct work op_streamed(const struct graph_sharded *sharded, const struct graph_
 void op_function(const struct graph *graph, enum work_function function, enum op_pass pass,
                  uint64_t elements, struct work *work);
 
-/* The same of a norm, whose kernels depend on what the norm reads. */
+/* Adds the kernels of a norm to its work; they depend on what the norm reads. */
 void op_norm(const struct graph *graph, const struct graph_op *op, enum op_pass pass,
              uint64_t elements, struct work *work);
 

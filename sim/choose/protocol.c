@@ -296,17 +296,21 @@ static bool is_direct(const struct protocol_use *use)
     return use->registered || use->machine->chip.launch.by == CHIP_LAUNCHES_GRAPH;
 }
 
+/* Whether NCCL sends the array around rings. */
+static bool is_ring(const struct protocol_use *use)
+{
+    bool const rings = primitive_family_nccl(algorithm_family(&use->algorithm)) == NCCL_RING ||
+                       use->stands == PROTOCOL_STANDS_FOR_RING;
+    return rings && (is_half(use->kind) || use->kind == COLLECTIVE_ALL_REDUCE);
+}
+
 /* A channel of a ring takes a step more than it sends, in which it copies or adds what came last:
  * the time of all steps over the time of those that send, in billionths. */
 static uint64_t ring_copies(const struct protocol_use *use, uint32_t class, uint64_t nodes,
                             uint64_t ranks)
 {
-    bool const rings = primitive_family_nccl(algorithm_family(&use->algorithm)) == NCCL_RING ||
-                       use->stands == PROTOCOL_STANDS_FOR_RING;
-    bool const loops = use->kind == COLLECTIVE_ALL_GATHER || use->kind == COLLECTIVE_ALL_REDUCE ||
-                       use->kind == COLLECTIVE_REDUCE_SCATTER;
     bool const skips = class == SIMPLE && use->kind != COLLECTIVE_REDUCE_SCATTER && is_direct(use);
-    if (!rings || !loops || (skips && nodes == 1) || class == LL || ranks < 2) return whole;
+    if (!is_ring(use) || (skips && nodes == 1) || class == LL || ranks < 2) return whole;
     uint64_t const steps = (use->kind == COLLECTIVE_ALL_REDUCE ? 2 : 1) * (ranks - 1);
     uint64_t const wire = ring_pace_mb_per_s(use->machine, nodes, ranks) /
                           channels_of(use, class == SIMPLE ? PROTOCOL_SIMPLE : PROTOCOL_LL128);
@@ -338,7 +342,8 @@ static bool trees_are_exchanged(const struct protocol_use *use)
 
 /* The share that payload gets of a NIC, in billionths. NVLink's inefficiency is none of the NICs:
  * NCCL takes the slower of both. An inner node of a tree sends and gets an array twice, where an
- * exchange of M nodes sends it 2 (M-1)/M times; two nodes exchange halves in either. */
+ * exchange of M nodes sends it 2 (M-1)/M times; two nodes exchange halves in either. A ring through
+ * N ranks leaves a node with (N-1)/N of what it gathers, a plan level by level sends (M-1)/M. */
 static uint64_t far_share_of(const struct protocol_use *use, uint32_t class, uint64_t nodes,
                              uint64_t ranks)
 {
@@ -346,6 +351,9 @@ static uint64_t far_share_of(const struct protocol_use *use, uint32_t class, uin
                                              : reckoned_share(use, class, nodes, ranks) * whole /
                                                    ring_copies(use, class, nodes, ranks);
     if (nodes > 2 && trees_are_exchanged(use)) share = share * (nodes - 1) / nodes;
+    bool const by_level = use->stands != PROTOCOL_STANDS_ALONE || !use->algorithm.flat;
+    if (nodes > 1 && by_level && is_ring(use))
+        share = share * (nodes - 1) / nodes * ranks / (ranks - 1);
     return share;
 }
 

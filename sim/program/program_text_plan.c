@@ -168,7 +168,8 @@ enum status text_roles_check(const struct machine *machine, const struct program
             ret_place->op = i;
             return error_set(reterr, STATUS_UNSUPPORTED, "",
                              "plan %u joins ranks of several roles, which is not modelled; ranks "
-                             "of different roles send and receive",
+                             "of different roles send and receive (a program shown with --set "
+                             "/workload/clip_gradients=false has no norm of gradients over them)",
                              op->index);
         }
     return STATUS_OK;

@@ -207,12 +207,14 @@ static int show_file(const struct options *options)
     bool as_other = false;
     enum status status = stage_find(options->operand[0], &stage, &error);
     if (status == STATUS_OK) status = asked_format_find(options, stage, &as_other, &error);
+    /* A scenario is shown with defaults of its machine, so what a machine refuses is refused. */
+    enum session_stage const built = stage == SESSION_SCENARIO ? SESSION_MACHINE : stage;
     if (as_other) text.columns = 0; /* Which a reader has to understand. */
     if (status == STATUS_OK && svg != NULL && stage != SESSION_MACHINE)
         status = error_set(&error, STATUS_INVALID, "--svg", "only a machine is drawn");
     if (status == STATUS_OK)
         status = session_source_read_either(options, options->operand[1], &source, &error);
-    if (status == STATUS_OK) status = session_build(&session, &source, stage, &error);
+    if (status == STATUS_OK) status = session_build(&session, &source, built, &error);
     if (status == STATUS_OK && stage == SESSION_MACHINE) {
         status = machine_print(&session.machine, options, &error);
     } else {

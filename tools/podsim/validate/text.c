@@ -1,5 +1,6 @@
 /* text.c: rows and scores on a terminal. */
 #include "sim/base/counted.h"
+#include "sim/base/name.h"
 #include "sim/base/strbuf.h"
 #include "sim/report/table.h"
 #include "tools/podsim/validate/columns.h"
@@ -29,13 +30,23 @@ static void memory_add(const struct column_value *values, struct strbuf *text)
                SET(SET_MEMORY_ABSOLUTE), counted(values[SET_MEMORY].whole, "row").text);
 }
 
+/* An error, with a digit more where it is printed like its aim, which it misses or not. */
+static void aimed_add(const char *error, const char *aim, double share, struct strbuf *text)
+{
+    if (name_same(error, aim))
+        strbuf_add(text, "%.2f %%", 100 * share);
+    else
+        strbuf_add(text, "%s", error);
+}
+
 static void layouts_add(const struct column_value *values, struct strbuf *text)
 {
     if (values[SET_RANK].kind == COLUMN_NONE) return;
     strbuf_add(text, "  layouts     rank correlation %s, regret %s, means of %s\n", SET(SET_RANK),
                SET(SET_REGRET), counted(values[SET_LAYOUTS].whole, "choice").text);
     if (values[SET_BASE].kind == COLUMN_NONE) return;
-    strbuf_add(text, "              ratios to 1F1B off by %s", SET(SET_BASE));
+    strbuf_add(text, "              ratios to 1F1B off by ");
+    aimed_add(SET(SET_BASE), SET(SET_RATIO_AIM), values[SET_BASE].real, text);
     if (values[SET_RATIO_MET].kind != COLUMN_NONE)
         strbuf_add(text, " (aim %s: %s)", SET(SET_RATIO_AIM), SET(SET_RATIO_MET));
     strbuf_add(text, "\n");
@@ -43,7 +54,8 @@ static void layouts_add(const struct column_value *values, struct strbuf *text)
 
 static void score_add(const struct column_value *values, struct strbuf *text)
 {
-    strbuf_add(text, "  errors      mean %s, mean absolute %s", SET(SET_MEAN), SET(SET_ABSOLUTE));
+    strbuf_add(text, "  errors      mean %s, mean absolute ", SET(SET_MEAN));
+    aimed_add(SET(SET_ABSOLUTE), SET(SET_AIM), values[SET_ABSOLUTE].real, text);
     if (values[SET_AIM_MET].kind != COLUMN_NONE)
         strbuf_add(text, " (aim %s: %s)", SET(SET_AIM), SET(SET_AIM_MET));
     strbuf_add(text, ", worst %s\n", SET(SET_WORST));

@@ -101,7 +101,9 @@ static enum status file_read(struct import_file *file, const struct import_frame
     }
     STATUS_TRY(framework->read(file, reterr));
     if (file->count == 0 && file->given_count == 0)
-        return settings_fail(file, 0, STATUS_INVALID, reterr, "the file says nothing");
+        return settings_fail(file, 0, STATUS_INVALID, reterr,
+                             "the file says nothing; a key of %s is \"%s\"", framework->name,
+                             framework->rows[0]->key);
     return given_add(file, reterr);
 }
 

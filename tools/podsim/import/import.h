@@ -66,6 +66,7 @@ struct import {
     /* By the place of a fact: the setting that states it; NULL: none does. */
     struct import_setting *said[sizeof(struct import_facts) / sizeof(uint64_t)];
     struct json *scenario;
+    const struct import_row *const *rows; /* The framework's. */
 };
 
 struct import_framework {
@@ -99,6 +100,8 @@ enum status import_choice(const struct import *import, const char *const *fact,
 
 /* The setting that states a fact; NULL: none does. */
 struct import_setting *import_said(const struct import *import, const void *fact);
+/* The framework's key that states a fact, the first where there are several. */
+const char *import_key(const struct import *import, const void *fact);
 /* The fact's setting is expressed at another place of the scenario than its row's. */
 void import_at(struct import *import, const void *fact, const char *place);
 /* The fact's setting is not expressed, or not wholly: what is missing. Nothing where none is. */

@@ -167,7 +167,9 @@ enum status import_batch(struct import *import, uint64_t copies, struct error *r
     }
     if (facts->batch.microbatch == 0)
         return import_refuse(import, &facts->batch.microbatch, reterr,
-                             "the file does not say how many sequences a rank takes at once");
+                             "the file does not say how many sequences a rank takes at once; the "
+                             "key is %s",
+                             import_key(import, &facts->batch.microbatch));
     if (facts->batch.accumulate == 0 && facts->batch.sequences == 0) facts->batch.accumulate = 1;
     if (facts->batch.sequences == 0)
         facts->batch.sequences = facts->batch.microbatch * facts->batch.accumulate * copies;

@@ -118,6 +118,17 @@ static void unused_say(struct import *import)
 }
 
 /* What no type has, and what would change most of a step. */
+/* Where the file says how many layers have no experts, one at least is left. */
+static enum status layers_check(const struct import *import, struct error *reterr)
+{
+    const struct import_facts *facts = &import->facts;
+    if (facts->experts.count == 0 || facts->experts.dense_layers < facts->sizes.layers ||
+        import_said(import, &facts->experts.dense_layers) == NULL)
+        return STATUS_OK;
+    return import_refuse(import, &facts->experts.dense_layers, reterr,
+                         "none of the %" PRIu64 " layers has experts", facts->sizes.layers);
+}
+
 static enum status parts_check(struct import *import, struct error *reterr)
 {
     const struct import_facts *facts = &import->facts;
@@ -277,6 +288,7 @@ enum status import_model(struct import *import, struct error *reterr)
     }
     STATUS_TRY(sizes_check(import, reterr));
     STATUS_TRY(parts_check(import, reterr));
+    STATUS_TRY(layers_check(import, reterr));
     const char *const type = type_of(&import->facts);
     STATUS_TRY(gaps_say(import, type, reterr));
     unused_say(import);

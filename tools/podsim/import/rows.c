@@ -156,6 +156,7 @@ static enum status fact_read(struct import *import, const struct import_row *row
 enum status import_rows(struct import *import, const struct import_framework *framework,
                         struct error *reterr)
 {
+    import->rows = framework->rows;
     for (uint32_t i = 0; i < import->file->count; i++) {
         struct import_setting *setting = &import->file->setting[i];
         const struct import_row *row = row_find(framework, setting->key);
@@ -229,6 +230,15 @@ static void outcome_set(struct import *import, const void *fact, enum import_out
     if (setting == NULL) return;
     setting->outcome = outcome;
     setting->because = because;
+}
+
+const char *import_key(const struct import *import, const void *fact)
+{
+    size_t const at = (size_t)((const char *)fact - (const char *)&import->facts);
+    for (uint32_t t = 0; import->rows[t] != NULL; t++)
+        for (const struct import_row *row = import->rows[t]; row->key != NULL; row++)
+            if (row->how < IMPORT_NOTHING && row->at == at) return row->key;
+    return "";
 }
 
 void import_at(struct import *import, const void *fact, const char *place)

@@ -104,38 +104,45 @@ static int64_t port_time_ps(const struct replay *replay, const struct lane_table
     return (int64_t)(units * lane->piece_count / lane->costs.units_max) * (whole_ps - 1);
 }
 
+/* Ports by which a collective leaves a chip. */
+struct port_bound {
+    int64_t most_ps; /* Time of the port that takes the longest, at least. */
+    uint32_t ports;  /* Ports that take any time. */
+};
+
 /* What all lanes of the running op have put on each port at least. */
-static void port_times(struct replay *replay, const struct plan_table *plan, uint32_t chip,
-                       int64_t ret_ps[MACHINE_GRID_PORTS])
+static struct port_bound port_bound_of(struct replay *replay, const struct plan_table *plan,
+                                       uint32_t chip)
 {
-    for (uint32_t port = 0; port < MACHINE_GRID_PORTS; port++) ret_ps[port] = 0;
+    int64_t port_ps[MACHINE_GRID_PORTS] = {0};
+    struct port_bound bound = {0, 0};
     for (uint32_t i = 0; i < plan->lane_count; i++) {
         const struct lane_table *lane = &plan->lane[i];
         if (lane->routed == NULL && lane->states[chip].sends > 0)
-            ret_ps[lane->route.leg[0].port] += port_time_ps(replay, lane, chip);
+            port_ps[lane->route.leg[0].port] += port_time_ps(replay, lane, chip);
     }
+    for (uint32_t port = 0; port < MACHINE_GRID_PORTS; port++) {
+        bound.ports += port_ps[port] != 0;
+        bound.most_ps = port_ps[port] > bound.most_ps ? port_ps[port] : bound.most_ps;
+    }
+    return bound;
 }
 
 /* No collective is faster than the ports it leaves by: bytes over rate, each port apart. (Links of
  * routes are checked at the end of the run: breakdown.c.) */
-static void port_check(struct replay *replay, const int64_t port_ps[MACHINE_GRID_PORTS],
-                       int64_t took_ps)
+static void port_check(struct replay *replay, const struct port_bound *bound, int64_t took_ps)
 {
-    for (uint32_t port = 0; port < MACHINE_GRID_PORTS; port++) {
-        if (port_ps[port] == 0) continue;
-        SIM_ASSERT(port_ps[port] <= took_ps);
-        replay->tally.bound_checks++;
-    }
+    SIM_ASSERT(bound->most_ps <= took_ps);
+    replay->tally.bound_checks += bound->ports;
 }
 
 void transport_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
 {
     const struct plan_table *plan = &replay->lanes.plans[*running_at(replay, stream, chip)];
-    int64_t port_ps[MACHINE_GRID_PORTS];
     for (uint32_t i = 0; i < plan->lane_count; i++)
         if (plan->lane[i].routed != NULL) routed_end(replay, &plan->lane[i], chip);
-    port_times(replay, plan, chip, port_ps);
-    port_check(replay, port_ps, now_ps - stream_at(replay, stream, chip)->begin_ps);
+    struct port_bound const bound = port_bound_of(replay, plan, chip);
+    port_check(replay, &bound, now_ps - stream_at(replay, stream, chip)->begin_ps);
 }
 
 /* Whether all links of two chips are of the same classes. */
@@ -153,15 +160,15 @@ void lanes_end(struct replay *replay, uint32_t stream, const struct batch *batch
     if (batch->count == 0) return;
     uint16_t const index = running[batch->chip[0]];
     const struct plan_table *plan = &replay->lanes.plans[index];
-    int64_t port_ps[MACHINE_GRID_PORTS];
+    struct port_bound bound = {0, 0};
     bool alike = true;
     for (uint32_t i = 0; i < plan->lane_count; i++)
         alike = alike && plan->lane[i].ring && plan->lane[i].route.single;
-    if (alike) port_times(replay, plan, batch->chip[0], port_ps);
+    if (alike) bound = port_bound_of(replay, plan, batch->chip[0]);
     for (uint32_t i = 0; i < batch->count; i++) {
         uint32_t const chip = batch->chip[i];
         if (alike && running[chip] == index && links_alike(replay, chip, batch->chip[0]))
-            port_check(replay, port_ps, now_ps - stream_at(replay, stream, chip)->begin_ps);
+            port_check(replay, &bound, now_ps - stream_at(replay, stream, chip)->begin_ps);
         else
             transport_end(replay, stream, chip, now_ps);
     }

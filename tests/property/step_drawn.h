@@ -28,6 +28,7 @@ static inline void step_draw(uint64_t *state, const struct step_drawn *of,
     bool const gpu = strstr(of->machine, "h100") != NULL;
     bool const staged = strstr(of->mesh, "\"pp\"") != NULL;
     const char *model = strstr(of->mesh, "\"ep\"") != NULL ? "tests/property/experts.json"
+                        : staged                           ? "tests/property/dense-8.json"
                                                            : "tests/property/dense.json";
     const char *network =
         CASE_PICK(state, "", "", ", \"network\": {\"leaf\": {\"oversubscription\": 4}}",

@@ -26,7 +26,8 @@ enum shard_kernels {
 /* The words of the key `shard_kernels`, from SHARD_KERNELS_NONE on, ended by NULL. */
 extern const char *const shard_kernels_names[];
 
-/* By element. Weights are gathered in 16 bits, and copied all the same if they are not. */
+/* By element. Weights that are gathered in another format than 16 bits have no passes before and
+ * behind their gather. */
 struct shard_copies {
     const char *source;
     bool wide;                     /* Shards are in fp32, and are cast for each gather. */

@@ -30,11 +30,10 @@ extern const char *const shard_kernels_names[];
  * behind their gather. */
 struct shard_copies {
     const char *source;
-    bool wide;                     /* Shards are in fp32, and are cast for each gather. */
-    struct function_pass shard;    /* Pass over a shard before it is gathered. */
-    struct function_pass gathered; /* Pass over gathered weights. */
-    struct function_pass
-        gradients[2]; /* Pass over gradients before a reduction: in 16 bits, in 32. */
+    bool wide;                         /* Shards are in fp32, and are cast for each gather. */
+    struct function_pass shard;        /* Pass over a shard before it is gathered. */
+    struct function_pass gathered;     /* Pass over gathered weights. */
+    struct function_pass gradients[2]; /* Before a reduction: in 16 bits, in 32. */
 };
 
 /* The kernels of a way to shard; not of the default. */

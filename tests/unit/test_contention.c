@@ -1,40 +1,16 @@
 /* What the messages of an item take in a small simulation, and what is remembered. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "sim/base/arena.h"
 #include "sim/choose/contention.h"
-
-static struct arena *arena;
-
-static int open_arena(void **state)
-{
-    (void)state;
-    arena = arena_create(0);
-    return 0;
-}
-
-static int close_arena(void **state)
-{
-    (void)state;
-    arena_destroy(arena);
-    return 0;
-}
+#include "tests/support/case.h"
 
 /* "recursive" in each of so many nodes of eight H100. */
 static void plan_in_nodes(uint32_t nodes, struct machine *ret_machine, struct plan *ret_plan)
 {
     struct machine_plan const machine = {
         .chip = "h100-sxm", .profile = "ideal", .nodes = nodes, .wrap = {-1, -1, -1}};
-    struct error error = {0};
-    if (machine_build(arena, &machine, ret_machine, &error) != STATUS_OK)
-        fail_msg("%s", error.message);
+    case_ok(machine_build(case_arena, &machine, ret_machine, &case_error));
     uint32_t axis = 0;
     while (ret_machine->axis_level[axis] != 0) axis++;
     struct plan_request request = {.kind = COLLECTIVE_ALL_GATHER,
@@ -47,8 +23,7 @@ static void plan_in_nodes(uint32_t nodes, struct machine *ret_machine, struct pl
                                                           .switched = true,
                                                           .name = ret_machine->axis_name[axis]};
     plan_request_links(ret_machine, &request);
-    if (plan_build(arena, &request, "/plan", ret_plan, &error) != STATUS_OK)
-        fail_msg("%s", error.message);
+    case_ok(plan_build(case_arena, &request, "/plan", ret_plan, &case_error));
     ret_plan->item[0].piece_count = 1;
 }
 
@@ -120,5 +95,5 @@ int main(void)
         cmocka_unit_test(ways_that_no_message_goes_do_not_matter),
         cmocka_unit_test(a_second_piece_is_simulated_where_there_is_one),
     };
-    return cmocka_run_group_tests(tests, open_arena, close_arena);
+    return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

@@ -25,16 +25,22 @@ static const struct row *alone_find(const struct rows *rows, const struct row *r
     return NULL;
 }
 
-/* Whether a product is faster than all of the chip. */
-static bool is_beyond_roofline(const struct chip *chip, const struct row *row)
+/* What a row's product asks of all of the chip. */
+static struct kernel_demand demand_of(const struct chip *chip, const struct row *row)
 {
     struct kernel_table const table = {.family = KERNEL_MATMUL,
                                        .format = row->format,
                                        .flop_per_s = chip->math_peak_flop_per_s[row->format],
                                        .bytes_per_s = chip->hbm_bytes_per_s};
-    uint64_t side[KERNEL_SIDES_MAX] = {row->side[KERNEL_M], row->side[KERNEL_N],
-                                       row->side[KERNEL_K]};
-    struct kernel_demand const of = kernel_demand(&table, side);
+    uint64_t const side[KERNEL_SIDES_MAX] = {row->side[KERNEL_M], row->side[KERNEL_N],
+                                             row->side[KERNEL_K]};
+    return kernel_demand(&table, side);
+}
+
+/* Whether a product is faster than all of the chip. */
+static bool is_beyond_roofline(const struct chip *chip, const struct row *row)
+{
+    struct kernel_demand const of = demand_of(chip, row);
     return row->median_ps < of.math_ps || row->median_ps < of.move_ps;
 }
 
@@ -60,15 +66,11 @@ static const char *refusal_of(const struct chip *chip, const struct row *row,
 static uint64_t modelled_ppm(const struct chip *chip, const struct row *row,
                              const struct row *alone)
 {
-    struct kernel_table const table = {.family = KERNEL_MATMUL,
-                                       .format = row->format,
-                                       .flop_per_s = chip->math_peak_flop_per_s[row->format],
-                                       .bytes_per_s = chip->hbm_bytes_per_s};
     uint64_t side[KERNEL_SIDES_MAX] = {row->side[KERNEL_M], row->side[KERNEL_N],
                                        row->side[KERNEL_K]};
     uint32_t const cores = chip_cores_apart(chip);
     uint64_t const own_ps = (uint64_t)alone->median_ps;
-    struct kernel_demand const of = kernel_demand(&table, side);
+    struct kernel_demand const of = demand_of(chip, row);
     units_wide math_ps = (units_wide)own_ps *
                          kernel_tile_steps(KERNEL_MATMUL, side, cores - row->cores) /
                          kernel_tile_steps(KERNEL_MATMUL, side, cores);

@@ -182,11 +182,9 @@ static void chunks_note(struct arena *arena, const struct report_input *input, s
     if (!input->workload->collective_matmul || input->mesh->axis[MESH_TP].size < 2 ||
         goes_in_chunks(input->program))
         return;
-    notes_add(
-        arena, notes,
-        "collective_matmul changes nothing here: over several axes of links an array goes "
-        "chunk by chunk only if it is large enough for its pieces to be worth their hops, and "
-        "an AllReduce goes as a whole");
+    notes_add(arena, notes,
+              "collective_matmul changes nothing here: over several axes of links an array goes "
+              "chunk by chunk only if it is large enough for its pieces to be worth their hops");
 }
 
 /* Whether ranks have the same heads of keys, and read the same rows unless these are split. */

@@ -180,7 +180,8 @@ const struct key run_keys[] = {
         .help =
             "which collectives overlap with compute. Compute waits for the others where they are "
             "issued"),
-    ROW("collective_matmul", key_flag, workload.collective_matmul, .when = "with `tp`",
+    ROW("collective_matmul", key_flag, workload.collective_matmul,
+        .when = "with `tp`, and other `activations` than `replicated`",
         .help = "hide TP collectives behind their matmuls, chunk by chunk"),
     ROW("matmul_chunks", key_choice, workload.software.chunks, .choices = chunks_names,
         .settle = chunks_settle, .shown = has_chunks, .quiet = true,

@@ -76,13 +76,18 @@ static enum status autocast_check(const struct ranks *ranks, struct error *reter
     return STATUS_OK;
 }
 
-/* User buffers copy between GPUs. */
+/* An AllReduce is one collective; user buffers copy between GPUs. */
 static enum status chunks_check(const struct ranks *ranks, struct error *reterr)
 {
     const struct workload_plan *plan = ranks->plan;
     const struct chip *chip = &ranks->machine->chip;
-    if (!plan->collective_matmul || plan->software.chunks == WORKLOAD_CHUNKS_RANKS)
-        return STATUS_OK;
+    if (!plan->collective_matmul) return STATUS_OK;
+    REFUSE(
+        ranks->tp > 1 && plan->activations == WORKLOAD_ACTIVATIONS_REPLICATED, INVALID,
+        "/run/collective_matmul",
+        "with \"activations\": \"replicated\" blocks end in AllReduces, which do not go chunk by "
+        "chunk; it has to be false");
+    if (plan->software.chunks == WORKLOAD_CHUNKS_RANKS) return STATUS_OK;
     REFUSE(ranks->tp == 1, INVALID, "/run/matmul_chunks",
            "without ranks of tp no product waits for a collective; leave it out");
     REFUSE(ranks_serves(ranks), UNSUPPORTED, "/run/matmul_chunks",

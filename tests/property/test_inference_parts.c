@@ -47,7 +47,8 @@ static void draw(uint64_t *state, char text[TEXT_BYTES])
     uint32_t const tokens = 1 + case_draw(state, 400);
     bool const matmul = case_draw(state, 3) == 0;
     const char *const mesh = further ? further_places[other].mesh : expert_places[place].mesh;
-    bool const whole = !exchanges && case_draw(state, 2) == 0 && strstr(mesh, "\"tp\"") != NULL;
+    bool const whole =
+        !exchanges && !matmul && case_draw(state, 2) == 0 && strstr(mesh, "\"tp\"") != NULL;
     char keys[TEXT_BYTES / 4];
     case_text(keys, sizeof keys,
               kind == DECODE ? "\"decode\", \"batch\": %u, \"context\": %u"

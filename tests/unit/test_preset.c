@@ -116,9 +116,9 @@ static void no_preset_stands_in_the_way(void **state)
                                       "\"offload\": \"optimizer\",",
                                       "\"offload\": \"both\",",
                                       "\"memory\": \"book\","};
-    static const char *const runs[] = {"", "\"overlap\": {\"dp\": false}",
-                                       "\"overlap\": {\"tp\": false, \"pp\": false}",
-                                       "\"parameter_gather\": \"next_step\""};
+    static const char *const runs[] = {
+        "", "\"overlap\": {\"dp\": false}", "\"overlap\": {\"tp\": false, \"pp\": false}",
+        "\"parameter_gather\": \"next_step\", \"collective_matmul\": true"};
     static const char *const stacks[] = {"",
                                          ", \"profile\": \"measured\", \"stack\": \"te\"",
                                          ", \"profile\": \"measured\", \"stack\": \"torch-eager\"",

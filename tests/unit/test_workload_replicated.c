@@ -132,6 +132,7 @@ static void graphs_of_whole_rows_hold(void **state)
             drawn_build(&made, &drawn_dense[p]);
             drawn_vary(&made, variant);
             made.plan.activations = WORKLOAD_ACTIVATIONS_REPLICATED;
+            made.plan.collective_matmul = false;
             graph_step_lower(name, &made);
         }
 }
@@ -146,6 +147,7 @@ static void graphs_of_latents_hold(void **state)
         drawn_vary(&made, variant);
         drawn_set_mla(&made.plan.model);
         made.plan.activations = WORKLOAD_ACTIVATIONS_REPLICATED;
+        made.plan.collective_matmul = false;
         graph_step_lower("latents, whole rows", &made);
     }
 }

@@ -140,13 +140,16 @@ static enum status rest_play(struct advise_search *search, struct error *reterr)
     const struct workload_plan *plan = &search->session->scenario.workload;
     struct arena *arena = search->session->arena;
     bool const reduces_each = plan->zero == 2 && plan->accumulate > 1;
+    bool const sums = plan->activations == WORKLOAD_ACTIVATIONS_REPLICATED;
     const struct {
         const char *setting; /* NULL: not for this step. */
         const char *unless;  /* Nor for a neighbour that has set this key already. */
     } tries[] = {
         {reduces_each ? "/workload/zero=1" : NULL, "/workload/zero"},
         {plan->software.overlap.dp_apart ? "/run/overlap/dp=true" : NULL, "/run/overlap/dp"},
-        {plan->collective_matmul ? "/run/collective_matmul=false" : "/run/collective_matmul=true",
+        {sums                      ? NULL
+         : plan->collective_matmul ? "/run/collective_matmul=false"
+                                   : "/run/collective_matmul=true",
          NULL},
         {plan->prefetch_layers == 1 ? "/run/prefetch_layers=2" : "/run/prefetch_layers=1", NULL},
     };

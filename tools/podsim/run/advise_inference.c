@@ -175,7 +175,8 @@ enum status advise_inference(struct advise_search *search, struct error *reterr)
     STATUS_TRY(cache_play(search, reterr));
     STATUS_TRY(weights_play(search, reterr));
     STATUS_TRY(key_play(search, prefetch, reterr));
-    STATUS_TRY(key_play(search, matmul, reterr));
+    if (plan->activations != WORKLOAD_ACTIVATIONS_REPLICATED)
+        STATUS_TRY(key_play(search, matmul, reterr));
     STATUS_TRY(activations_play(search, reterr));
     if (!algorithm_is_chosen(&plan->algorithm)) STATUS_TRY(key_play(search, algorithm, reterr));
     advise_best_find(search->advise);

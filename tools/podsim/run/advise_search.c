@@ -137,14 +137,16 @@ static enum status batch_part(void *owner, uint32_t index, uint32_t thread, stru
 }
 
 /* Compute can wait only for collectives of an axis that the mesh has, and of tp only without
- * collective matmuls: the scenario's other words of `run.overlap` go. So do user buffers where
- * products no longer go chunk by chunk. */
+ * collective matmuls: the scenario's other words of `run.overlap` go. So do collective matmuls
+ * where blocks end in AllReduces, and user buffers where products no longer go chunk by chunk. */
 static enum status overlaps_add(const struct advise_search *search, struct advise_row *row,
                                 struct error *reterr)
 {
     const struct workload_plan *plan = &search->session->scenario.workload;
     const struct workload_overlaps *overlap = &plan->software.overlap;
-    bool const has_chunks = advise_sets_to(row, "/run/collective_matmul=true");
+    bool const asks = advise_sets_to(row, "/run/collective_matmul=true");
+    bool const sums = advise_sets_to(row, "/workload/activations=replicated");
+    bool const has_chunks = asks && !sums;
     const struct {
         bool waits, is_lost;
         const char *setting;
@@ -154,8 +156,9 @@ static enum status overlaps_add(const struct advise_search *search, struct advis
         {overlap->tp_apart, advise_loses(row, MESH_TP) || has_chunks, "/run/overlap/tp=true"},
         {overlap->ep_apart, advise_loses(row, MESH_EP), "/run/overlap/ep=true"},
         {overlap->pp_apart, advise_loses(row, MESH_PP), "/run/overlap/pp=true"},
+        {plan->collective_matmul || asks, sums, "/run/collective_matmul=false"},
         {plan->software.chunks != WORKLOAD_CHUNKS_RANKS,
-         advise_loses(row, MESH_TP) || advise_sets_to(row, "/run/collective_matmul=false"),
+         advise_loses(row, MESH_TP) || sums || advise_sets_to(row, "/run/collective_matmul=false"),
          "/run/matmul_chunks=ranks"},
     };
     for (uint32_t i = 0; i < sizeof roles / sizeof *roles; i++)

@@ -213,13 +213,32 @@ static enum status is_tpu(struct arena *arena, struct json *document, bool *ret_
     return status == STATUS_NO_MEMORY ? status : STATUS_OK;
 }
 
-/* Whether a scenario has a key, "/mesh/fsdp", or a value, "/workload/zero=2"; null: not the key.
- * What is no pointer, "tpu": a chip of that kind. */
-static enum status is_met(struct arena *arena, struct json *document, const char *condition,
-                          bool *ret_met, struct error *reterr)
+/* Models without layernorms. */
+static enum status has_rms_norms(struct arena *arena, struct json *document,
+                                 const char *base_folder, bool *ret_has, struct error *reterr)
 {
+    struct json *const named = at_pointer(document, "/workload/model");
+    struct error later; /* What is no model is refused where it is read. */
+    struct model model;
+    *ret_has = false;
+    if (named == NULL) return STATUS_OK;
+    enum status const status = scenario_model_read(arena, named, base_folder, &model, &later);
+    if (status == STATUS_NO_MEMORY) *reterr = later;
+    *ret_has = status == STATUS_OK && model.kind == MODEL_DECODER && !model.norms.centred;
+    return status == STATUS_NO_MEMORY ? status : STATUS_OK;
+}
+
+/* Whether a scenario has a key, "/mesh/fsdp", or a value, "/workload/zero=2"; null: not the key.
+ * What is no pointer: a chip of that kind, "tpu", or a model with such norms, "rms_norms". */
+static enum status is_met(struct arena *arena, struct json *document, const char *base_folder,
+                          const char *condition, bool *ret_met, struct error *reterr)
+{
+    static const char *const words[] = {"tpu", "rms_norms", NULL};
     size_t const bytes = strcspn(condition, "=");
-    if (*condition != '/') return is_tpu(arena, document, ret_met, reterr);
+    if (*condition != '/')
+        return name_find(condition, words) == 0
+                   ? is_tpu(arena, document, ret_met, reterr)
+                   : has_rms_norms(arena, document, base_folder, ret_met, reterr);
     const char *const pointer = arena_format(arena, "%.*s", (int)bytes, condition);
     const char *text = "null";
     if (pointer == NULL)
@@ -232,7 +251,7 @@ static enum status is_met(struct arena *arena, struct json *document, const char
     return STATUS_OK;
 }
 
-static enum status key_fill(struct arena *arena, struct json *document,
+static enum status key_fill(struct arena *arena, struct json *document, const char *base_folder,
                             const struct preset_key *key, struct preset_filled *filled,
                             struct error *reterr)
 {
@@ -241,7 +260,7 @@ static enum status key_fill(struct arena *arena, struct json *document,
     if (!has_axis(json_take(document, "mesh"), key)) return STATUS_OK;
     for (uint32_t i = 0; i < key->unless_count; i++) {
         bool met = false;
-        STATUS_TRY(is_met(arena, document, key->unless[i], &met, reterr));
+        STATUS_TRY(is_met(arena, document, base_folder, key->unless[i], &met, reterr));
         if (met) return STATUS_OK;
     }
     strbuf_add(&setting, "%s=%s", key->pointer, key->value);
@@ -298,10 +317,10 @@ static enum status stack_fill(struct arena *arena, struct json *document, const 
     char value[STACK_BYTES];
     (void)snprintf(value, sizeof value, "\"%s\"", stack);
     struct preset_key const key = {.pointer = "/machine/stack", .value = value};
-    return key_fill(arena, document, &key, filled, reterr);
+    return key_fill(arena, document, /* base_folder= */ NULL, &key, filled, reterr);
 }
 
-enum status preset_apply(struct arena *arena, struct json *document,
+enum status preset_apply(struct arena *arena, struct json *document, const char *base_folder,
                          struct preset_filled *ret_filled, struct error *reterr)
 {
     struct json *value = json_kind(document) == JSON_OBJECT ? json_take(document, "preset") : NULL;
@@ -314,6 +333,6 @@ enum status preset_apply(struct arena *arena, struct json *document,
     STATUS_TRY(kind_check(document, &preset, reterr));
     STATUS_TRY(stack_fill(arena, document, preset.stack, ret_filled, reterr));
     for (uint32_t i = 0; i < preset.key_count; i++)
-        STATUS_TRY(key_fill(arena, document, &preset.key[i], ret_filled, reterr));
+        STATUS_TRY(key_fill(arena, document, base_folder, &preset.key[i], ret_filled, reterr));
     return STATUS_OK;
 }

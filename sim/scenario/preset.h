@@ -24,7 +24,8 @@ struct preset_key {
     const char *with[PRESET_AXES_MAX]; /* Only on meshes with one of these axes; none: always. */
     uint32_t with_count;
     /* Not for scenarios with one of these keys, "/mesh/fsdp", or with such a value,
-     * "/workload/zero=2", or on a "tpu", where the key would mean nothing and be refused. */
+     * "/workload/zero=2", on a "tpu", or for a model with "rms_norms", where the key would mean
+     * nothing and be refused. */
     const char *unless[PRESET_UNLESS_MAX];
     uint32_t unless_count;
 };
@@ -61,8 +62,9 @@ enum status preset_find(struct arena *arena, const char *name, const char *where
                         struct preset *ret_preset, struct error *reterr);
 
 /* Fills in what a parsed scenario leaves out, by the preset that its key "preset" names; nothing
- * without that key. Errors: an unknown name, a workload of another kind. */
-enum status preset_apply(struct arena *arena, struct json *document,
+ * without that key. Paths of models are relative to `base_folder`, or NULL. Errors: an unknown
+ * name, a workload of another kind. */
+enum status preset_apply(struct arena *arena, struct json *document, const char *base_folder,
                          struct preset_filled *ret_filled, struct error *reterr);
 
 #endif

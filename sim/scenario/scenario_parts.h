@@ -19,6 +19,9 @@ extern const struct key workload_train_step_keys[];
 extern const char *const scenario_kind_choice[][2];
 /* What several kinds have: a model; what routers do. */
 extern const struct key_kind scenario_model_kind;
+/* A name, a path, relative to `base_folder`, or a model itself. */
+enum status scenario_model_read(struct arena *arena, struct json *json, const char *base_folder,
+                                struct model *ret_model, struct error *reterr);
 /* A policy of remat, or an object with lists of arrays. */
 extern const struct key_kind scenario_remat_kind;
 extern const struct key scenario_remat_keys[];

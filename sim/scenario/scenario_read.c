@@ -87,7 +87,7 @@ static enum status document_read(struct arena *arena, struct json *document,
                                       .base = &scenario,
                                       .document = scenario_keys};
     STATUS_TRY(scenario_overlap_refuse(document, reterr));
-    STATUS_TRY(preset_apply(arena, document, &filled, reterr));
+    STATUS_TRY(preset_apply(arena, document, base_folder, &filled, reterr));
     STATUS_TRY(scenario_keys_read(scenario_keys, &reader, &scenario, reterr));
     STATUS_TRY(scenario_lengths_build(arena, &scenario, reterr));
     *ret_scenario = scenario;

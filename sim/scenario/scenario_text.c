@@ -41,7 +41,7 @@ static const char *text_with_preset(struct arena *arena, struct key_source *sour
         struct error error; /* Refused is only what the reader of the scenario would refuse. */
         if (text == NULL) return NULL;
         enum status status = json_read_text(arena, "", text, strlen(text), &document, &error);
-        if (status == STATUS_OK) status = preset_apply(arena, document, &filled, &error);
+        if (status == STATUS_OK) status = preset_apply(arena, document, NULL, &filled, &error);
         if (status != STATUS_OK) return status == STATUS_NO_MEMORY ? NULL : text;
         before = count;
         for (uint32_t i = 0; i < filled.count && count < PRESET_KEYS_MAX + 1; i++) {

@@ -52,8 +52,8 @@ static bool is_model(const char *text)
 
 /* A model beside the scenario is called with its folder; so what scenario_text() prints is found
  * from where it was printed. */
-static enum status model_read(struct arena *arena, struct json *json, const char *base_folder,
-                              struct model *ret_model, struct error *reterr)
+enum status scenario_model_read(struct arena *arena, struct json *json, const char *base_folder,
+                                struct model *ret_model, struct error *reterr)
 {
     const char *text = NULL;
     if (json_kind(json) == JSON_OBJECT) return model_read_object(arena, json, ret_model, reterr);
@@ -73,8 +73,8 @@ static enum status model_kind_read(const struct key *row, const struct key_reade
     (void)row;
     if (json_kind(value) == JSON_OBJECT && json_take(value, "model_type") != NULL)
         scenario_of(reader)->model_config = value;
-    return model_read(reader->arena, value, reader->base_folder,
-                      &scenario_of(reader)->workload.model, reterr);
+    return scenario_model_read(reader->arena, value, reader->base_folder,
+                               &scenario_of(reader)->workload.model, reterr);
 }
 
 static void model_kind_write(struct json_writer *writer, const struct key *row,

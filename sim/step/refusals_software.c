@@ -3,6 +3,7 @@
  */
 #include "sim/collective/algorithm.h"
 #include "sim/kernels/fusion.h"
+#include "sim/kernels/recipe.h"
 #include "sim/step/overheads.h"
 #include "sim/step/refusals.h"
 
@@ -57,6 +58,21 @@ static enum status clips_check(const struct ranks *ranks, struct error *reterr)
     return STATUS_OK;
 }
 
+/* Kernels that are added to a stack's, or replace some, need those of a stack between products. */
+static enum status between_check(const struct ranks *ranks, const char *place, const char *without,
+                                 struct error *reterr)
+{
+    const struct kernel_stack *stack = ranks->machine->chip.kernels.stack;
+    REFUSE(stack == NULL, INVALID, place,
+           "the kernels that it changes are those of a stack, and the machine names no \"stack\"; "
+           "it has to be %s",
+           without);
+    REFUSE(ranks_fusion(ranks) == NULL, INVALID, place,
+           "the stack \"%s\" has no kernels between products that it could change; it has to be %s",
+           stack->name, without);
+    return STATUS_OK;
+}
+
 /* Autocast is PyTorch's, and casts from fp32 to the format of activations. */
 static enum status autocast_check(const struct ranks *ranks, struct error *reterr)
 {
@@ -68,11 +84,52 @@ static enum status autocast_check(const struct ranks *ranks, struct error *reter
            "activations under autocast have 16 bits, and \"activations\" are " NAME
            "; it has to be false",
            format_name(plan->formats.activations));
+    STATUS_TRY(between_check(ranks, place, "false", reterr));
     REFUSE(
-        fusion != NULL && fusion->autocast == NULL, INVALID, place,
+        fusion->autocast == NULL, INVALID, place,
         "autocast is PyTorch's, for \"torch-eager\" and \"torch-compile\"; with the stack \"%s\" "
         "it has to be false",
         ranks->machine->chip.kernels.stack->name);
+    return STATUS_OK;
+}
+
+/* apex's layernorm is for models that have one, in stacks whose own reads its arrays twice. */
+static enum status layernorm_check(const struct ranks *ranks, struct error *reterr)
+{
+    static const char place[] = "/workload/persistent_layernorm";
+    const struct workload_plan *plan = ranks->plan;
+    const struct fusion *fusion = ranks_fusion(ranks);
+    if (!plan->software.persistent_layernorm) return STATUS_OK;
+    STATUS_TRY(between_check(ranks, place, "false", reterr));
+    REFUSE(!ranks_is_decoder(ranks), INVALID, place,
+           "the bare MLP has no norms; it has to be false");
+    REFUSE(!plan->model.norms.centred, INVALID, place,
+           "norms of " NAME " are RMSNorms, no layernorms; it has to be false", plan->model.name);
+    struct function_pass const own = fusion_norm(fusion, /* centred= */ true, /* backward= */ true);
+    struct function_pass const other = fusion_persistent_norm(/* backward= */ true);
+    REFUSE(
+        !plan->software.autocast && own.kernels == other.kernels &&
+            own.read_bytes == other.read_bytes,
+        INVALID, place,
+        "layernorms of the stack \"%s\" read their arrays once by themselves; it has to be false",
+        ranks->machine->chip.kernels.stack->name);
+    return STATUS_OK;
+}
+
+/* Shards of weights, or of gradients in each microbatch, are copied by the framework. */
+static enum status shard_kernels_check(const struct ranks *ranks, struct error *reterr)
+{
+    static const char place[] = "/workload/shard_kernels";
+    const struct workload_plan *plan = ranks->plan;
+    enum shard_kernels const kernels = plan->software.shards;
+    if (kernels == SHARD_KERNELS_DEFAULT || kernels == SHARD_KERNELS_NONE) return STATUS_OK;
+    STATUS_TRY(between_check(ranks, place, "\"none\"", reterr));
+    REFUSE(ranks_fusion(ranks)->linear == RECIPE_XLA, INVALID, place,
+           "XLA casts and copies weights by itself; with the stack \"%s\" it has to be \"none\"",
+           ranks->machine->chip.kernels.stack->name);
+    REFUSE(!ranks->mesh->present[MESH_FSDP] && plan->zero < 2, INVALID, place,
+           "neither weights nor sums of gradients are sharded, which \"fsdp\" and \"zero\" 2 and 3 "
+           "do; it has to be \"none\"");
     return STATUS_OK;
 }
 
@@ -103,6 +160,8 @@ enum status refusals_software(const struct ranks *ranks, struct error *reterr)
     STATUS_TRY(all_reduce_check(ranks, reterr));
     STATUS_TRY(loss_check(ranks, reterr));
     STATUS_TRY(autocast_check(ranks, reterr));
+    STATUS_TRY(layernorm_check(ranks, reterr));
+    STATUS_TRY(shard_kernels_check(ranks, reterr));
     STATUS_TRY(chunks_check(ranks, reterr));
     return clips_check(ranks, reterr);
 }

@@ -100,11 +100,22 @@ static void a_step_below_its_roofline_ends_as_soon_as_it_is_played(void **state)
     session_close(&session);
 }
 
+/* The FLOP of a row are read without its stack, whose kernels a key of the row replaces. */
+static void rows_that_replace_kernels_are_played(void **state)
+{
+    (void)state;
+    struct validate_result const played =
+        validated(row_of("korthikanti-a100-22B-full"), UINT64_MAX);
+    if (played.state != VALIDATE_PLAYED) fail_msg("%s", played.why);
+    assert_true(played.predicted_s > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_step_below_its_roofline_ends_as_soon_as_it_is_played),
         cmocka_unit_test(parts_of_a_generation_count_towards_the_most_events),
+        cmocka_unit_test(rows_that_replace_kernels_are_played),
     };
     return cmocka_run_group_tests(tests, published_up, case_arena_down);
 }

@@ -222,6 +222,17 @@ static enum status attention_set(struct import *import, struct error *reterr)
     return import_set(import, reterr, "/workload/attention_kernel=unfused");
 }
 
+static enum status shard_kernels_set(struct import *import, bool shards, struct error *reterr)
+{
+    const struct import_policy *policy = &import->facts.policy;
+    if (policy->sharding_version != 2) return STATUS_OK;
+    if (shards && import_has_torch(import))
+        return import_set(import, reterr, "/workload/shard_kernels=fsdp2");
+    import_plain(import, &policy->sharding_version,
+                 shards ? "podsim has no kernels of PyTorch here" : "nothing is sharded");
+    return STATUS_OK;
+}
+
 static enum status finish(struct import *import, struct error *reterr)
 {
     struct import_facts *facts = &import->facts;
@@ -247,8 +258,7 @@ static enum status finish(struct import *import, struct error *reterr)
                                  "sequence; podsim takes all as long as may be",
                                  reterr));
     STATUS_TRY(import_offload(import, reterr));
-    if (facts->policy.sharding_version == 2 && sharding > SHARDING_OPTIMIZER && !is_deep)
-        STATUS_TRY(import_set(import, reterr, "/workload/shard_kernels=fsdp2"));
+    STATUS_TRY(shard_kernels_set(import, sharding > SHARDING_OPTIMIZER && !is_deep, reterr));
     STATUS_TRY(import_clips(import, reterr));
     STATUS_TRY(formats_set(import, has_master, !is_deep, reterr));
     return import_stack(import, facts->policy.compiles ? "torch-compile" : "torch-eager", reterr);

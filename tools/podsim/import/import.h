@@ -161,7 +161,9 @@ enum status import_rest(struct import *import, uint64_t *const *axes, uint32_t c
                         uint64_t *ret_ranks, struct error *reterr);
 /* The software whose kernels the machine has, where podsim has a table of them. */
 enum status import_stack(struct import *import, const char *stack, struct error *reterr);
-/* PyTorch's autocast, where podsim has kernels of PyTorch on the chip. */
+/* Whether podsim has kernels of PyTorch on the chip, in this profile. */
+bool import_has_torch(const struct import *import);
+/* PyTorch's autocast, where it has. */
 enum status import_autocast(struct import *import, struct error *reterr);
 
 /* The optimizer's state where DeepSpeed has it, "/workload/offload". */

@@ -102,10 +102,14 @@ enum status import_stack(struct import *import, const char *stack, struct error 
     return STATUS_OK;
 }
 
+bool import_has_torch(const struct import *import)
+{
+    return !import->is_ideal && kernel_stack_is_shipped(import->machine.chip.name, "torch-eager");
+}
+
 enum status import_autocast(struct import *import, struct error *reterr)
 {
-    if (import->is_ideal || !kernel_stack_is_shipped(import->machine.chip.name, "torch-eager"))
-        return STATUS_OK;
+    if (!import_has_torch(import)) return STATUS_OK;
     return import_set(import, reterr, "/workload/autocast=true");
 }
 

@@ -209,10 +209,12 @@ static enum status row_prepare(struct validate *validate, const struct published
     if (row->kind == PUBLISHED_COLLECTIVE) return STATUS_OK;
     stack_find(validate->arena, row, result);
     struct session_source source = source_of(row, result);
-    /* The stack is read when the row is simulated, and with it the stack's recipe of fp8. */
+    /* The stack is read when the row is simulated, and with it its recipe of fp8 and its norms. */
     source.settings[source.setting_count++].text = "/machine/stack=none";
     if (row->kind == PUBLISHED_STEP && row->policy.recipe != NULL)
         source.settings[source.setting_count++].text = "/workload/fp8_recipe=none";
+    if (row->kind == PUBLISHED_STEP && row->policy.persistent_layernorm == 1)
+        source.settings[source.setting_count++].text = "/workload/persistent_layernorm=false";
     enum status status = session_build(&session, &source, SESSION_MESH, reterr);
     if (status == STATUS_OK) status = useful_find(&session, row, result, reterr);
     session_close(&session);

@@ -219,6 +219,31 @@ static enum status fixed_refuse(struct session *session, const struct session_so
     return STATUS_OK;
 }
 
+/* A text has the kernels of the stack that its scenario named, joined and fused as that has them:
+ * tables of another stack have no times of them. */
+static enum status stack_check(struct session *session, const struct session_source *source,
+                               struct error *reterr)
+{
+    static const char machine[] = "/machine";
+    struct scenario plain;
+    struct program_file_rest rest;
+    const char *place = NULL;
+    for (uint32_t i = 0; i < source->set_count; i++)
+        if (strncmp(source->settings[i].text, machine, sizeof machine - 1) == 0)
+            place = source->settings[i].text;
+    if (place == NULL) return STATUS_OK;
+    STATUS_TRY(program_file_read_scenario(session->arena, source->path, source->text,
+                                          source->text_bytes, NULL, 0, &plain, &rest, reterr));
+    const char *const own = plain.machine.stack, *const other = session->scenario.machine.stack;
+    if (own == other || (own != NULL && other != NULL && strcmp(own, other) == 0)) return STATUS_OK;
+    const char *const where = arena_format(session->arena, "--set %s", place);
+    return error_set(reterr, STATUS_INVALID, where == NULL ? "--set" : where,
+                     "the text of a program has the kernels of its scenario, %s%s%s; `podsim show "
+                     "program` writes another text of a scenario with /machine/stack",
+                     own == NULL ? "which names no \"stack\"" : "of the stack \"",
+                     own == NULL ? "" : own, own == NULL ? "" : "\"");
+}
+
 /* There is no workload, so no roofline and nothing that would refuse what does not fit. */
 static enum status program_build(struct session *session, const struct session_source *source,
                                  struct error *reterr)
@@ -229,6 +254,7 @@ static enum status program_build(struct session *session, const struct session_s
     STATUS_TRY(program_file_read_scenario(session->arena, source->path, source->text,
                                           source->text_bytes, source->settings,
                                           source->setting_count, scenario, &rest, reterr));
+    STATUS_TRY(stack_check(session, source, reterr));
     STATUS_TRY(title_build(session, source, reterr));
     scenario->workload.allow_oversubscription = true;
     session->is_program = true;

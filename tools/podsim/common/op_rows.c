@@ -38,6 +38,7 @@ static const char *bound_text(const struct compute_time *time)
     X(SLOT, "slot", WORDS(row->of->slot->name), HIDDEN)                                            \
     X(RANKS, "pipeline_ranks", WHERE(row->of->rank_text != NULL, WORDS(row->of->rank_text)),       \
       HIDDEN)                                                                                      \
+    X(LAYERS, "layers", WHERE(row->of->layer_text != NULL, WORDS(row->of->layer_text)), HIDDEN)    \
     X(OP, "op", WORDS(row->op->name), SHOWN(NULL, "op", -NAME_COLUMNS, column_words))              \
     X(TIMES, "times", WHOLE(row->of->times), SHOWN(NULL, "times", 6, column_count))                \
     X(M, "m", WHERE(is_product, WHOLE(call.side[KERNEL_M])), HIDDEN)                               \
@@ -179,13 +180,18 @@ enum status op_rows_find(struct arena *arena, struct op_rows *rows, struct error
     return STATUS_OK;
 }
 
-/* "layer forward, pipeline ranks 0-3" */
+static void numbers_add(const char *what, const char *numbers, struct strbuf *text)
+{
+    if (numbers == NULL) return;
+    strbuf_add(text, ", %s%s %s", what, strpbrk(numbers, "-,") == NULL ? "" : "s", numbers);
+}
+
+/* "layer forward, layers 3-60, pipeline ranks 0-3" */
 static void title_add(const struct op_slot *of, struct strbuf *text)
 {
     strbuf_add(text, "%s", of->slot->name);
-    if (of->rank_text != NULL)
-        strbuf_add(text, ", pipeline rank%s %s", strpbrk(of->rank_text, "-,") == NULL ? "" : "s",
-                   of->rank_text);
+    numbers_add("layer", of->layer_text, text);
+    numbers_add("pipeline rank", of->rank_text, text);
     strbuf_add(text, "\n");
 }
 

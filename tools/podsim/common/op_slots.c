@@ -8,18 +8,31 @@
 #include "sim/base/strbuf.h"
 #include "sim/program/program.h"
 
-enum { BITS = 64 };
+/* A text may number its layers as it likes; numbers of the first alone are listed. */
+enum { BITS = 64, LAYERS_MAX = 1 << 16, PLACES = 1 << 30 };
 
 struct search {
     struct arena *arena;
     const struct program *program;
+    uint32_t *alike;              /* [template]: the first one with the same compute ops. */
     struct op_slot **of_template; /* [template]: kinds that were found, by the first role. */
-    uint64_t *times;              /* [template]: slots of one role. */
+    uint64_t *times;              /* [template]: slots of one role, at the first that is alike. */
+    uint32_t layer_end, seen;
 };
 
-static uint32_t words_of(const struct program *program)
+static uint32_t words_of(uint32_t bits)
 {
-    return (program->role_count + BITS - 1) / BITS;
+    return (bits + BITS - 1) / BITS;
+}
+
+static void bit_set(uint64_t *words, uint32_t bit)
+{
+    words[bit / BITS] |= UINT64_C(1) << bit % BITS;
+}
+
+static bool bit_is_set(const uint64_t *words, uint32_t bit)
+{
+    return (words[bit / BITS] >> bit % BITS & 1) != 0;
 }
 
 static bool computes(const struct program_template *template)
@@ -49,6 +62,15 @@ static bool same_ops(const struct program_template *a, const struct program_temp
     return i == a->op_count && k == b->op_count;
 }
 
+static enum status bits_take(struct search *search, uint32_t bits, uint64_t **ret_words,
+                             struct error *reterr)
+{
+    void *memory = NULL;
+    STATUS_TRY(arena_try(search->arena, words_of(bits), sizeof **ret_words, &memory, reterr));
+    *ret_words = memory;
+    return STATUS_OK;
+}
+
 static enum status slot_add(struct search *search, uint32_t template_index, uint32_t role,
                             struct error *reterr)
 {
@@ -60,95 +82,178 @@ static enum status slot_add(struct search *search, uint32_t template_index, uint
         *at = memory;
         (*at)->slot = &search->program->templates[template_index];
         (*at)->times = search->times[template_index];
-        STATUS_TRY(
-            arena_try(search->arena, words_of(search->program), sizeof(uint64_t), &memory, reterr));
-        (*at)->ranks = memory;
+        (*at)->place = INT64_MAX;
+        (*at)->seen = search->seen++;
+        STATUS_TRY(bits_take(search, search->program->role_count, &(*at)->ranks, reterr));
+        STATUS_TRY(bits_take(search, search->layer_end, &(*at)->layers, reterr));
     }
-    (*at)->ranks[role / BITS] |= UINT64_C(1) << role % BITS;
+    bit_set((*at)->ranks, role);
     return STATUS_OK;
+}
+
+/* A layer of the model; modules for multi-token prediction have numbers of their own. */
+static bool is_layer(const struct program_block *block)
+{
+    return block->layer_first >= 0 && block->layer_first < LAYERS_MAX &&
+           name_same(block->name, "layer");
+}
+
+/* Of a role: the first slot of each phase that is a layer. */
+struct layers_first {
+    uint32_t block[PROGRAM_PHASE_COUNT];
+};
+
+static struct layers_first layers_first_of(const struct program_role *role)
+{
+    struct layers_first first;
+    for (uint32_t i = 0; i < PROGRAM_PHASE_COUNT; i++) first.block[i] = UINT32_MAX;
+    for (uint32_t b = role->block_count; b-- > 0;)
+        if (is_layer(&role->block[b])) first.block[role->block[b].phase] = b;
+    return first;
+}
+
+/* What is no layer comes before the layers of its phase where its role has it first, or, in a role
+ * without layers, where it is the embedding, with which the backward pass ends. */
+static int64_t place_of(const struct program_role *role, uint32_t index,
+                        const struct layers_first *layers)
+{
+    const struct program_block *const block = &role->block[index];
+    int64_t const phase = (int64_t)block->phase * 2 * PLACES + PLACES;
+    bool const backward =
+        block->phase == PROGRAM_PHASE_BACKWARD || block->phase == PROGRAM_PHASE_WEIGHT;
+    uint32_t const first = layers->block[block->phase];
+    if (is_layer(block) && backward) return phase - block->layer_first - 1;
+    if (is_layer(block)) return phase + block->layer_first;
+    bool const is_embedding = name_same(block->name, "embedding");
+    bool const before = first == UINT32_MAX ? is_embedding != backward : index < first;
+    return before ? phase - PLACES : phase + PLACES - 1;
+}
+
+/* The kind that this role's slots of a template are of. */
+static struct op_slot *kind_of(const struct search *search, uint32_t alike)
+{
+    struct op_slot *of = search->of_template[alike];
+    while (of->times != search->times[alike]) of = of->next;
+    return of;
 }
 
 static enum status role_add(struct search *search, uint32_t index, struct error *reterr)
 {
     const struct program *program = search->program;
     const struct program_role *role = &program->roles[index];
+    struct layers_first const layers = layers_first_of(role);
     memset(search->times, 0, program->template_count * sizeof *search->times);
     for (uint32_t b = 0; b < role->block_count; b++)
-        search->times[role->block[b].template_index] += role->block[b].repeat;
-    for (uint32_t t = 0; t < program->template_count; t++)
-        if (search->times[t] > 0 && computes(&program->templates[t]))
-            STATUS_TRY(slot_add(search, t, index, reterr));
+        search->times[search->alike[role->block[b].template_index]] += role->block[b].repeat;
+    for (uint32_t b = 0; b < role->block_count; b++) {
+        const struct program_block *const block = &role->block[b];
+        uint32_t const alike = search->alike[block->template_index];
+        if (block->repeat == 0 || !computes(&program->templates[alike])) continue;
+        STATUS_TRY(slot_add(search, alike, index, reterr));
+        struct op_slot *const of = kind_of(search, alike);
+        int64_t const place = place_of(role, b, &layers);
+        if (place < of->place) of->place = place;
+        for (uint32_t i = 0; i < block->repeat && is_layer(block); i++) {
+            int64_t const layer = block->layer_first + block->layer_step * (int64_t)i;
+            if (layer >= 0 && layer < search->layer_end) bit_set(of->layers, (uint32_t)layer);
+        }
+    }
     return STATUS_OK;
 }
 
-/* Whether a kind is that of an earlier one, on other ranks: these are added there. A rank that has
- * both keeps both. */
-static bool joins(const struct program *program, struct op_slot *earlier, const struct op_slot *of)
+static bool comes_before(const struct op_slot *one, const struct op_slot *other)
 {
-    uint32_t const words = words_of(program);
-    if (earlier->times != of->times || !same_ops(earlier->slot, of->slot)) return false;
-    for (uint32_t w = 0; w < words; w++)
-        if ((earlier->ranks[w] & of->ranks[w]) != 0) return false;
-    for (uint32_t w = 0; w < words; w++) earlier->ranks[w] |= of->ranks[w];
-    return true;
+    return one->place != other->place ? one->place < other->place : one->seen < other->seen;
 }
 
-/* Adds the kinds of a template to a list whose end is returned. */
-static struct op_slot **list_join(const struct program *program, struct op_slot **first,
-                                  struct op_slot **end, struct op_slot *of)
+/* Adds the kinds of a template to a list that is in the order of the step. */
+static void kinds_insert(struct op_slot **first, struct op_slot *of)
 {
     while (of != NULL) {
-        struct op_slot *earlier = *first, *next = of->next;
-        of->next = NULL;
-        while (earlier != NULL && !joins(program, earlier, of)) earlier = earlier->next;
-        if (earlier == NULL) {
-            *end = of;
-            end = &of->next;
-        }
+        struct op_slot **at = first, *const next = of->next;
+        while (*at != NULL && comes_before(*at, of)) at = &(*at)->next;
+        of->next = *at;
+        *at = of;
         of = next;
     }
-    return end;
 }
 
-static bool has_rank(const struct op_slot *of, uint32_t role)
-{
-    return (of->ranks[role / BITS] >> role % BITS & 1) != 0;
-}
-
-static enum status ranks_write(struct arena *arena, const struct program *program,
-                               struct op_slot *of, struct error *reterr)
+/* "0-2,5" */
+static enum status bits_write(struct arena *arena, const uint64_t *words, uint32_t bits,
+                              const char **ret_text, struct error *reterr)
 {
     struct strbuf text = {.bytes = NULL};
-    for (uint32_t role = 0, end = 0; role < program->role_count; role = end + 1) {
-        end = role;
-        if (!has_rank(of, role)) continue;
-        while (end + 1 < program->role_count && has_rank(of, end + 1)) end++;
-        strbuf_add(&text, text.size_bytes == 0 ? "%u" : ",%u", role);
-        if (end > role) strbuf_add(&text, "-%u", end);
+    for (uint32_t bit = 0, end = 0; bit < bits; bit = end + 1) {
+        end = bit;
+        if (!bit_is_set(words, bit)) continue;
+        while (end + 1 < bits && bit_is_set(words, end + 1)) end++;
+        strbuf_add(&text, text.size_bytes == 0 ? "%u" : ",%u", bit);
+        if (end > bit) strbuf_add(&text, "-%u", end);
     }
-    if (!text.failed) of->rank_text = arena_format(arena, "%s", text.bytes);
+    if (!text.failed) *ret_text = text.bytes == NULL ? NULL : arena_format(arena, "%s", text.bytes);
+    bool const failed = text.failed || (text.bytes != NULL && *ret_text == NULL);
     strbuf_free(&text);
-    if (of->rank_text != NULL) return STATUS_OK;
-    return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for the ops of a step");
+    return failed ? error_set(reterr, STATUS_NO_MEMORY, "", "no memory for the ops of a step")
+                  : STATUS_OK;
+}
+
+/* Whether another template has slots of the same name, but other ops. */
+static bool has_namesake(const struct op_slot *first, const struct op_slot *of)
+{
+    for (const struct op_slot *other = first; other != NULL; other = other->next)
+        if (other->slot != of->slot && name_same(other->slot->name, of->slot->name)) return true;
+    return false;
+}
+
+static enum status texts_write(const struct search *search, struct op_slot *first,
+                               struct error *reterr)
+{
+    const struct program *program = search->program;
+    for (struct op_slot *of = first; of != NULL; of = of->next) {
+        if (program->role_count > 1)
+            STATUS_TRY(
+                bits_write(search->arena, of->ranks, program->role_count, &of->rank_text, reterr));
+        if (has_namesake(first, of))
+            STATUS_TRY(
+                bits_write(search->arena, of->layers, search->layer_end, &of->layer_text, reterr));
+    }
+    return STATUS_OK;
+}
+
+/* One past the last layer. */
+static uint32_t layer_end_of(const struct program *program)
+{
+    int64_t end = 0;
+    for (uint32_t r = 0; r < program->role_count; r++)
+        for (uint32_t b = 0; b < program->roles[r].block_count; b++) {
+            const struct program_block *const block = &program->roles[r].block[b];
+            if (!is_layer(block) || block->repeat == 0) continue;
+            int64_t const last =
+                block->layer_first + (int64_t)block->layer_step * (block->repeat - 1);
+            if (block->layer_first >= end) end = block->layer_first + 1;
+            if (last >= end) end = last + 1;
+        }
+    return end < LAYERS_MAX ? (uint32_t)end : LAYERS_MAX;
 }
 
 enum status op_slots_find(struct arena *arena, const struct program *program,
                           struct op_slot **ret_first, struct error *reterr)
 {
-    struct search search = {.arena = arena, .program = program};
+    struct search search = {.arena = arena, .program = program, .layer_end = layer_end_of(program)};
+    uint32_t const count = program->template_count;
     void *memory = NULL;
     *ret_first = NULL;
-    STATUS_TRY(
-        arena_try(arena, program->template_count, sizeof(struct op_slot *), &memory, reterr));
+    STATUS_TRY(arena_try(arena, count, sizeof(struct op_slot *), &memory, reterr));
     search.of_template = memory;
-    STATUS_TRY(arena_try(arena, program->template_count, sizeof(uint64_t), &memory, reterr));
+    STATUS_TRY(arena_try(arena, count, sizeof *search.times, &memory, reterr));
     search.times = memory;
+    STATUS_TRY(arena_try(arena, count, sizeof *search.alike, &memory, reterr));
+    search.alike = memory;
+    for (uint32_t t = 0; t < count; t++)
+        while (!same_ops(&program->templates[search.alike[t]], &program->templates[t]))
+            search.alike[t]++;
     for (uint32_t role = 0; role < program->role_count; role++)
         STATUS_TRY(role_add(&search, role, reterr));
-    struct op_slot **end = ret_first;
-    for (uint32_t t = 0; t < program->template_count; t++)
-        end = list_join(program, ret_first, end, search.of_template[t]);
-    for (struct op_slot *of = *ret_first; of != NULL && program->role_count > 1; of = of->next)
-        STATUS_TRY(ranks_write(arena, program, of, reterr));
-    return STATUS_OK;
+    for (uint32_t t = 0; t < count; t++) kinds_insert(ret_first, search.of_template[t]);
+    return texts_write(&search, *ret_first, reterr);
 }

@@ -335,50 +335,6 @@ static enum status zero_set(struct import *import, uint32_t stage, struct error 
     return import_set(import, reterr, "/run/parameter_gather=%s", gather);
 }
 
-/* Transformer Engine's recipes. */
-static enum status recipe_set(struct import *import, struct error *reterr)
-{
-    static const char *const theirs[] = {"tensorwise", "delayed", "mxfp8", "blockwise", NULL};
-    static const char *const ours[] = {"current", "delayed", "mxfp8", "block"};
-    const struct import_formats *formats = &import->facts.formats;
-    const char *const recipe = formats->fp8_recipe;
-    if (recipe == NULL) return STATUS_OK;
-    if (!formats->fp8 && formats->fp8_format == NULL) {
-        import_plain(import, &formats->fp8_recipe, "it counts with --fp8-format");
-        return STATUS_OK;
-    }
-    uint32_t const found = name_find(recipe, theirs);
-    if (theirs[found] != NULL)
-        return import_recipe(import, &formats->fp8_recipe, "te", ours[found], reterr);
-    import_lacks(import, &formats->fp8_recipe, "a recipe of its own");
-    return STATUS_OK;
-}
-
-static enum status formats_set(struct import *import, struct error *reterr)
-{
-    struct import_facts *facts = &import->facts;
-    const char *const format = facts->formats.bf16 ? "bf16" : facts->formats.fp16 ? "fp16" : "fp32";
-    bool const is_fp32 = facts->formats.bf16
-                             ? !facts->formats.gradients_bf16
-                             : !facts->formats.fp16 || facts->formats.gradients_fp32;
-    const char *const gradients = is_fp32 ? "fp32" : format;
-    STATUS_TRY(import_precision_check(import, reterr));
-    bool const has_main = !import->is_ideal && import->machine.chip.kind == CHIP_GPU;
-    STATUS_TRY(import_set(import, reterr, "/workload/formats/weights=%s", format));
-    STATUS_TRY(import_set(import, reterr, "/workload/formats/activations=%s", format));
-    STATUS_TRY(import_set(import, reterr, "/workload/formats/gradients=%s",
-                          facts->formats.gradients == NULL ? gradients : facts->formats.gradients));
-    if (has_main) /* With the memory of the framework alone. */
-        STATUS_TRY(import_set(import, reterr, "/workload/formats/main_gradients=%s", gradients));
-    if (facts->formats.fp8 || facts->formats.fp8_format != NULL)
-        STATUS_TRY(import_set(import, reterr, "/workload/formats/matmuls=fp8"));
-    STATUS_TRY(recipe_set(import, reterr));
-    if (facts->formats.moments != NULL)
-        STATUS_TRY(
-            import_set(import, reterr, "/workload/formats/optimizer=%s", facts->formats.moments));
-    return STATUS_OK;
-}
-
 static enum status attention_set(struct import *import, struct error *reterr)
 {
     struct import_facts *facts = &import->facts;
@@ -470,7 +426,7 @@ static enum status finish(struct import *import, struct error *reterr)
     STATUS_TRY(schedule_set(import, reterr));
     STATUS_TRY(megatron_remat_set(import, reterr));
     STATUS_TRY(zero_set(import, stage, reterr));
-    STATUS_TRY(formats_set(import, reterr));
+    STATUS_TRY(megatron_formats_set(import, stage, reterr));
     STATUS_TRY(attention_set(import, reterr));
     STATUS_TRY(sums_set(import, reterr));
     STATUS_TRY(loss_set(import, reterr));

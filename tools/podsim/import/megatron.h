@@ -10,6 +10,10 @@ enum status megatron_remat_set(struct import *import, struct error *reterr);
 /* "/workload/activations" and "/run/collective_matmul" of ranks of tp, once the model is set. */
 enum status megatron_tp_set(struct import *import, struct error *reterr);
 
+/* "/workload/formats", and the recipe of fp8. `stage`: what is sharded over replicas, as ZeRO
+ * counts. */
+enum status megatron_formats_set(struct import *import, uint32_t stage, struct error *reterr);
+
 extern const struct import_row megatron_facts[];
 extern const struct import_row megatron_plain[];
 extern const struct import_row megatron_lacks[];

@@ -4,6 +4,7 @@
  * Source: pytorch/torchtitan, torchtitan/config/job_config.py and the train_configs of its models.
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -304,13 +305,41 @@ static enum status selective_layers_set(struct import *import, const void *said,
     return import_remat_layers(import, "block", "every", every, reterr);
 }
 
+/* What converters of a model there are, by torchtitan's names. */
+struct converters {
+    bool float8; /* Linear layers, with experts or without. */
+    bool others;
+};
+
+/* Of a list, ["float8", "mx"], or of a text, "float8". */
+static struct converters converters_of(const char *text)
+{
+    static const char between[] = "[]\"', \t\n";
+    static const char *const known[] = {"float8", "quantize.linear.float8",
+                                        "quantize.grouped_mm.float8", NULL};
+    struct converters found = {false, false};
+    bool experts = false;
+    for (size_t length; text != NULL && *text != '\0'; text += length) {
+        char name[32];
+        text += strspn(text, between);
+        length = strcspn(text, between);
+        if (length == 0) continue;
+        (void)snprintf(name, sizeof name, "%.*s", (int)length, text);
+        uint32_t const which = length < sizeof name ? name_find(name, known) : 3;
+        found.float8 = found.float8 || which < 2;
+        experts = experts || which == 2;
+        found.others = found.others || known[which] == NULL;
+    }
+    found.others = found.others || (experts && !found.float8);
+    return found;
+}
+
 /* "op", or n: every n-th layer is repeated whole. */
 static enum status selective_set(struct import *import, struct error *reterr)
 {
     const struct import_policy *policy = &import->facts.policy;
     const char *const option = policy->recompute_method;
-    const char *const converters = import->facts.formats.converters;
-    bool const is_float8 = converters != NULL && strstr(converters, "float8") != NULL;
+    bool const is_float8 = converters_of(import->facts.formats.converters).float8;
     const void *const said =
         option == NULL ? (const void *)&policy->recompute : (const void *)&policy->recompute_method;
     if (name_same(option, "1")) return import_set(import, reterr, "/workload/remat=block");
@@ -368,16 +397,18 @@ static enum status formats_set(struct import *import, struct error *reterr)
     if (formats->gradients == NULL) formats->gradients = "float32";
     STATUS_TRY(import_formats_set(import, reterr));
     STATUS_TRY(converters_check(import, reterr));
-    const char *const converters = formats->converters;
-    if (converters == NULL || strstr(converters, "float8") == NULL)
+    struct converters const found = converters_of(formats->converters);
+    if (!found.float8)
         import_plain(import, &formats->fp8_recipe, "it counts with the converter float8");
-    if (converters == NULL || converters[0] == '\0') return STATUS_OK;
-    if (strstr(converters, "float8") != NULL) {
-        STATUS_TRY(import_set(import, reterr, "/workload/formats/matmuls=fp8"));
-        return recipe_set(import, reterr);
-    }
-    import_lacks(import, &formats->converters, "a converter of the model; podsim has float8");
-    return STATUS_OK;
+    if (!found.float8 && !found.others)
+        import_plain(import, &formats->converters, "the model is not converted");
+    if (found.others)
+        import_lacks(import, &formats->converters,
+                     found.float8 ? "converters other than float8, which podsim has"
+                                  : "a converter of the model; podsim has float8");
+    if (!found.float8) return STATUS_OK;
+    STATUS_TRY(import_set(import, reterr, "/workload/formats/matmuls=fp8"));
+    return recipe_set(import, reterr);
 }
 
 static enum status batch_set(struct import *import, struct error *reterr)

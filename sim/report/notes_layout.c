@@ -93,8 +93,23 @@ void notes_layout_build(struct arena *arena, const struct report_input *input, s
     notes_padding_build(arena, input, notes);
 }
 
+/* Weights that come layer by layer: of shards, of the update before, or from the host. */
+static bool comes_in_layers(const struct report_input *input)
+{
+    const struct workload_plan *plan = input->workload;
+    return input->mesh->axis[MESH_FSDP].size > 1 || plan->zero == 3 ||
+           plan->parameter_gather == WORKLOAD_PARAMETERS_NEXT_STEP ||
+           plan->kept.offload != WORKLOAD_OFFLOAD_NONE ||
+           plan->inference.weights == INFERENCE_GATHERED;
+}
+
 void notes_unused_build(struct arena *arena, const struct report_input *input, struct notes *notes)
 {
+    if (input->workload->prefetch_layers != 1 && !comes_in_layers(input))
+        notes_add(
+            arena, notes,
+            "prefetch_layers changes nothing here: no layer's weights are gathered, or loaded "
+            "from the host");
     bool const chunks = input->workload->collective_matmul;
     bool const shares = input->workload->activations != WORKLOAD_ACTIVATIONS_MODEL;
     if (input->mesh->axis[MESH_TP].size > 1 || (!chunks && !shares)) return;

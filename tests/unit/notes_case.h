@@ -35,7 +35,8 @@ static inline int notes_case_up(void **state)
     made.machine = case_machine("tpu-v5p:4x4x4");
     made.mesh.keys_differ_on = MACHINE_AXES_MAX;
     for (uint32_t role = 0; role < MESH_ROLE_COUNT; role++) made.mesh.axis[role].size = 1;
-    made.plan = (struct workload_plan){.accumulate = 1, .algorithm = algorithm_read("auto")};
+    made.plan = (struct workload_plan){
+        .accumulate = 1, .prefetch_layers = 1, .algorithm = algorithm_read("auto")};
     made.roofline.bound =
         (struct roofline_bound){.resource = ROOFLINE_MXU, .by = "mxu", .axis = -1};
     made.roofline.lower_s = made.roofline.math_s = 0.75;

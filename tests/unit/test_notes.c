@@ -177,6 +177,8 @@ static void tp_without_collective_matmul_is_on_the_critical_path(void **state)
 static void what_waits_for_a_slow_chip_says_so(void **state)
 {
     (void)state;
+    made.plan.prefetch_layers = 0;
+    made.mesh.axis[MESH_FSDP].size = 16;
     struct machine_chip_override const chip = {{0, 0, 0}, 500000, PPM_ONE};
     struct roofline_group *fsdp = notes_case_group(MESH_FSDP, "fsdp", 0, 16);
     (void)tp_group();
@@ -224,6 +226,7 @@ static void fsdp_is_hidden_from_a_batch_on(void **state)
     rules->fsdp_critical_tokens = 960;
     rules->fsdp_exact_tokens = rules->fsdp_crossing_tokens = 900;
     made.plan.prefetch_layers = 2;
+    made.mesh.axis[MESH_FSDP].size = 16;
     (void)notes_case_collective("AllGather W", STREAM_OF_FSDP, 0.5, 0.0099);
     said("fsdp over 16 needs (C/W)/M_X = 960 tokens a chip (900 with (N-1)/N) to hide its gathers "
          "behind the forward pass, and 900 over the step with this model's FLOP and hops; there "

@@ -92,6 +92,7 @@ struct import_sizes {
     uint64_t vocabulary, vocabulary_multiple;
     uint64_t padded_vocabulary;
     uint64_t untied, gated, layer_norm, qk_norm;
+    uint64_t quick_gated; /* The gate has another activation than SwiGLU's. */
     uint64_t unbiased, qkv_biased;
     const char *norm, *positions;
     uint64_t rotary;

@@ -114,6 +114,7 @@ static enum status model_find(struct import *import, struct error *reterr)
     if (facts->sizes.width > UINT32_MAX)
         return import_refuse(import, &facts->sizes.width, reterr, "a model of too many columns");
     if (facts->sizes.mlp_width == 0) facts->sizes.mlp_width = mlp_width_of(facts);
+    facts->sizes.gated |= facts->sizes.quick_gated; /* Of the whole width, unlike --swiglu. */
     bool const is_split = facts->sizes.head_width == 0 && facts->sizes.heads > 0;
     if (is_split && facts->sizes.width % facts->sizes.heads != 0 && import->model == NULL)
         return import_refuse(import, &facts->sizes.heads, reterr,
@@ -352,13 +353,16 @@ static enum status attention_set(struct import *import, struct error *reterr)
                          "podsim has p2p, all_gather and a2a, each for all layers");
 }
 
-static enum status sums_set(struct import *import, struct error *reterr)
+/* Gradients that are reduced to shards before they are added up are whole in no kernel. */
+static enum status sums_set(struct import *import, uint32_t stage, struct error *reterr)
 {
     const struct import_policy *policy = &import->facts.policy;
     if (!policy->sums_apart) return STATUS_OK;
-    if (!policy->full_sharding) return import_set(import, reterr, "/workload/gradient_sums=apart");
-    return import_refuse(import, &policy->sums_apart, reterr,
-                         "gradients are reduced to shards before they are added up");
+    if (stage <= 1) return import_set(import, reterr, "/workload/gradient_sums=apart");
+    import_lacks(import, &policy->sums_apart,
+                 "sums by kernels of their own; podsim reduces gradients to shards before it adds "
+                 "them up");
+    return STATUS_OK;
 }
 
 static enum status loss_set(struct import *import, struct error *reterr)
@@ -428,7 +432,7 @@ static enum status finish(struct import *import, struct error *reterr)
     STATUS_TRY(zero_set(import, stage, reterr));
     STATUS_TRY(megatron_formats_set(import, stage, reterr));
     STATUS_TRY(attention_set(import, reterr));
-    STATUS_TRY(sums_set(import, reterr));
+    STATUS_TRY(sums_set(import, stage, reterr));
     STATUS_TRY(loss_set(import, reterr));
     STATUS_TRY(defaults_say(import, stage, reterr));
     if (facts->policy.offloads_optimizer)

@@ -137,8 +137,9 @@ static enum status parts_check(struct import *import, struct error *reterr)
         return import_refuse(import, &facts->mla.is_used, reterr,
                              "podsim has latent attention with experts alone");
     if (experts->count > 0 && !facts->sizes.gated)
-        return import_refuse(import, &experts->count, reterr,
-                             "podsim has experts with a gated MLP alone, such as --swiglu");
+        return import_refuse(
+            import, &experts->count, reterr,
+            "podsim has experts with a gated MLP alone, such as --swiglu or --quick-geglu");
     if (has_mla(facts) && experts->width > 0 && experts->shared_width % experts->width != 0)
         return import_refuse(import, &experts->shared_width, reterr,
                              "%" PRIu64 " columns are no whole number of experts of %" PRIu64,

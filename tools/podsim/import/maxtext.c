@@ -12,7 +12,7 @@
 
 #include "sim/base/name.h"
 
-enum { TOKENS = 2048, AXES = 5 };
+enum { TOKENS = 2048 };
 
 static const double sequences_of_a_chip = 12;
 
@@ -108,75 +108,6 @@ static enum status model_set(struct import *import, struct error *reterr)
     return import_model_named(import, models, reterr);
 }
 
-/* --- Ranks --- */
-
-/* A whole number, or -1 for one axis at most, which takes what is left. */
-static enum status axes_find(struct import *import, const struct import_axes *axes, uint64_t chips,
-                             uint32_t otherwise, uint64_t ret_size[AXES], struct error *reterr)
-{
-    const char *const *const said[AXES] = {&axes->dp, &axes->fsdp, &axes->tp, &axes->cp, &axes->ep};
-    uint32_t rest = AXES;
-    uint64_t left = chips;
-    for (uint32_t i = 0; i < AXES; i++) {
-        const char *const text = *said[i] == NULL ? (i == otherwise ? "-1" : "1") : *said[i];
-        bool const is_rest = name_same(text, "-1");
-        char *end = NULL;
-        ret_size[i] = is_rest ? 1 : strtoull(text, &end, 10);
-        bool const is_wrong = !is_rest && (*end != '\0' || *text < '0' || *text > '9');
-        if (is_wrong || ret_size[i] == 0 || (is_rest && rest < AXES))
-            return import_refuse(import, said[i], reterr,
-                                 "\"%.40s\" is no number of ranks; one axis may have -1", text);
-        if (is_rest) rest = i;
-        if (left % ret_size[i] != 0)
-            return import_refuse(import, said[i], reterr,
-                                 "%" PRIu64 " ranks do not divide the %" PRIu64 " chips of %s",
-                                 ret_size[i], chips, import->machine_text);
-        left /= ret_size[i];
-    }
-    if (rest < AXES) ret_size[rest] = left;
-    if (rest < AXES || left == 1) return STATUS_OK;
-    return import_refuse(import, said[otherwise], reterr,
-                         "%" PRIu64 " of %" PRIu64 " chips of %s have no rank",
-                         chips - chips / left, chips, import->machine_text);
-}
-
-/* An axis that podsim lacks would change all others. */
-static enum status lacking_refuse(const struct import *import, struct error *reterr)
-{
-    for (uint32_t i = 0; i < import->file->count; i++) {
-        const struct import_setting *setting = &import->file->setting[i];
-        bool const is_axis =
-            name_after(setting->key, "ici_") != NULL || name_after(setting->key, "dcn_") != NULL;
-        if (is_axis && setting->outcome != IMPORT_EXPRESSED &&
-            setting->outcome != IMPORT_WITHOUT_INFLUENCE)
-            return settings_fail(import->file, setting->line, STATUS_UNSUPPORTED, reterr, "%s: %s",
-                                 setting->key, setting->because);
-    }
-    return STATUS_OK;
-}
-
-/* Slices of TPUs, nodes of GPUs: what MaxText's dcn axes are about. */
-static enum status mesh_set(struct import *import, uint64_t *ret_copies, struct error *reterr)
-{
-    static const enum mesh_role roles[AXES] = {MESH_DP, MESH_FSDP, MESH_TP, MESH_CP, MESH_EP};
-    const struct import_facts *facts = &import->facts;
-    uint64_t inner[AXES], outer[AXES];
-    uint64_t ranks[MESH_ROLE_COUNT] = {0}, across[MESH_ROLE_COUNT] = {0};
-    uint64_t const slices = import_slices(import);
-    STATUS_TRY(lacking_refuse(import, reterr));
-    STATUS_TRY(axes_find(import, &facts->inner, import->machine.chip_count / slices,
-                         /* otherwise= */ 1, inner, reterr));
-    STATUS_TRY(axes_find(import, &facts->outer, slices, /* otherwise= */ 0, outer, reterr));
-    *ret_copies = 1;
-    for (uint32_t i = 0; i < AXES; i++) {
-        ranks[roles[i]] = inner[i] * outer[i];
-        across[roles[i]] = outer[i];
-        if (roles[i] != MESH_TP && roles[i] != MESH_CP) *ret_copies *= inner[i] * outer[i];
-    }
-    import->facts.ranks.cp = ranks[MESH_CP];
-    return import_mesh_across(import, ranks, across, reterr);
-}
-
 /* --- Policies --- */
 
 static enum status batch_set(struct import *import, uint64_t copies, struct error *reterr)
@@ -228,7 +159,7 @@ static enum status finish(struct import *import, struct error *reterr)
 {
     struct import_facts *facts = &import->facts;
     uint64_t copies = 1;
-    STATUS_TRY(mesh_set(import, &copies, reterr));
+    STATUS_TRY(maxtext_mesh_set(import, &copies, reterr));
     STATUS_TRY(model_set(import, reterr));
     STATUS_TRY(batch_set(import, copies, reterr));
     STATUS_TRY(maxtext_remat_set(import, reterr));

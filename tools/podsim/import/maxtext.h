@@ -11,4 +11,7 @@ extern const struct import_row maxtext_facts[];
 extern const struct import_row maxtext_plain[];
 extern const struct import_row maxtext_lacks[];
 
+/* "/mesh". `ret_copies` are ranks with a batch of their own. */
+enum status maxtext_mesh_set(struct import *import, uint64_t *ret_copies, struct error *reterr);
+
 #endif

@@ -33,21 +33,24 @@ enum {
 static const struct policy {
     const char *word, *remat;
     unsigned saves, offloads;
+    bool quantized; /* It keeps what quantizing gives as well. */
 } policies[] = {
-    {"none", "none", 0, 0},
-    {"full", "block", 0, 0},
-    {"minimal", "big_matmuls", 0, 0},
-    {"minimal_flash", "big_matmuls", 1 << CONTEXT, 0},
-    {"minimal_with_context", "big_matmuls", 1 << CONTEXT, 0},
-    {"save_dot_except_mlp", "block", QUERIES | 1 << OUT, 0},
-    {"save_dot_except_mlpwi", "block", QUERIES | 1 << OUT | 1 << MLP_OUT, 0},
-    {"save_dot_with_context_except_mlp", "block", QUERIES | 1 << CONTEXT | 1 << OUT, 0},
-    {"save_qkv_proj", "block", QUERIES, 0},
-    {"save_out_proj", "block", 1 << OUT, 0},
-    {"qkv_proj_offloaded", "block", 0, QUERIES},
-    {"minimal_offloaded", "big_matmuls", 0, QUERIES | INS | 1 << OUT | 1 << MLP_OUT},
-    {"custom", "block", 0, 0},
-    {NULL, NULL, 0, 0},
+    {"none", "none", 0, 0, false},
+    {"full", "block", 0, 0, false},
+    {"minimal", "big_matmuls", 0, 0, false},
+    {"minimal_with_quantization", "big_matmuls", 0, 0, true},
+    {"minimal_with_context_and_quantization", "big_matmuls", 1 << CONTEXT, 0, true},
+    {"minimal_flash", "big_matmuls", 1 << CONTEXT, 0, false},
+    {"minimal_with_context", "big_matmuls", 1 << CONTEXT, 0, false},
+    {"save_dot_except_mlp", "block", QUERIES | 1 << OUT, 0, false},
+    {"save_dot_except_mlpwi", "block", QUERIES | 1 << OUT | 1 << MLP_OUT, 0, false},
+    {"save_dot_with_context_except_mlp", "block", QUERIES | 1 << CONTEXT | 1 << OUT, 0, false},
+    {"save_qkv_proj", "block", QUERIES, 0, false},
+    {"save_out_proj", "block", 1 << OUT, 0, false},
+    {"qkv_proj_offloaded", "block", 0, QUERIES, false},
+    {"minimal_offloaded", "big_matmuls", 0, QUERIES | INS | 1 << OUT | 1 << MLP_OUT, false},
+    {"custom", "block", 0, 0, false},
+    {NULL, NULL, 0, 0, false},
 };
 
 /* Arrays of podsim by a name of MaxText. Results of a layer's two halves side by side are one
@@ -121,6 +124,11 @@ enum status maxtext_remat_set(struct import *import, struct error *reterr)
     struct policy policy = policies[found];
     STATUS_TRY(custom_find(import, name_same(word, "custom"), &policy, reterr));
     STATUS_TRY(import_layers_find(import, &layers, reterr));
+    if (policy.quantized && import->facts.formats.converters != NULL &&
+        import->facts.formats.converters[0] != '\0')
+        import_lacks(import, said,
+                     "it keeps quantized operands too; podsim quantizes them again in the backward "
+                     "pass");
     if (policy.offloads != 0 && !layers.offloads)
         import_lacks(import, said,
                      "arrays go to the host; podsim keeps them on the chip with stages, "

@@ -17,12 +17,11 @@ static const uint64_t count_most = UINT64_C(999999999999999999);
 
 _Static_assert(sizeof(uint64_t) == sizeof(const char *), "a fact is a count or a text");
 
-/* "profiling.*" is for all keys that begin with "profiling.". */
+/* "profiling.*" is for all keys that begin with "profiling.", "ici_*" for those with "ici_". */
 static bool is_for(const struct import_row *row, const char *key)
 {
     size_t const length = strlen(row->key);
-    if (length > 2 && name_same(row->key + length - 2, ".*"))
-        return strncmp(row->key, key, length - 1) == 0;
+    if (length > 1 && row->key[length - 1] == '*') return strncmp(row->key, key, length - 1) == 0;
     return name_same(row->key, key);
 }
 
@@ -94,10 +93,10 @@ static bool boolean_read(const struct import_setting *setting, bool *ret_is_on)
 static bool is_plain(const char *value, const char *plain)
 {
     size_t const length = strlen(value);
-    for (const char *at = plain; at != NULL && *at != '\0';) {
+    for (const char *at = plain; at != NULL;) {
         size_t const part = strcspn(at, "|");
         if (part == length && strncmp(at, value, length) == 0) return true;
-        at += part + (at[part] == '|');
+        at = at[part] == '|' ? at + part + 1 : NULL;
     }
     return false;
 }

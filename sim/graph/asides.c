@@ -170,7 +170,8 @@ struct work graph_shards_work(const struct graph *graph, const struct graph_op *
 {
     const struct graph_copying *copying = &graph->terms->policy.copying;
     struct work work = {.math_format = graph->terms->formats.activations};
-    if (copying->shard.kernels == 0 || !has_matrices(op)) return work;
+    uint32_t const kernels = copying->shard.kernels + copying->gathered.kernels;
+    if (kernels == 0 || !has_matrices(op)) return work;
     if (backward && !copying->again) return work;
     weights_add(graph, op, copying->gathered, &work);
     for (uint8_t w = 0; w < op->weight_count; w++) {
@@ -179,7 +180,7 @@ struct work graph_shards_work(const struct graph *graph, const struct graph_op *
         work.hbm_write_bytes += copying->shard.write_bytes * own;
     }
     work.kernel = WORK_KERNEL_FUNCTIONS + WORK_FUNCTION_REST;
-    if (is_first(graph, op)) work.kernel_count = copying->shard.kernels + copying->gathered.kernels;
+    if (is_first(graph, op)) work.kernel_count = kernels;
     return work;
 }
 

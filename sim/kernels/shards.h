@@ -26,14 +26,27 @@ enum shard_kernels {
 /* The words of the key `shard_kernels`, from SHARD_KERNELS_NONE on, ended by NULL. */
 extern const char *const shard_kernels_names[];
 
-/* By element. Weights that are gathered in another format than 16 bits have no passes before and
- * behind their gather. */
+/* Formats by their bits: 16, 32. */
+enum shard_format { SHARD_NARROW, SHARD_WIDE, SHARD_FORMATS };
+
+/* Arrays that lie in memory beside weights and gradients while a collective moves them. */
+enum shard_array {
+    SHARD_ARRAY_NONE,  /* Weights, or gradients, are what is gathered, or reduced. */
+    SHARD_ARRAY_SHARD, /* The shard that has been cast. */
+    SHARD_ARRAY_CAST,  /* What is reduced, if it has another format than gradients. */
+    SHARD_ARRAY_ALL,
+};
+
+/* By element, and by the format that weights are gathered in. */
 struct shard_copies {
     const char *source;
-    bool wide;                         /* Shards are in fp32, and are cast for each gather. */
-    struct function_pass shard;        /* Pass over a shard before it is gathered. */
-    struct function_pass gathered;     /* Pass over gathered weights. */
-    struct function_pass gradients[2]; /* Before a reduction: in 16 bits, in 32. */
+    bool wide;                                    /* Shards are in fp32. */
+    bool tensors_stay;                            /* A weight that is gathered by itself stays. */
+    struct function_pass shard[SHARD_FORMATS];    /* Pass over a shard before it is gathered. */
+    struct function_pass gathered[SHARD_FORMATS]; /* Pass over gathered weights. */
+    /* Before a reduction, also by the format that gradients are reduced in. */
+    struct function_pass gradients[SHARD_FORMATS][SHARD_FORMATS];
+    enum shard_array gathers, reduces;
 };
 
 /* The kernels of a way to shard; not of the default. */

@@ -311,7 +311,7 @@ static void overheads_add(const struct ranks *ranks, double kept, double gradien
     counts->memory.gradient_bytes =
         ranks->model_replicas * gradients * bytes_of(overheads_gradient_format(ranks));
     if (!wide)
-        counts->memory.master_bytes = overheads_of_fsdp(ranks)
+        counts->memory.master_bytes = overheads_of_wide_shards(ranks)
                                           ? ranks->model_replicas * kept * (FP32 - weight)
                                           : state_elements(ranks) * FP32;
     for (uint32_t kind = 0; kind < ranks->kinds.count; kind++)

@@ -161,19 +161,26 @@ static void cache_set(const struct ranks *ranks, struct graph_terms *terms)
     graph_dimension_plain(terms, "Pick", PICK_NUMBERS, "numbers that a token is chosen by");
 }
 
+static enum shard_format shard_format(enum format format)
+{
+    return format_bits(format) > 16 ? SHARD_WIDE : SHARD_NARROW;
+}
+
 /* What casts and copies sharded weights. */
 static struct graph_copying copying_of(const struct ranks *ranks)
 {
+    const struct workload_plan *plan = ranks->plan;
     const struct shard_copies *copies =
-        shard_copies_of(workload_shards(ranks->plan, &ranks->machine->chip));
-    bool const wide = format_bits(ranks->plan->formats.gradients) > 16;
-    bool const scatters = ranks->shards > 1 || ranks->plan->zero == 2;
+        shard_copies_of(workload_shards(plan, &ranks->machine->chip));
+    enum shard_format const weights = shard_format(plan->formats.weights);
+    bool const scatters = ranks->shards > 1 || plan->zero == 2;
     struct graph_copying copying = {.once = ranks_gathers_once(ranks)};
     if (ranks_fusion(ranks) == NULL || ranks_serves(ranks) || !scatters) return copying;
-    copying.gradients = copies->gradients[wide];
-    if (!ranks_casts_shards(ranks)) return copying;
-    copying.shard = copies->shard;
-    copying.gathered = copies->gathered;
+    copying.gradients = copies->gradients[weights][shard_format(plan->formats.gradients)];
+    if (ranks->shards == 1 || format_bits(plan->formats.weights) < 16) return copying;
+    copying.shard = copies->shard[weights];
+    if (!copies->tensors_stay || plan->gather != WORKLOAD_GATHER_TENSOR)
+        copying.gathered = copies->gathered[weights];
     return copying;
 }
 

@@ -1,5 +1,6 @@
 #include "sim/step/overheads.h"
 
+#include "sim/base/units.h"
 #include "sim/step/ranks.h"
 
 /* Blocks of memory that no formula gives, in bytes. */
@@ -92,12 +93,26 @@ static bool of_megatron(const struct ranks *ranks)
     return overheads_count(ranks) && ranks->shards == 1;
 }
 
+/* Where neither a key nor a stack names a framework, the rows are FSDP2's. */
+static const struct shard_copies *copies_of(const struct ranks *ranks)
+{
+    bool const named =
+        ranks_fusion(ranks) != NULL || ranks->plan->software.shards != SHARD_KERNELS_DEFAULT;
+    return shard_copies_of(named ? workload_shards(ranks->plan, &ranks->machine->chip)
+                                 : SHARD_KERNELS_FSDP2);
+}
+
+bool overheads_of_wide_shards(const struct ranks *ranks)
+{
+    return overheads_of_fsdp(ranks) && copies_of(ranks)->wide;
+}
+
 static uint64_t master_bytes(const struct ranks *ranks, uint64_t kept, uint64_t state)
 {
     uint64_t const wide = format_bytes(FORMAT_FP32, kept);
     uint64_t const narrow = format_bytes(ranks->plan->formats.weights, kept);
     if (!overheads_count(ranks) || ranks_offloads_optimizer(ranks) || narrow >= wide) return 0;
-    return overheads_of_fsdp(ranks) ? wide - narrow : format_bytes(FORMAT_FP32, state);
+    return overheads_of_wide_shards(ranks) ? wide - narrow : format_bytes(FORMAT_FP32, state);
 }
 
 /* FSDP2 casts what it has reduced to the format of its shards, which is fp32. */
@@ -125,14 +140,25 @@ uint64_t overheads_loss_bytes(const struct ranks *ranks, uint64_t logits)
 
 uint64_t overheads_gathered_bytes(const struct ranks *ranks, uint64_t elements)
 {
-    return overheads_of_fsdp(ranks) ? format_bytes(ranks->plan->formats.weights, elements) : 0;
+    const struct shard_copies *copies = copies_of(ranks);
+    enum format const format = ranks->plan->formats.weights;
+    bool const stays = copies->tensors_stay && ranks->plan->gather == WORKLOAD_GATHER_TENSOR;
+    uint64_t const own = units_ceil_divide(elements, ranks->shards);
+    if (!overheads_of_fsdp(ranks) || stays) return 0;
+    if (copies->gathers == SHARD_ARRAY_SHARD)
+        return format_bits(format) == 16 ? format_bytes(format, own) : 0;
+    return copies->gathers == SHARD_ARRAY_ALL ? format_bytes(format, elements) : 0;
 }
 
 /* What a reduction reads is what it sends. */
 uint64_t overheads_reduced_bytes(const struct ranks *ranks, uint64_t elements)
 {
-    enum format const format = ranks->plan->formats.gradients;
-    return overheads_of_fsdp(ranks) ? format_bytes(format, elements) : 0;
+    const struct graph_formats *formats = &ranks->plan->formats;
+    enum shard_array const reduces = copies_of(ranks)->reduces;
+    bool const cast = format_bits(formats->gradients) != format_bits(formats->weights);
+    if (!overheads_of_fsdp(ranks) || reduces == SHARD_ARRAY_NONE) return 0;
+    if (reduces == SHARD_ARRAY_CAST && !cast) return 0;
+    return format_bytes(formats->gradients, elements);
 }
 
 void overheads_bucket(const struct ranks *ranks, const struct bucket_shares *shares, uint64_t times,

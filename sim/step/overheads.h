@@ -26,6 +26,9 @@ struct bucket_shares {
 bool overheads_count(const struct ranks *ranks);
 bool overheads_of_fsdp(const struct ranks *ranks);
 
+/* Whether shards are in fp32, and so are their own master weights. */
+bool overheads_of_wide_shards(const struct ranks *ranks);
+
 /* Bytes of rows, of elements on one chip. 0 where they are not counted. */
 enum format overheads_gradient_format(const struct ranks *ranks);
 uint64_t overheads_gradient_bytes(const struct ranks *ranks, uint64_t elements);

@@ -145,6 +145,49 @@ static void fsdp_holds_fp32_parameters_and_copies_of_what_it_moves(void **state)
     play_close(&play);
 }
 
+/* FSDP1 gathers to where weights lie, from a cast shard, and reduces gradients where they lie,
+ * unless it casts them. DeepSpeed joins weights that are gathered together. Megatron-LM copies
+ * nothing. */
+static void copies_are_those_of_the_framework(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *kernels, *more;
+        double gathered, reduced, held; /* Bytes of a weight; held all the time: of a shard. */
+    } rows[] = {
+        {"fsdp2", "", 2, 2, 4},
+        {"fsdp1", "", 2.0 / 8, 0, 4},
+        {"fsdp1", ",\"formats\":{\"gradients\":\"fp32\"}", 2.0 / 8, 4, 4},
+        {"fsdp1", ",\"formats\":{\"weights\":\"fp32\",\"gradients\":\"fp32\"}", 0, 0, 4},
+        {"fsdp2", ",\"formats\":{\"weights\":\"fp32\",\"gradients\":\"fp32\"}", 4, 4, 4},
+        {"deepspeed", "", 2, 2, 6},
+        {"deepspeed", ",\"gather\":\"tensor\"", 0, 2, 6},
+        {"none", "", 0, 0, 6},
+    };
+    static const char *const stacks[] = {"", ",\"stack\":\"torch-eager\""};
+    for (uint32_t i = 0; i < 2 * sizeof rows / sizeof *rows; i++) {
+        char machine[128], more[256];
+        (void)snprintf(machine, sizeof machine, "%s%s", h100, stacks[i % 2]);
+        (void)snprintf(more, sizeof more, ",\"shard_kernels\":\"%s\"%s", rows[i / 2].kernels,
+                       rows[i / 2].more);
+        build(machine, fsdp, 8, more);
+        case_near((double)taken("layer forward", PROGRAM_MEMORY_COPIES),
+                  rows[i / 2].gathered * layer_parameters, 1e-6);
+        case_near((double)taken("layer backward", PROGRAM_MEMORY_COPIES),
+                  (rows[i / 2].gathered + rows[i / 2].reduced) * layer_parameters, 1e-6);
+        case_near((double)(resident(PROGRAM_MEMORY_MASTER) + resident(PROGRAM_MEMORY_PARAMETERS)),
+                  rows[i / 2].held * parameters / 8, 1e-6);
+        play_close(&play);
+    }
+    /* Without either, they are FSDP2's; Transformer Engine's stack has none. */
+    build(h100, fsdp, 8, "");
+    assert_true((double)taken("layer forward", PROGRAM_MEMORY_COPIES) == 2 * layer_parameters);
+    play_close(&play);
+    build("\"chip\":\"h100-sxm\",\"profile\":\"measured\",\"stack\":\"te\"", fsdp, 8, "");
+    assert_int_equal(taken("layer forward", PROGRAM_MEMORY_COPIES), 0);
+    play_close(&play);
+}
+
 static void main_gradients_have_their_own_format_but_in_shards_of_fsdp(void **state)
 {
     (void)state;
@@ -376,6 +419,7 @@ int main(void)
         cmocka_unit_test(measured_gpus_count_what_frameworks_hold_and_others_the_book),
         cmocka_unit_test(megatron_holds_masters_of_its_share_and_whole_gradients_in_fp32),
         cmocka_unit_test(fsdp_holds_fp32_parameters_and_copies_of_what_it_moves),
+        cmocka_unit_test(copies_are_those_of_the_framework),
         cmocka_unit_test(main_gradients_have_their_own_format_but_in_shards_of_fsdp),
         cmocka_unit_test(the_book_has_no_main_gradients),
         cmocka_unit_test(what_swiglu_gives_is_kept_unless_remat_makes_it_again),

@@ -32,7 +32,8 @@ static const struct fusion *fusion_named(const char *name)
 }
 
 /* A layer of LLaMA-3-70B on 4 x 4 chips, whose weights four ranks of fsdp share. */
-static void sharded_make(const char *fusion, enum shard_kernels kernels, struct sharded *of)
+static void sharded_in(const char *fusion, enum shard_kernels kernels, enum format weights,
+                       enum workload_gather gather, struct sharded *of)
 {
     const char *const parts[MESH_ROLE_COUNT] = {[MESH_FSDP] = "x", [MESH_TP] = "y"};
     *of = (struct sharded){.stack = {.name = "case", .title = "A case"}};
@@ -42,10 +43,17 @@ static void sharded_make(const char *fusion, enum shard_kernels kernels, struct 
     of->made.plan.software.shards = kernels;
     of->made.plan.software.clips = 0;
     of->made.plan.formats.gradients = FORMAT_FP32;
+    of->made.plan.formats.weights = weights;
+    of->made.plan.gather = gather;
     case_ok(ranks_make(&of->made.plan, &of->made.machine, &of->made.mesh, &of->ranks, &case_error));
     graph_layer_terms(&of->ranks, LAYER, &of->terms);
     block_write_part(&of->terms, &of->made.plan.model, BLOCK_LAYER, &of->graph);
     graph_shard(&of->graph, &of->sharded);
+}
+
+static void sharded_make(const char *fusion, enum shard_kernels kernels, struct sharded *of)
+{
+    sharded_in(fusion, kernels, FORMAT_BF16, WORKLOAD_GATHER_TENSOR, of);
 }
 
 static const struct graph_op *out_of(const struct sharded *of)
@@ -69,8 +77,9 @@ static void ways_to_shard_have_names_and_sources(void **state)
         const struct shard_copies *copies = shard_copies_of(way);
         assert_true(shard_kernels_names[way - SHARD_KERNELS_NONE][0] != '\0');
         assert_int_equal(copies->source[0] != '\0', way != SHARD_KERNELS_NONE);
-        assert_int_equal(copies->gradients[1].kernels != 0, way != SHARD_KERNELS_NONE);
-        assert_int_equal(copies->shard.kernels != 0, copies->wide);
+        assert_int_equal(copies->gradients[SHARD_NARROW][SHARD_WIDE].kernels != 0,
+                         way != SHARD_KERNELS_NONE);
+        assert_int_equal(copies->shard[SHARD_NARROW].kernels != 0, copies->wide);
     }
     assert_null(shard_kernels_names[SHARD_KERNELS_COUNT - SHARD_KERNELS_NONE]);
 }
@@ -99,6 +108,37 @@ static void each_gather_casts_shards(void **state)
     }
 }
 
+/* What is gathered in fp32 is not cast, and copied all the same: FSDP2 to the place that is
+ * gathered to, and all weights behind the gather; DeepSpeed these, if several are gathered at once.
+ */
+static void weights_in_fp32_are_copied_where_they_are_not_cast(void **state)
+{
+    static const struct {
+        enum shard_kernels kernels;
+        enum format weights;
+        enum workload_gather gather;
+        uint64_t own, all;      /* Bytes of an element read, and written, around a gather, */
+        uint64_t read, written; /* and of a gradient before a reduction in fp32. */
+    } rows[] = {{SHARD_KERNELS_FSDP1, FORMAT_FP32, WORKLOAD_GATHER_LAYER, 0, 0, 8, 8},
+                {SHARD_KERNELS_FSDP2, FORMAT_FP32, WORKLOAD_GATHER_LAYER, 4, 4, 4, 4},
+                {SHARD_KERNELS_DEEPSPEED, FORMAT_FP32, WORKLOAD_GATHER_LAYER, 0, 4, 8, 8},
+                {SHARD_KERNELS_DEEPSPEED, FORMAT_FP32, WORKLOAD_GATHER_TENSOR, 0, 0, 8, 8},
+                {SHARD_KERNELS_DEEPSPEED, FORMAT_BF16, WORKLOAD_GATHER_BLOCK, 0, 2, 8, 10},
+                {SHARD_KERNELS_NONE, FORMAT_FP32, WORKLOAD_GATHER_LAYER, 0, 0, 0, 0}};
+    static struct sharded of;
+    uint64_t const all = UINT64_C(8192) * (28672 / 4), own = all / SHARDS;
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        sharded_in("eager", rows[i].kernels, rows[i].weights, rows[i].gather, &of);
+        uint64_t const bytes = rows[i].own * own + rows[i].all * all;
+        moves(graph_aside_work(&of.sharded, out_of(&of), OP_SHARDS, /* backward= */ false), bytes,
+              bytes);
+        moves(graph_aside_work(&of.sharded, out_of(&of), OP_COPIES, /* backward= */ true),
+              rows[i].read * all, rows[i].written * all);
+        case_free(&of.made);
+    }
+}
+
 /* Gradients of 4 bytes, two moments, weights of 4: no copy in 16 bits is made. */
 static void the_update_is_of_shards_in_fp32(void **state)
 {
@@ -120,6 +160,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ways_to_shard_have_names_and_sources),
         cmocka_unit_test(each_gather_casts_shards),
+        cmocka_unit_test(weights_in_fp32_are_copied_where_they_are_not_cast),
         cmocka_unit_test(the_update_is_of_shards_in_fp32),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);

@@ -31,7 +31,8 @@ struct overhead {
 static const struct overhead overheads[] = {
     {PROGRAM_MEMORY_MASTER,
      "4 bytes of each weight whose optimizer state lies here, with weights in a narrower format; "
-     "FSDP keeps one copy: 4 bytes less the bytes of the format, of each weight of the shard",
+     "FSDP keeps one copy: 4 bytes less the bytes of the format, of each weight of the shard; "
+     "DeepSpeed, and FSDP of other stacks, keeps both",
      "Megatron-LM docs/source/api-guide/dist_optimizer.md at 50b073cc (6 + 12/d bytes); PyTorch "
      "torch/distributed/fsdp/_fully_shard/_fsdp_param.py (the sharded parameter keeps its "
      "format, param_dtype is the format of the gather)",
@@ -73,7 +74,7 @@ static const struct overhead overheads[] = {
     {PROGRAM_MEMORY_COPIES,
      "while weights are gathered: the output of the gather, before the copy to the parameters; "
      "while gradients are reduced: the input of the reduction, in the format of `gradients` "
-     "(reduce_dtype)",
+     "(reduce_dtype). With a stack or `shard_kernels` [those of the framework](program.md#memory)",
      "PyTorch torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py "
      "(foreach_all_gather_copy_out, foreach_reduce)",
      false},

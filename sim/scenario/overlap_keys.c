@@ -8,20 +8,26 @@
 /* --- true, false, or a kind of collective --- */
 
 /* In the order of enum workload_overlap. */
-static const char *const overlap_names[] = {"true", "false", "gathers", "reductions", NULL};
-/* The same without the booleans. */
+static const char *const overlap_names[] = {"true",       "false",    "gathers",
+                                            "reductions", "products", NULL};
+/* The words of the keys of weights and of slices, and of `tp`. */
 static const char *const kind_names[] = {"gathers", "reductions", NULL};
+static const char *const product_names[] = {"products", NULL};
 
 static enum status overlap_parse(const struct key *row, struct json *value, int64_t *ret_number,
                                  struct error *reterr)
 {
     uint32_t chosen = 0;
     bool is = false;
-    (void)row;
     if (json_kind(value) == JSON_STRING) {
-        STATUS_TRY(json_choice(value, kind_names, &chosen, reterr));
-        *ret_number = WORKLOAD_OVERLAP_GATHERS + chosen;
-        return STATUS_OK;
+        bool const products = row->choices == product_names;
+        enum status const status = json_choice(value, row->choices, &chosen, reterr);
+        if (status == STATUS_INVALID && products)
+            return error_set(reterr, status, json_where(value),
+                             "there are true, false and \"products\"");
+        *ret_number =
+            products ? WORKLOAD_OVERLAP_PRODUCTS : WORKLOAD_OVERLAP_GATHERS + (int64_t)chosen;
+        return status;
     }
     STATUS_TRY(json_as_boolean(value, &is, reterr));
     *ret_number = is ? WORKLOAD_OVERLAP_ALL : WORKLOAD_OVERLAP_NONE;
@@ -45,17 +51,17 @@ static void overlap_say(struct strbuf *text, const struct key *row, int64_t numb
 
 static void overlap_schema(struct json_writer *writer, const struct key *row)
 {
-    (void)row;
     json_put_array(writer, "anyOf");
     json_write_object(writer);
     key_types_schema(writer, "boolean", NULL);
     json_write_object_end(writer);
     json_write_object(writer);
-    key_choices_schema(writer, kind_names);
+    key_choices_schema(writer, row->choices);
     json_write_object_end(writer);
     json_write_array_end(writer);
 }
 
+/* The row says which words there are beside the booleans. */
 static const struct key_kind key_overlap = {
     .parse = overlap_parse,
     .put = overlap_put,
@@ -64,6 +70,15 @@ static const struct key_kind key_overlap = {
     .write = key_number_write,
     .schema = overlap_schema,
     .values = "`true`, `false`, `gathers`, `reductions`",
+};
+static const struct key_kind key_overlap_products = {
+    .parse = overlap_parse,
+    .put = overlap_put,
+    .say = overlap_say,
+    .read = key_number_read,
+    .write = key_number_write,
+    .schema = overlap_schema,
+    .values = "`true`, `false`, `products`",
 };
 
 /* --- Rows --- */
@@ -110,7 +125,8 @@ static bool shows_fsdp(const struct key_source *source)
 static bool shows_tp(const struct key_source *source)
 {
     const struct scenario *scenario = shown_of(source);
-    return overlap_of(scenario)->tp_apart || (is_step(scenario) && mesh_has(scenario, MESH_TP));
+    return overlap_of(scenario)->tp != WORKLOAD_OVERLAP_ALL ||
+           (is_step(scenario) && mesh_has(scenario, MESH_TP));
 }
 
 static bool shows_ep(const struct key_source *source)
@@ -174,7 +190,12 @@ static enum status tp_settle(const struct key_reader *reader, struct json *membe
                              struct error *reterr)
 {
     const struct scenario *scenario = scenario_of(reader);
-    bool const waits = overlap_of(scenario)->tp_apart;
+    bool const waits = overlap_of(scenario)->tp != WORKLOAD_OVERLAP_ALL;
+    bool const products = overlap_of(scenario)->tp == WORKLOAD_OVERLAP_PRODUCTS;
+    if (products && workload_serves(&scenario->workload))
+        return error_set(reterr, STATUS_INVALID, json_where(member),
+                         "a step of inference has no gradients that \"products\" could be of; "
+                         "there are true and false");
     if (waits && scenario->workload.collective_matmul)
         return error_set(reterr, STATUS_INVALID, json_where(member),
                          "with \"collective_matmul\" collectives of \"tp\" run chunk by chunk "
@@ -216,14 +237,18 @@ const struct key overlap_keys[] = {
                     "`--overlap-grad-reduce`; not with an offloaded optimizer, MTP or two copies "
                     "of a model. `false` with `fsdp` or `zero` 2 or 3: the backward pass waits "
                     "for each, as DeepSpeed's does without `overlap_comm`"),
-    OVERLAP("fsdp", key_overlap, fsdp, .shown = shows_fsdp, .settle = fsdp_settle,
-            .when = "with `fsdp`",
+    OVERLAP("fsdp", key_overlap, fsdp, .choices = kind_names, .shown = shows_fsdp,
+            .settle = fsdp_settle, .when = "with `fsdp`",
             .help = "gathers of weights, and reductions of their gradients. A gather that does not "
                     "overlap begins where its weights are read first"),
-    OVERLAP("tp", key_flag, tp_apart, .negated = true, .preset = 1, .shown = shows_tp,
-            .settle = tp_settle, .when = "`false` with `tp`, without `collective_matmul`",
+    OVERLAP("tp", key_overlap_products, tp, .choices = product_names, .shown = shows_tp,
+            .settle = tp_settle,
+            .when = "`false` and `products` with `tp`, without `collective_matmul`",
             .help = "collectives of activations and their gradients, also over `tp_d` and between "
-                    "ranks with the same heads"),
+                    "ranks with the same heads. `products`, of training: two of a linear layer's "
+                    "gradients alone overlap, each with one product, as in Megatron-LM. The "
+                    "input that is gathered again for the gradient of weights does with the "
+                    "gradient of the input, and the sum of the latter with the former"),
     OVERLAP("ep", key_flag, ep_apart, .negated = true, .preset = 1, .shown = shows_ep,
             .settle = ep_settle, .when = "may be `false` with `ep`",
             .help = "tokens to experts and back. `false`: shared experts wait for them, too"),
@@ -231,8 +256,8 @@ const struct key overlap_keys[] = {
             .settle = pp_settle, .when = "may be `false` with `pp`",
             .help = "messages between stages. `false`: a rank computes once its message has left, "
                     "as Megatron's does without `--overlap-p2p-communication`"),
-    OVERLAP("dcn", key_overlap, dcn, .shown = shows_dcn, .settle = dcn_settle,
-            .when = "with `slices`",
+    OVERLAP("dcn", key_overlap, dcn, .choices = kind_names, .shown = shows_dcn,
+            .settle = dcn_settle, .when = "with `slices`",
             .help = "every collective between slices, whatever its axis of the mesh. "
                     "`gathers`: AllGathers alone overlap; `reductions`: ReduceScatters and "
                     "AllReduces alone"),

@@ -311,6 +311,46 @@ static void steps_add(struct emit *emit)
     }
 }
 
+/* The step that gives the gradient of the input of the product whose gradient of weights is the
+ * first to read what a step gathers; LOWER_NONE: none before that does. */
+static uint32_t product_beside(const struct graph_steps *steps, uint32_t gather)
+{
+    uint32_t reader = gather + 1;
+    while (reader < steps->count &&
+           graph_step_met(&steps->step[reader], &steps->step[gather]) == NULL)
+        reader++;
+    if (reader == steps->count || op_is_forward(steps->step[reader].pass)) return LOWER_NONE;
+    for (uint32_t at = steps->repeated; at < reader; at++) {
+        const struct graph_step *step = &steps->step[at];
+        bool const gives = op_gives_input(step->pass) && !op_gives_weight(step->pass);
+        if (step->is_compute && step->of == GRAPH_NONE && step->op == steps->step[reader].op &&
+            gives)
+            return at;
+    }
+    return LOWER_NONE;
+}
+
+/* Collectives over tp of the gradients of a product, which may run beside it: the gather of its
+ * input for the gradient of weights beside that of the input, and the sum of the latter beside the
+ * former (LinearWithGradAccumulationAndAsyncCommunication of Megatron-LM's
+ * core/tensor_parallel/layers.py). */
+static void issued_set(struct emit *emit)
+{
+    const struct graph_steps *steps = emit->steps;
+    for (uint32_t at = steps->repeated; steps->request.backward && at < steps->count; at++) {
+        const struct graph_step *step = &steps->step[at];
+        bool const gathers = step->move.kind == COLLECTIVE_ALL_GATHER;
+        bool const over_tp = step->move.axis == OP_AXIS_TP || step->move.axis == OP_AXIS_TP_D;
+        if (step->is_compute || !over_tp || step->of == GRAPH_NONE ||
+            graph_step_sums_weights(emit->graph, step))
+            continue;
+        if (op_is_forward(step->pass) != gathers) continue;
+        uint32_t const beside = gathers ? product_beside(steps, at) : at;
+        if (beside != LOWER_NONE)
+            emit->lower->issued[emit->op[at]] = emit->op[beside < at ? at : beside];
+    }
+}
+
 static struct emit emit_of(struct lower *lower, const struct lower_graph *of,
                            const struct lower_pass *pass, const struct emit_end *end)
 {
@@ -333,6 +373,7 @@ void emit_pass(struct lower *lower, struct lower_graph *of, const struct emit_en
     struct emit emit = emit_of(lower, of, pass, end);
     steps_add(&emit);
     if (lower->build.status != STATUS_OK) return;
+    issued_set(&emit);
     emit_memory(&emit);
     output_set(&emit, pass->steps.repeated, pass->steps.count, request.backward);
 }

@@ -77,7 +77,10 @@ uint16_t lower_template_end(struct lower *lower)
 
 uint32_t lower_op_add(struct lower *lower, struct program_op op)
 {
-    return lower->build.status == STATUS_OK ? builder_op(&lower->build, op) : LOWER_NONE;
+    if (lower->build.status != STATUS_OK) return LOWER_NONE;
+    uint32_t const index = builder_op(&lower->build, op);
+    if (index < PROGRAM_OPS_MAX) lower->issued[index] = LOWER_NONE;
+    return index;
 }
 
 void lower_purpose_set(struct lower *lower, uint32_t op, enum program_purpose purpose)

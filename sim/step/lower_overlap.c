@@ -23,6 +23,7 @@ static bool is_waited(enum workload_overlap overlap, enum collective_kind kind)
     case WORKLOAD_OVERLAP_ALL:
         return false;
     case WORKLOAD_OVERLAP_NONE:
+    case WORKLOAD_OVERLAP_PRODUCTS: /* But for those that places_find() finds issued before. */
         return true;
     case WORKLOAD_OVERLAP_GATHERS:
         return !gathers;
@@ -76,7 +77,7 @@ static bool axis_waits(const struct lower *lower, enum lower_stream stream,
         return replicas_wait(ranks);
     case POLICY_TP:
         if (stream == LOWER_GATHER_TP && ranks_gathers_messages(ranks)) return overlap->pp_apart;
-        return overlap->tp_apart;
+        return is_waited(overlap->tp, kind);
     case POLICY_EP:
         return overlap->ep_apart;
     case POLICY_PP:
@@ -133,6 +134,14 @@ static uint32_t reader_of(const struct lower *lower, uint32_t gather)
     return gather;
 }
 
+/* Whether a collective runs beside a product, whose gradients it is of: it is issued in its place,
+ * and no op of the line waits for it but those that read what it moves. */
+static bool is_beside(const struct lower *lower, uint32_t op)
+{
+    return lower->ranks->plan->software.overlap.tp == WORKLOAD_OVERLAP_PRODUCTS &&
+           lower->issued[op] != LOWER_NONE;
+}
+
 /* Before which op a collective is issued; LOWER_NONE: it is not waited for. Ops of a stream stay in
  * their order. */
 static void places_find(const struct lower *lower, uint32_t ret_place[PROGRAM_OPS_MAX])
@@ -144,7 +153,7 @@ static void places_find(const struct lower *lower, uint32_t ret_place[PROGRAM_OP
         ret_place[i] = LOWER_NONE;
         if (!lower_overlap_waits(lower, &build->op[i])) continue;
         uint32_t *const later = &next[build->op[i].stream];
-        ret_place[i] = reader_of(lower, i);
+        ret_place[i] = is_beside(lower, i) ? lower->issued[i] : reader_of(lower, i);
         if (*later < ret_place[i]) ret_place[i] = *later;
         *later = ret_place[i];
     }
@@ -167,7 +176,8 @@ static void line_add(struct lower *lower, struct lower_line *line, uint32_t *las
 static bool has_policy(const struct workload_overlaps *overlap)
 {
     return overlap->fsdp != WORKLOAD_OVERLAP_ALL || overlap->dcn != WORKLOAD_OVERLAP_ALL ||
-           overlap->dp_apart || overlap->tp_apart || overlap->ep_apart || overlap->pp_apart;
+           overlap->tp != WORKLOAD_OVERLAP_ALL || overlap->dp_apart || overlap->ep_apart ||
+           overlap->pp_apart;
 }
 
 void lower_overlap_template(struct lower *lower)
@@ -185,8 +195,13 @@ void lower_overlap_template(struct lower *lower)
     struct lower_line *line = &lower->line[build->program->template_count];
     places_find(lower, place);
     for (uint32_t i = 0; i < build->op_count; i++) {
-        for (uint32_t k = 0; k <= i; k++)
-            if (place[k] == i) line_add(lower, line, &last, k);
+        for (uint32_t k = 0; k < build->op_count; k++) {
+            if (place[k] != i) continue;
+            if (!is_beside(lower, k))
+                line_add(lower, line, &last, k);
+            else if (last != LOWER_NONE)
+                lower_need_done(lower, k, last, NULL);
+        }
         if (build->op[i].stream == PROGRAM_COMPUTE) line_add(lower, line, &last, i);
     }
 }

@@ -96,13 +96,17 @@ enum workload_overlap {
     WORKLOAD_OVERLAP_NONE,
     WORKLOAD_OVERLAP_GATHERS,    /* AllGathers alone. */
     WORKLOAD_OVERLAP_REDUCTIONS, /* ReduceScatters and AllReduces alone. */
+    WORKLOAD_OVERLAP_PRODUCTS,   /* With the gradients of the product that they are of: what is
+                                    gathered for the gradient of weights, with that of the input;
+                                    the sum of the latter, with the former. */
 };
 /* By the mesh axis of a collective, and by the links that it crosses. */
 struct workload_overlaps {
     enum workload_overlap fsdp; /* Gathers of weights and reductions of their gradients. */
     enum workload_overlap dcn;  /* Every collective between slices. */
+    enum workload_overlap tp;   /* All, none or products. */
     bool dp_apart;              /* Reductions between replicas, and gathers of updated weights. */
-    bool tp_apart, ep_apart;
+    bool ep_apart;
     bool pp_apart; /* Messages between stages: a rank computes once its message has left. */
 };
 

@@ -153,7 +153,8 @@ static enum status overlaps_add(const struct advise_search *search, struct advis
     } roles[] = {
         {overlap->fsdp != WORKLOAD_OVERLAP_ALL, advise_loses(row, MESH_FSDP),
          "/run/overlap/fsdp=true"},
-        {overlap->tp_apart, advise_loses(row, MESH_TP) || has_chunks, "/run/overlap/tp=true"},
+        {overlap->tp != WORKLOAD_OVERLAP_ALL, advise_loses(row, MESH_TP) || has_chunks,
+         "/run/overlap/tp=true"},
         {overlap->ep_apart, advise_loses(row, MESH_EP), "/run/overlap/ep=true"},
         {overlap->pp_apart, advise_loses(row, MESH_PP), "/run/overlap/pp=true"},
         {plan->collective_matmul || asks, sums, "/run/collective_matmul=false"},

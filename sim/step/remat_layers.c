@@ -103,11 +103,14 @@ static enum status groups_check(const struct ranks *ranks, struct error *reterr)
                          "without lists of arrays");
     if (plan->kept.repeated.groups_of > 1 && plan->kept.offload != WORKLOAD_OFFLOAD_NONE)
         return error_set(reterr, STATUS_UNSUPPORTED, place,
-                         "with \"offload\" each layer is repeated by itself; leave either out");
+                         "with \"offload\" each layer is repeated by itself: Megatron-LM, whose "
+                         "groups these are, offloads nothing that it recomputes; leave either out");
     if (plan->kept.repeated.groups_of > 1 && workload_mtp(plan) != 0)
-        return error_set(reterr, STATUS_UNSUPPORTED, place,
-                         "a module of MTP is repeated by itself, and its layer with it, so all "
-                         "layers have to be; \"mtp\": false trains without modules");
+        return error_set(
+            reterr, STATUS_UNSUPPORTED, place,
+            "Megatron-LM, whose groups these are, recomputes modules of MTP with groups "
+            "of one layer alone; 1 is modelled, and \"mtp\": false trains without "
+            "modules");
     return STATUS_OK;
 }
 

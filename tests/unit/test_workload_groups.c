@@ -253,7 +253,7 @@ static void what_is_no_group_is_refused(void **state)
         {GRAPH_REMAT_NORMS, {NULL, 0}, WORKLOAD_OFFLOAD_NONE, 0, "repeated whole"},
         {GRAPH_REMAT_LAYER, {names, 1}, WORKLOAD_OFFLOAD_NONE, 0, "without lists"},
         {GRAPH_REMAT_LAYER, {NULL, 0}, WORKLOAD_OFFLOAD_ACTIVATIONS, 0, "offload"},
-        {GRAPH_REMAT_LAYER, {NULL, 0}, WORKLOAD_OFFLOAD_NONE, 1, "module of MTP"},
+        {GRAPH_REMAT_LAYER, {NULL, 0}, WORKLOAD_OFFLOAD_NONE, 1, "modules of MTP"},
     };
     (void)state;
     for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {

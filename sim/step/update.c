@@ -20,14 +20,15 @@ static void buffer_add(const struct ranks *ranks, uint64_t gradients, struct wor
     work->kernel_count += scaled ? 2 : 1;
 }
 
-/* Shards in fp32 that each gather casts have no copy in 16 bits, which the update would make of
- * them: one kernel reads gradients in fp32, moments and weights, and writes the latter. */
+/* Weights in fp32, and shards in fp32 that each gather casts, have no copy in 16 bits, which the
+ * update would make of them: one kernel reads gradients in fp32, moments and weights, and writes
+ * the latter two. */
 static struct function_pass made_of(const struct ranks *ranks)
 {
     const struct graph_formats *formats = &ranks->plan->formats;
     const struct fusion *fusion = ranks_fusion(ranks);
     struct function_pass made = fusion_update(fusion, ranks_clips(ranks));
-    if (!ranks_casts_shards(ranks)) return made;
+    if (format_bits(formats->weights) <= 16 && !ranks_casts_shards(ranks)) return made;
     struct function_pass const update = fusion_update(fusion, false);
     uint8_t const weights = (uint8_t)(4 - format_bytes(formats->weights, 1));
     uint8_t const gradients = (uint8_t)(4 - format_bytes(formats->gradients, 1));

@@ -139,7 +139,8 @@ static void weights_in_fp32_are_copied_where_they_are_not_cast(void **state)
     }
 }
 
-/* Gradients of 4 bytes, two moments, weights of 4: no copy in 16 bits is made. */
+/* Gradients of 4 bytes, two moments, weights of 4: no copy in 16 bits is made. So it is of weights
+ * that are in fp32 wherever they lie. */
 static void the_update_is_of_shards_in_fp32(void **state)
 {
     enum { ELEMENTS = 1000 };
@@ -151,6 +152,11 @@ static void the_update_is_of_shards_in_fp32(void **state)
         moves(update_work(&of.ranks, ELEMENTS, ELEMENTS), (4 + MOMENTS + 4) * ELEMENTS,
               (MOMENTS + 4) * ELEMENTS);
         assert_int_equal(update_work(&of.ranks, ELEMENTS, ELEMENTS).kernel_count, 1);
+        case_free(&of.made);
+        sharded_in(compiled ? "compiled" : "te", SHARD_KERNELS_NONE, FORMAT_FP32,
+                   WORKLOAD_GATHER_LAYER, &of);
+        moves(update_work(&of.ranks, ELEMENTS, 0), (4 + MOMENTS + 4) * ELEMENTS,
+              (MOMENTS + 4) * ELEMENTS);
         case_free(&of.made);
     }
 }

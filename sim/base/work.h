@@ -127,6 +127,7 @@ struct work {
     uint64_t chunk_count; /* Measured kernels of each product, one for each chunk; 0: one. */
     uint64_t chunked;     /* enum work_side that chunks divide. */
     uint64_t of_experts;  /* 1: each product belongs to one expert. */
+    uint64_t batched;     /* 1: one kernel has all products of a shape. */
     uint64_t async_ps;    /* Starts and ends of asynchronous collectives, in which the chip
                              computes nothing. */
     struct work_attended attended[WORK_ATTENDED_MAX]; /* Where `kernel` is one of attention. */
@@ -134,7 +135,7 @@ struct work {
 
 /* Works are compared as bytes, so none of these may be padding. */
 _Static_assert(sizeof(struct work) == WORK_MATMULS_MAX * sizeof(struct work_matmul) +
-                                          18 * sizeof(uint64_t) +
+                                          19 * sizeof(uint64_t) +
                                           WORK_ATTENDED_MAX * sizeof(struct work_attended),
                "struct work has no padding");
 

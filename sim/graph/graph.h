@@ -138,7 +138,8 @@ struct graph_matmul {
     struct graph_product product[GRAPH_ARRAYS_MAX];
     struct graph_copy copy[1]; /* Written with the results. */
     uint8_t copy_count;
-    enum format math; /* Format that the products are computed in. */
+    enum format math;  /* Format that the products are computed in. */
+    bool reads_copies; /* Weights are read from copies in this format. */
 };
 
 struct graph_map {

@@ -143,6 +143,7 @@ struct graph_formats {
     enum format main_gradients; /* Of frameworks: what microbatches add to (overheads.h). */
     enum format head;           /* The head's matrix. */
     enum format cache;          /* Keys and values that stay. */
+    enum format batched;        /* Products of weights head by head, in one kernel. */
 };
 
 /* Remat policies from the one that keeps most to the one that keeps least. NEVER: of a tensor,

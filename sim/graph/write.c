@@ -313,6 +313,14 @@ struct graph_op *graph_matmul(struct graph *graph, const char *name)
     return op;
 }
 
+struct graph_op *graph_batched_matmul(struct graph *graph, const char *name)
+{
+    struct graph_op *op = graph_matmul(graph, name);
+    op->as.matmul.reads_copies = graph->terms->formats.batched != op->as.matmul.math;
+    op->as.matmul.math = graph->terms->formats.batched;
+    return op;
+}
+
 static void product_add(struct graph *graph, tensor left, tensor weight, tensor out)
 {
     struct graph_op *op = last_op(graph);

@@ -50,6 +50,8 @@ tensor graph_lookup(struct graph *graph, const char *table, const char *by_posit
 /* Products in one kernel; a product of the kernel; a copy of `in` that is written with the results.
  */
 struct graph_op *graph_matmul(struct graph *graph, const char *name);
+/* Products head by head have a kernel in a format of its own, which the graph's formats say. */
+struct graph_op *graph_batched_matmul(struct graph *graph, const char *name);
 tensor graph_product(struct graph *graph, tensor left, const char *weight, const char *text);
 tensor graph_copied(struct graph *graph, tensor in, const char *text);
 /* A product with a weight that an op before has, too: both read it, and it lies there once. */

@@ -64,6 +64,29 @@ static uint64_t matmul_steps(const uint64_t *side, uint32_t core_count)
                  units_ceil_divide(side[KERNEL_K], TILE_INNER));
 }
 
+/* Each product has matrices of its own. What they are multiplied with lies in 16 bits, like the
+ * result. */
+static struct amounts batched_amounts(const struct kernel_table *table, const uint64_t *side)
+{
+    uint64_t const batch = side[KERNEL_BATCH], m = side[KERNEL_EACH + KERNEL_M],
+                   n = side[KERNEL_EACH + KERNEL_N], k = side[KERNEL_EACH + KERNEL_K];
+    uint64_t const rows = times(RESULT_BYTES, times(m, plus(n, k)));
+    return (struct amounts){
+        .flop = times(batch, times(times(2 * m, n), k)),
+        .bytes = times(batch, plus(rows, stored_bytes(table->format, times(n, k)))),
+    };
+}
+
+/* One kernel has the tiles of all products. */
+static uint64_t batched_steps(const uint64_t *side, uint32_t core_count)
+{
+    const uint64_t *each = side + KERNEL_EACH;
+    uint64_t const tiles = times(units_ceil_divide(each[KERNEL_M], TILE_ROWS),
+                                 units_ceil_divide(each[KERNEL_N], TILE_COLUMNS));
+    return times(units_ceil_divide(times(side[KERNEL_BATCH], tiles), core_count),
+                 units_ceil_divide(each[KERNEL_K], TILE_INNER));
+}
+
 /* `products` of the scores of `pairs` of a head. `queries` and `keys` are arrays of the size of Q
  * and of K that are read or written. */
 static struct amounts scored_amounts(const struct kernel_table *table, const uint64_t *side,
@@ -207,6 +230,8 @@ struct family {
 static const struct family families[KERNEL_FAMILIES] = {
     [KERNEL_MATMUL] = {"matmul", 3, {"m", "n", "k"}, matmul_amounts, matmul_steps},
     [KERNEL_GROUPED] = {"grouped_matmul", 3, {"m", "n", "k"}, matmul_amounts, matmul_steps},
+    [KERNEL_BATCHED] =
+        {"batched_matmul", 4, {"batch", "m", "n", "k"}, batched_amounts, batched_steps},
     [KERNEL_ATTENTION] = {"attention", ATTENTION_SIDES, attention_amounts, attention_steps},
     [KERNEL_ATTENTION_BACKWARD] = {"attention_backward", ATTENTION_SIDES, backward_amounts,
                                    attention_steps},
@@ -239,12 +264,22 @@ const char *kernel_side_name(enum kernel_family family, uint32_t side)
     return families[family].side[side];
 }
 
+static struct kernel_demand demand_of(const struct kernel_table *table, struct amounts of)
+{
+    return (struct kernel_demand){units_duration_ps(of.flop, table->flop_per_s),
+                                  units_duration_ps(of.bytes, table->bytes_per_s)};
+}
+
 struct kernel_demand kernel_demand(const struct kernel_table *table,
                                    const uint64_t side[KERNEL_SIDES_MAX])
 {
-    struct amounts const of = families[table->family].amounts(table, side);
-    return (struct kernel_demand){units_duration_ps(of.flop, table->flop_per_s),
-                                  units_duration_ps(of.bytes, table->bytes_per_s)};
+    return demand_of(table, families[table->family].amounts(table, side));
+}
+
+struct kernel_demand kernel_batched_demand(const struct kernel_table *table,
+                                           const uint64_t side[KERNEL_SIDES_MAX])
+{
+    return demand_of(table, batched_amounts(table, side));
 }
 
 int64_t kernel_roofline_ps(const struct kernel_table *table, const uint64_t side[KERNEL_SIDES_MAX])
@@ -262,7 +297,8 @@ uint64_t kernel_tile_steps(enum kernel_family family, const uint64_t side[KERNEL
 void kernel_table_name_add(const struct kernel_table *table, struct strbuf *text)
 {
     strbuf_add(text, "%s %s", kernel_family_name(table->family), format_name(table->format));
-    if (table->family == KERNEL_EXPERTS && table->quantises) strbuf_add(text, ", casts included");
+    if ((table->family == KERNEL_EXPERTS || table->family == KERNEL_BATCHED) && table->quantises)
+        strbuf_add(text, ", casts included");
     if (kernel_is_of_products(table->family))
         strbuf_add(text, " %s%s%s%s%s", kernel_layout_name(table->layout),
                    table->result == FORMAT_FP32 ? " into fp32" : "",

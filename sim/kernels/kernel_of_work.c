@@ -15,6 +15,12 @@ static bool is_of_experts(const struct work *work)
     return work->kernel == WORK_KERNEL_EXPERTS_IN || work->kernel == WORK_KERNEL_EXPERTS_OUT;
 }
 
+static uint64_t times(uint64_t left, uint64_t right)
+{
+    units_wide const product = (units_wide)left * right;
+    return product > UINT64_MAX ? UINT64_MAX : (uint64_t)product;
+}
+
 /* Sides in the order m, n, k: a weight's gradient contracts the rows. */
 static void sides_set(enum kernel_layout layout, const struct work_matmul *of,
                       uint64_t side[KERNEL_SIDES_MAX])
@@ -36,7 +42,42 @@ static struct work_matmul chunk_of(const struct work *work, const struct work_ma
     return chunk;
 }
 
-static struct work_call product_call(const struct work *work, uint32_t index)
+/* Whether a table of products in batches has their matrices. The number of products and of rows
+ * may lie outside, where time grows with tiles. */
+static bool has_batch(const struct kernel_stack *stack, enum format format,
+                      const struct work_call *call)
+{
+    const struct kernel_table *table =
+        stack == NULL ? NULL : kernel_other_of(stack, KERNEL_BATCHED, format, format);
+    if (table == NULL || call->layout != table->layout) return false;
+    bool has = true;
+    for (uint32_t s = KERNEL_EACH + KERNEL_N; s <= KERNEL_EACH + KERNEL_K; s++)
+        has = has && table->edge[s][0] <= call->whole[s] &&
+              call->whole[s] <= table->edge[s][table->edge_count[s] - 1];
+    return has;
+}
+
+/* Products of a batch without a table are looked up as one product, whose longer side of the
+ * result is theirs together: it has as many tiles, and the more of their bytes. */
+static void batch_set(const struct kernel_stack *stack, const struct work *work,
+                      struct work_call *call)
+{
+    uint64_t const m = call->side[KERNEL_M], n = call->side[KERNEL_N];
+    call->whole[KERNEL_BATCH] = call->count;
+    memcpy(call->whole + KERNEL_EACH, call->side, 3 * sizeof *call->side);
+    call->is_batched = true;
+    if (stack == NULL || has_batch(stack, work->math_format, call)) {
+        call->family = KERNEL_BATCHED;
+        memcpy(call->side, call->whole, sizeof call->side);
+    } else {
+        uint32_t const longer = m < n ? KERNEL_N : KERNEL_M;
+        call->side[longer] = times(call->side[longer], call->count);
+    }
+    call->count = 1;
+}
+
+static struct work_call product_call(const struct kernel_stack *stack, const struct work *work,
+                                     uint32_t index)
 {
     const struct work_matmul *of = &work->matmul[index];
     bool const is_chunked = work->chunked != WORK_SIDE_NONE && work->chunk_count > 1;
@@ -58,6 +99,7 @@ static struct work_call product_call(const struct work *work, uint32_t index)
     }
     sides_set(call.layout, &kernel, call.side);
     sides_set(call.layout, of, call.whole);
+    if (work->batched != 0) batch_set(stack, work, &call);
     return call;
 }
 
@@ -86,12 +128,6 @@ static bool has_width(const struct kernel_stack *stack, enum kernel_family famil
     if (table == NULL) return false;
     const uint32_t *edge = table->edge[KERNEL_WIDTH];
     return edge[0] <= width && width <= edge[table->edge_count[KERNEL_WIDTH] - 1];
-}
-
-static uint64_t times(uint64_t left, uint64_t right)
-{
-    units_wide const product = (units_wide)left * right;
-    return product > UINT64_MAX ? UINT64_MAX : (uint64_t)product;
 }
 
 static struct work_call attention_call(const struct kernel_stack *stack, const struct work *work,
@@ -134,7 +170,7 @@ uint32_t work_calls(const struct kernel_stack *stack, const struct work *work,
     if (!attends(work)) {
         for (; count < work->matmul_count; count++)
             ret_calls[count] = is_of_experts(work) ? experts_call(work, &work->matmul[count])
-                                                   : product_call(work, count);
+                                                   : product_call(stack, work, count);
         return count;
     }
     for (uint32_t i = 0; i < WORK_ATTENDED_MAX; i++)
@@ -172,11 +208,20 @@ static bool has_calls(const struct kernel_stack *stack, const struct work *work)
            work->kernel < WORK_KERNEL_FUNCTIONS;
 }
 
+/* What a call demands, of sides that are its kernels' or those of a whole. */
+static struct kernel_demand call_demand(const struct kernel_table *table,
+                                        const struct work_call *call, const uint64_t *side)
+{
+    return call->is_batched ? kernel_batched_demand(table, call->whole)
+                            : kernel_demand(table, side);
+}
+
 /* The time of all kernels of a call. */
 static units_wide kernels_ps(const struct kernel_table *table, const struct work_call *call,
                              const struct kernel_share *share)
 {
-    return (units_wide)(uint64_t)kernel_roofline_ps(table, call->side) * call->count *
+    struct kernel_demand const of = call_demand(table, call, call->side);
+    return (units_wide)(uint64_t)(of.math_ps > of.move_ps ? of.math_ps : of.move_ps) * call->count *
            call->chunk_count * PPM_ONE / share->ppm;
 }
 
@@ -225,7 +270,7 @@ struct work_kernels kernel_of_work(const struct kernel_stack *stack, uint32_t co
         if (table == NULL) return (struct work_kernels){.share_ppm = PPM_ONE};
         if (has_a_side_of_nothing(call)) continue;
         struct kernel_share const share = kernel_table_share(table, call->side, core_count);
-        struct kernel_demand const of = kernel_demand(table, call->whole);
+        struct kernel_demand const of = call_demand(table, call, call->whole);
         math_ps += (units_wide)(uint64_t)of.math_ps * call->count;
         move_ps += (units_wide)(uint64_t)of.move_ps * call->count;
         all_ps += kernels_ps(table, call, &share);
@@ -233,6 +278,8 @@ struct work_kernels kernel_of_work(const struct kernel_stack *stack, uint32_t co
         kernels.is_outside = kernels.is_outside || share.is_outside;
         kernels.is_of_other_layout = kernels.is_of_other_layout || table->layout != call->layout;
         kernels.is_derived = kernels.is_derived || table->derived != NULL;
+        kernels.is_of_single =
+            kernels.is_of_single || (call->is_batched && call->family != KERNEL_BATCHED);
         kernels.is_of_other_mask = kernels.is_of_other_mask || call->is_of_other_mask;
         kernels.is_of_other_scales = kernels.is_of_other_scales || table->cast != call->cast;
     }

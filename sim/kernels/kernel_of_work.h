@@ -16,6 +16,7 @@ struct work_kernels {
     bool is_derived;         /* A table was made from others. */
     bool is_of_other_mask;   /* A whole sequence stands for what is none, or a causal one for what
                                 has no mask. */
+    bool is_of_single;       /* The table has single products, the work is a batch of them. */
     bool is_of_other_scales; /* The table has operands with one scale an array, the work has other
                                 scales. */
 };
@@ -33,13 +34,16 @@ struct work_call {
     uint64_t chunk_count;             /* Kernels of each whole, 1 or more. */
     bool is_of_other_mask;
     bool is_of_experts; /* Each product belongs to one expert. */
+    bool is_batched;    /* One kernel has products of a batch: `whole` has their number and sides.
+                           `side` are those of one product for all of them where no table has the
+                           batch. */
 };
 
 /* The calls of an op with a stack (NULL: none), whose families of tables decide which kernel of
  * attention stands for another: of products one each, of attention one for its decodes and one for
  * the rest. dX[m, k] = dY[m, n] · W[n, k] and dW[n, k] = dY[m, n] · X[m, k] of Y[m, n] = X[m, k] ·
  * W[k, n]: rows are m there. Products without a kernel are as forward ones. Of a product in chunks
- * each chunk is a kernel. */
+ * each chunk is a kernel, and products of a batch are one. */
 uint32_t work_calls(const struct kernel_stack *stack, const struct work *work,
                     struct work_call ret_calls[WORK_MATMULS_MAX]);
 

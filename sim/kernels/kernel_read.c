@@ -122,7 +122,7 @@ static bool reads_cache(enum kernel_family family)
 /* Whether kernels of a family may cast operands of their products. */
 static bool multiplies(enum kernel_family family)
 {
-    return kernel_is_of_products(family) || family == KERNEL_EXPERTS;
+    return kernel_is_of_products(family) || family == KERNEL_EXPERTS || family == KERNEL_BATCHED;
 }
 
 /* Reads which scales operands that were cast before have. Without the member they were not cast

@@ -35,6 +35,7 @@ enum { KERNEL_CLOCK_LEAST_PPM = 600000 };
 enum kernel_family {
     KERNEL_MATMUL,             /* y[m, n] = x[m, k] · W[k, n] */
     KERNEL_GROUPED,            /* Such products of alike sides, one for each expert of a rank. */
+    KERNEL_BATCHED,            /* Such products of alike sides, one for each head, in one kernel. */
     KERNEL_ATTENTION,          /* Causal attention of whole sequences. */
     KERNEL_ATTENTION_BACKWARD, /* Gradients of such attention, in one kernel or several. */
     KERNEL_FULL_ATTENTION,     /* Attention of whole sequences without a mask. */
@@ -48,6 +49,8 @@ enum kernel_family {
 
 /* The sides of a product. */
 enum { KERNEL_M, KERNEL_N, KERNEL_K };
+/* The sides of products in a batch: how many, then m, n and k of each. */
+enum { KERNEL_BATCH, KERNEL_EACH };
 /* The sides of attention. */
 enum {
     KERNEL_TOKENS, /* Tokens of a sequence; in a decode the tokens that it attends to. */
@@ -198,6 +201,9 @@ struct kernel_demand {
 struct kernel_demand kernel_demand(const struct kernel_table *table,
                                    const uint64_t side[KERNEL_SIDES_MAX]);
 int64_t kernel_roofline_ps(const struct kernel_table *table, const uint64_t side[KERNEL_SIDES_MAX]);
+/* Products in a batch, at the rates of a table that may be of single ones. */
+struct kernel_demand kernel_batched_demand(const struct kernel_table *table,
+                                           const uint64_t side[KERNEL_SIDES_MAX]);
 
 /* What the time of a kernel grows with: steps of its tiles over the cores (1: they work as one), in
  * units of the family's own. Tiles of a size go in whole waves; of causal attention they differ. */

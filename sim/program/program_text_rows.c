@@ -121,6 +121,11 @@ static bool is_of_experts(const void *line)
     return ((const struct work *)line)->of_experts != 0;
 }
 
+static bool is_batched(const void *line)
+{
+    return ((const struct work *)line)->batched != 0;
+}
+
 static bool is_function(const void *line)
 {
     return ((const struct work *)line)->kernel >= WORK_KERNEL_FUNCTIONS;
@@ -244,6 +249,7 @@ static const struct text_row work_rows[] = {
     {NUMBER("chunk_count", work, chunk_count, PROGRAM_PARTS_MAX), .means = is_chunked},
     {WORD("chunked", work, chunked, sides), .means = is_chunked},
     {WORD("of_experts", work, of_experts, no_yes), .means = is_of_experts},
+    {WORD("batched", work, batched, no_yes), .means = is_batched},
     {NUMBER("async_ps", work, async_ps, TIME_PS_PER_S), .means = has_async},
 };
 

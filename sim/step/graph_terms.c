@@ -230,6 +230,17 @@ static bool has_experts_in_one(const struct ranks *ranks)
            kernel_other_of(stack, KERNEL_EXPERTS, format, format) != NULL;
 }
 
+/* Engines multiply head by head in 16 bits, with copies of weights that are narrower, but where
+ * the stack has such a kernel. */
+static enum format batched_format(const struct ranks *ranks)
+{
+    const struct kernel_stack *stack = ranks->machine->chip.kernels.stack;
+    enum format const format = ranks->plan->formats.matmuls;
+    bool const has =
+        stack == NULL || kernel_other_of(stack, KERNEL_BATCHED, format, format) != NULL;
+    return has ? format : ranks->plan->formats.activations;
+}
+
 static struct graph_policy policy_of(const struct ranks *ranks)
 {
     const struct workload_plan *plan = ranks->plan;
@@ -297,6 +308,7 @@ void graph_terms_of_part(const struct ranks *ranks, const struct step_part *part
     if (ret_terms->policy.casts.recipe != NULL) ret_terms->formats.matmuls = formats->activations;
     ret_terms->formats.head = formats->weights;
     ret_terms->formats.cache = formats->activations;
+    ret_terms->formats.batched = batched_format(ranks);
     ret_terms->policy.used_before = part->used_before;
     if (part->part != BLOCK_LAYER && ret_terms->policy.remat > GRAPH_REMAT_NORMS)
         ret_terms->policy.remat = GRAPH_REMAT_NORMS;

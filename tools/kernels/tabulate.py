@@ -5,13 +5,14 @@
 
 FOLDER holds the measurements as CSV, named <chip>.<family>.<stack>-<version>.csv or .csv.gz: gemm
 with gemm_dtype, m, n, k, latency_us; attention_context, attention_decode, encoder_attention, mla_context and
-mla_decode with num_heads, num_key_value_heads, batch_size, isl or step, latency_us; moe as experts.py reads it;
+mla_decode with num_heads, num_key_value_heads, batch_size, isl or step, latency_us; mla_bmm as batched.py, moe as experts.py reads it;
 train_gemm, train_attention, train_grouped_gemm and layer_ops as training.py and layers.py read them. Rates are those of topology/chips. Only maintainers run it,
 once for each new version of the measurements: podsim reads what it writes, and needs no Python.
 """
 import sys
 
 import attention
+import batched
 import experts
 import flash2
 import layers
@@ -30,6 +31,9 @@ VERSIONS = {
 FULL = ["h100_sxm", "h200_sxm", "b200_sxm", "gb200"]
 # Chips on which vLLM's latent attention takes as long as TensorRT-LLM's.
 LATENT = FULL
+# Whose products head by head were measured, of those that call PyTorch's for them (torch.bmm): vLLM and
+# SGLang do in bf16, Transformer Engine leaves them to PyTorch, and TensorRT-LLM on A100 does, too (bmm_out).
+BATCHED = {"a100_sxm": "trtllm"}
 # Whose experts were measured, of those that take balanced rows; its other engines have the same.
 EXPERTS = {"a100_sxm": "sglang"}
 TITLES = {"sglang": "SGLang", "trtllm": "TensorRT-LLM", "vllm": "vLLM"}
@@ -121,6 +125,9 @@ def served(folder, file_chip):
     latent_of = {family: [reference(f"{chip}.trtllm", "bf16", **(
                      {"stored": table["stored"]} if "stored" in table else {})) for table in of_family]
                  for family, of_family in latent.items() if file_chip in LATENT}
+    products = {stack: batched.made(folder, (file_chip, stack, versions[stack]))
+                for stack in {"trtllm", BATCHED.get(file_chip, "vllm")}}
+    batched_of = {"batched_matmul": [reference(f"{chip}.{BATCHED.get(file_chip, 'vllm')}", "bf16")]}
     full = {"full_attention": attention.full(folder, (file_chip, "vllm", versions["vllm"]))} \
         if file_chip in FULL else {}
     full_of = {family: [reference(f"{chip}.vllm", "bf16")] for family in full}
@@ -133,17 +140,20 @@ def served(folder, file_chip):
     experts_of = {stack: of_engine if stack == engine else
                          [reference(f"{chip}.{engine}", table["format"]) for table in of_engine]
                   for stack in versions}
-    write(chip, "trtllm", title["trtllm"], matmul=of_trtllm, attention=made["trtllm"][0],
+    write(chip, "trtllm", title["trtllm"], matmul=of_trtllm, batched_matmul=products["trtllm"],
+          attention=made["trtllm"][0],
           decode=made["trtllm"][1], **latent, experts=experts_of["trtllm"])
     write(chip, "vllm", title["vllm"],
           matmul=[reference(f"{chip}.sglang", "bf16", layout="TN")] + within,
+          **({"batched_matmul": products["vllm"]} if "vllm" in products else batched_of),
           attention=made["vllm"][0], **full, decode=made["vllm"][1], **latent_of,
           experts=experts_of["vllm"])
-    write(chip, "sglang", title["sglang"], matmul=of_sglang,
+    write(chip, "sglang", title["sglang"], matmul=of_sglang, **batched_of,
           attention=[reference(f"{chip}.vllm", "bf16")], **full_of,
           decode=[reference(f"{chip}.vllm", "bf16", stored=table["stored"])
                   for table in made["vllm"][1]], **latent_of, experts=experts_of["sglang"])
-    return of_sglang[0], fp8, made["vllm"][0][0], full.get("full_attention", [None])[0]
+    return of_sglang[0], fp8, made["vllm"][0][0], \
+        full.get("full_attention", [None])[0], BATCHED.get(file_chip, "vllm")
 
 
 # Transformer Engine and torchao let products of gradients add up in two steps on Hopper (use_split_accumulator,
@@ -181,6 +191,7 @@ def trained(folder, chip, measured, smooth, flash):
     backward = training.attention_backward(folder, ATTENDED.get(chip, BOTH), CORES[chip], f"{chip}.vllm")
     fp8 = fp8 + (gradients_in_fp8(chip) if chip in HOPPER else [])
     write(chip, "te", "Transformer Engine", matmul=products + fp8,
+          batched_matmul=[reference(f"{chip}.{measured[4]}", "bf16")],
           attention=[reference(f"{chip}.vllm", "bf16")], attention_backward=[backward], **lists)
     write(chip, "xla", "XLA", tables_of=f"{chip}.te")
     lists = flash2.made(chip, *flash) if chip in HOPPER else {}
@@ -194,7 +205,7 @@ def main():
     for file_chip in VERSIONS:
         engines[tables.CHIPS[file_chip]] = served(folder, file_chip)
     # Chips with training kernels of their own first: others have the ratios of both.
-    flash = engines["h100-sxm"][2:]
+    flash = engines["h100-sxm"][2:4]
     for chip in sorted(engines, key=lambda name: name not in TRAINED):
         trained(folder, chip, engines[chip], smooth, flash)
     for stack, title in (("te", "Transformer Engine"), *PYTORCH, ("xla", "XLA")):

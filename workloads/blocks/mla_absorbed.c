@@ -60,14 +60,14 @@ static struct queries queries_write(struct graph *g, const struct mla_latents *o
 static tensor all_write(struct graph *g, const struct model *model, const struct mla_latents *of,
                         struct queries queries)
 {
-    graph_matmul(g, "AbsorbK");
+    graph_batched_matmul(g, "AbsorbK");
     tensor const ql = graph_product(g, queries.plain, weight_of_keys, "QL[B_ZXW, N_YW, Ckv]");
     graph_op(g, &op_kind_concat, "Query", 2, (tensor[]){ql, queries.rotated});
     tensor const query = graph_result(g, "Query[B_ZXW, N_YW, Key]");
     struct cached_rows const rows = {
         .count = 1, .own_count = 2, .cached = {mla_append(g, model, of)}, .own = {of->lkv, of->kr}};
     tensor const al = cached_attention(g, &texts, query, GRAPH_NONE, &rows);
-    graph_matmul(g, "AbsorbV");
+    graph_batched_matmul(g, "AbsorbV");
     return graph_product(g, al, weight_of_values, "A[B_ZXW, N_YW, V]");
 }
 
@@ -116,13 +116,13 @@ static tensor prompts_write(struct graph *g, const struct model *model,
 static tensor decodes_write(struct graph *g, tensor latents, struct queries queries, struct ups ups)
 {
     tensor const q = rows_write(g, "QD", queries.plain, "QD[Bd_ZXW, N_YW, Plain]");
-    graph_matmul(g, "AbsorbK");
+    graph_batched_matmul(g, "AbsorbK");
     tensor const ql = graph_product_again(g, q, ups.keys, "QL[Bd_ZXW, N_YW, Ckv]");
     graph_op(g, &op_kind_concat, "Query", 2, (tensor[]){ql, queries.rotated});
     tensor const query = graph_result(g, "Query[Bd_ZXW, N_YW, Key]");
     tensor const al = cached_answers_attention(
         g, &texts, query, &(struct cached_rows){.count = 1, .cached = {latents}});
-    graph_matmul(g, "AbsorbV");
+    graph_batched_matmul(g, "AbsorbV");
     return graph_product_again(g, al, ups.values, "AD[Bd_ZXW, N_YW, V]");
 }
 

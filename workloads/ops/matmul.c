@@ -100,10 +100,12 @@ static void both_set(struct work *work)
     work->useful_flop *= 2;
 }
 
-/* The format in which products read a weight: autocast has cast weights in fp32. */
-static enum format weight_format(const struct graph *graph, tensor weight)
+/* The format in which products read a weight: of copies, or autocast has cast weights in fp32. */
+static enum format weight_format(const struct graph *graph, const struct graph_op *op,
+                                 tensor weight)
 {
     const struct graph_terms *terms = graph->terms;
+    if (op->as.matmul.reads_copies) return op->as.matmul.math;
     bool const is_cast = terms->policy.autocast == AUTOCAST_WIDE;
     return is_cast ? terms->formats.activations : graph->tensor[weight].format;
 }
@@ -115,7 +117,7 @@ static uint64_t weight_bytes(const struct graph_sharded *sharded, const struct g
     struct op_bytes bytes = {{0}};
     for (uint8_t i = 0; i < op->weight_count; i++) {
         const struct graph_tensor *at = &graph->tensor[op->weight[i]];
-        bytes.elements[gradient ? at->gradient : weight_format(graph, op->weight[i])] +=
+        bytes.elements[gradient ? at->gradient : weight_format(graph, op, op->weight[i])] +=
             gradient ? graph_weight_elements(graph, op->weight[i])
                      : graph_read_elements(graph, op->weight[i]);
     }
@@ -131,7 +133,8 @@ static uint64_t early_bytes(const struct graph_sharded *sharded, const struct gr
     for (uint8_t i = 0; i < op->weight_count && graph->terms->cache.prefetches; i++) {
         const struct graph_tensor *at = &graph->tensor[op->weight[i]];
         if (!at->grouped && (sharding_axes(&at->at) & graph->terms->axis_x) == 0)
-            bytes.elements[at->format] += graph_read_elements(graph, op->weight[i]);
+            bytes.elements[weight_format(graph, op, op->weight[i])] +=
+                graph_read_elements(graph, op->weight[i]);
     }
     return op_bytes_stored_sum(&bytes);
 }
@@ -152,7 +155,7 @@ static uint64_t converted(const struct graph_sharded *sharded, const struct grap
     enum format const math = op->as.matmul.math;
     uint64_t elements = 0;
     for (uint8_t i = 0; i < op->weight_count; i++) {
-        enum format const format = weight_format(graph, op->weight[i]);
+        enum format const format = weight_format(graph, op, op->weight[i]);
         if (format_bits(format) < format_bits(math) || op_narrows(graph, format, math))
             elements += graph_read_elements(graph, op->weight[i]);
     }
@@ -261,6 +264,19 @@ static bool is_of_experts(const struct graph_sharded *sharded, const struct grap
            shape_of(sharded, op, &op->as.matmul.product[0]).matmul.count > 1;
 }
 
+/* A dimension that both operands and the result have: heads. */
+static bool is_batched(const struct graph *graph, const struct graph_product *product)
+{
+    const struct sharding *weight = &graph->tensor[product->weight].at;
+    for (uint32_t d = 0; d < weight->dimension_count; d++) {
+        const char *name = weight->dimension[d].name;
+        if (sharding_has(&graph->tensor[product->left].at, name) &&
+            sharding_has(&graph->tensor[product->out].at, name))
+            return true;
+    }
+    return false;
+}
+
 static void work(const struct graph_sharded *sharded, const struct graph_op *op, enum op_pass pass,
                  struct work *ret_work)
 {
@@ -270,6 +286,7 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
     if (sharded->graph->terms->policy.names_kernels) {
         work.kernel = kernel_of(pass);
         work.of_experts = is_of_experts(sharded, op);
+        work.batched = op->product_count == 1 && is_batched(sharded->graph, op->as.matmul.product);
         if (op_gives_weight(pass) && op->weight_count > 0)
             work.result = sharded->graph->tensor[op->weight[0]].gradient;
     }

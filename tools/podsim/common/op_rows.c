@@ -41,9 +41,10 @@ static const char *bound_text(const struct compute_time *time)
     X(LAYERS, "layers", WHERE(row->of->layer_text != NULL, WORDS(row->of->layer_text)), HIDDEN)    \
     X(OP, "op", WORDS(row->op->name), SHOWN(NULL, "op", -NAME_COLUMNS, column_words))              \
     X(TIMES, "times", WHOLE(row->of->times), SHOWN(NULL, "times", 6, column_count))                \
-    X(M, "m", WHERE(is_product, WHOLE(call.side[KERNEL_M])), HIDDEN)                               \
-    X(N, "n", WHERE(is_product, WHOLE(call.side[KERNEL_N])), HIDDEN)                               \
-    X(K, "k", WHERE(is_product, WHOLE(call.side[KERNEL_K])), HIDDEN)                               \
+    X(BATCH, "batch", WHERE(call.is_batched, WHOLE(call.whole[KERNEL_BATCH])), HIDDEN)             \
+    X(M, "m", WHERE(is_product, WHOLE(product[KERNEL_M])), HIDDEN)                                 \
+    X(N, "n", WHERE(is_product, WHOLE(product[KERNEL_N])), HIDDEN)                                 \
+    X(K, "k", WHERE(is_product, WHOLE(product[KERNEL_K])), HIDDEN)                                 \
     X(TOKENS, "tokens", WHERE(has_tokens, WHOLE(call.side[KERNEL_TOKENS])), HIDDEN)                \
     X(HEADS, "heads", WHERE(attends, WHOLE(call.side[KERNEL_HEADS])), HIDDEN)                      \
     X(GROUP, "group", WHERE(attends, WHOLE(call.side[KERNEL_GROUP])), HIDDEN)                      \
@@ -76,6 +77,8 @@ static const char *bound_text(const struct compute_time *time)
       WHERE(kernels.table != NULL, FLAG(kernels.is_of_other_layout)), HIDDEN)                      \
     X(OTHER_MASK, "other_mask", WHERE(kernels.table != NULL, FLAG(kernels.is_of_other_mask)),      \
       HIDDEN)                                                                                      \
+    X(SINGLE_PRODUCTS, "single_products",                                                          \
+      WHERE(call.is_batched &&kernels.table != NULL, FLAG(kernels.is_of_single)), HIDDEN)          \
     X(CAST, "cast",                                                                                \
       WHERE(is_product &&call.cast != WORK_CAST_WITHIN, WORDS(work_cast_name(call.cast))), HIDDEN) \
     X(OTHER_SCALES, "other_scales",                                                                \
@@ -99,6 +102,7 @@ static void table_remark_add(char text[REMARK_BYTES], const struct work_kernels 
     if (kernels->table == NULL) return;
     const char *how = kernels->is_outside           ? "outside the grid"
                       : kernels->is_of_other_layout ? "derived: other layout"
+                      : kernels->is_of_single       ? "derived: single products"
                       : kernels->is_of_other_mask   ? "derived: other mask"
                       : kernels->is_of_other_scales ? "derived: other scales"
                       : kernels->is_derived         ? "derived"
@@ -144,7 +148,8 @@ static void op_find(const void *owner, uint32_t index, struct column_value *ret_
     op_tables_find(chip, work, &of);
     struct work_call const call = of.call;
     struct work_kernels const kernels = of.kernels;
-    bool const is_product = of.call_count > 0 && call.family == KERNEL_MATMUL;
+    bool const is_product = of.call_count > 0 && (call.family == KERNEL_MATMUL || call.is_batched);
+    const uint64_t *product = call.is_batched ? call.whole + KERNEL_EACH : call.side;
     bool const is_experts = of.call_count > 0 && call.family == KERNEL_EXPERTS;
     bool const is_within = kernel_is_within(chip->kernels.stack, work);
     bool const has_tokens = of.call_count > 0 && !is_product;

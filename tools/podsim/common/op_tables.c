@@ -9,11 +9,15 @@
 
 /* Words of tables other than those of products. Before the word stands the format of keys and
  * values, or of the experts' weights. */
-static const char *const family_words[KERNEL_FAMILIES] = {
-    [KERNEL_ATTENTION] = "prefill",   [KERNEL_ATTENTION_BACKWARD] = "backward",
-    [KERNEL_FULL_ATTENTION] = "full", [KERNEL_LATENT_ATTENTION] = "latent prefill",
-    [KERNEL_DECODE] = "decode",       [KERNEL_LATENT_DECODE] = "latent decode",
-    [KERNEL_EXPERTS] = "experts"};
+static const char *const family_words[KERNEL_FAMILIES] = {[KERNEL_BATCHED] = "batched",
+                                                          [KERNEL_ATTENTION] = "prefill",
+                                                          [KERNEL_ATTENTION_BACKWARD] = "backward",
+                                                          [KERNEL_FULL_ATTENTION] = "full",
+                                                          [KERNEL_LATENT_ATTENTION] =
+                                                              "latent prefill",
+                                                          [KERNEL_DECODE] = "decode",
+                                                          [KERNEL_LATENT_DECODE] = "latent decode",
+                                                          [KERNEL_EXPERTS] = "experts"};
 
 static void add(char *text, size_t size, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -60,15 +64,16 @@ static void row_add(const struct kernel_table *table, const struct work_call *ca
 }
 
 /* "4096 of 8 x 4 x 128" are tokens of heads of keys by queries for each by width; "16 of 128 x 768
- * x 2048" are tokens of experts by columns by the model's. */
+ * x 2048" are tokens of experts by columns by the model's; "128 of 32 x 512 x 128" are products of
+ * a batch. */
 static void sides_add(const struct work_call *call, char *text, size_t size)
 {
-    unsigned long long const a = call->side[0], b = call->side[1], c = call->side[2];
-    if (call->family == KERNEL_MATMUL)
+    const uint64_t *side = call->is_batched ? call->whole : call->side;
+    unsigned long long const a = side[0], b = side[1], c = side[2], d = side[3];
+    if (call->family == KERNEL_MATMUL && !call->is_batched)
         add(text, size, "%llu x %llu x %llu", a, b, c);
     else
-        add(text, size, "%llu of %llu x %llu x %llu", a, b, c,
-            (unsigned long long)call->side[KERNEL_WIDTH]);
+        add(text, size, "%llu of %llu x %llu x %llu", a, b, c, d);
 }
 
 static void calls_add(const struct chip *chip, const struct work *work,

@@ -12,6 +12,7 @@ enum { NAME_COLUMN = 28, TITLE_COLUMN = 52 };
 static const char *const family_words[KERNEL_FAMILIES] = {
     [KERNEL_MATMUL] = "matmuls",
     [KERNEL_GROUPED] = "grouped matmuls",
+    [KERNEL_BATCHED] = "batched matmuls",
     [KERNEL_ATTENTION] = "attention",
     [KERNEL_ATTENTION_BACKWARD] = "gradients of attention",
     [KERNEL_FULL_ATTENTION] = "attention without a mask",
@@ -87,6 +88,7 @@ static const struct {
 } shapes[KERNEL_FAMILIES][2] = {
     [KERNEL_MATMUL] = {{"without their n and k", 1u << KERNEL_N | 1u << KERNEL_K}},
     [KERNEL_GROUPED] = {{"without their n and k", 1u << KERNEL_N | 1u << KERNEL_K}},
+    [KERNEL_BATCHED] = {{"without their batch", 1u << KERNEL_BATCH}},
     [KERNEL_ATTENTION] = {{"without their heads", 1u << KERNEL_HEADS},
                           {"without their width", 1u << KERNEL_WIDTH}},
     [KERNEL_ATTENTION_BACKWARD] = {{"without their heads", 1u << KERNEL_HEADS},

@@ -1,0 +1,177 @@
+/* Products head by head, which are one kernel: those that absorb matrices of latent attention. */
+#include <string.h>
+
+#include "sim/base/units.h"
+#include "sim/kernels/kernel_of_work.h"
+#include "sim/kernels/kernels.h"
+#include "sim/resource/compute.h"
+#include "tests/support/case.h"
+#include "tests/support/walk.h"
+#include "tests/unit/workload_case.h"
+
+enum { TEXT_BYTES = WALK_TEXT_BYTES, CORES = 132 };
+
+static struct kernel_stack shipped(const char *chip, const char *name)
+{
+    struct kernel_stack stack;
+    case_ok(kernel_stack_find(name, chip, "", &stack, &case_error));
+    return stack;
+}
+
+static double table_us(const struct kernel_table *table, const uint64_t *side)
+{
+    return (double)kernel_roofline_ps(table, side) / kernel_table_share(table, side, CORES).ppm *
+           PPM_ONE / TIME_PS_PER_US;
+}
+
+/* Published kernels: TensorRT-LLM 1.3.0rc20 and vLLM 0.24.0; on A100 TensorRT-LLM 1.0.0. */
+static void batches_take_what_was_measured(void **state)
+{
+    static const struct {
+        const char *chip, *stack;
+        enum format format;
+        uint64_t side[KERNEL_SIDES_MAX];
+        double us;
+    } rows[] = {
+        {"h200-sxm", "trtllm", FORMAT_BF16, {128, 32, 512, 128}, 6.3328},
+        {"h200-sxm", "trtllm", FORMAT_BF16, {128, 32, 128, 512}, 6.1536},
+        {"h200-sxm", "trtllm", FORMAT_FP8, {128, 32, 512, 128}, 19.168},
+        {"h200-sxm", "trtllm", FORMAT_FP8, {128, 32, 128, 512}, 16.63},
+        {"h200-sxm", "vllm", FORMAT_BF16, {128, 4096, 512, 128}, 187.5},
+        {"h200-sxm", "sglang", FORMAT_BF16, {128, 4096, 512, 128}, 187.5},
+        {"h100-sxm", "trtllm", FORMAT_BF16, {16, 32, 128, 512}, 4.5376},
+        {"b200", "vllm", FORMAT_BF16, {128, 512, 512, 128}, 18.429},
+        {"a100-sxm", "vllm", FORMAT_BF16, {128, 32, 128, 512}, 13.21},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct kernel_stack const stack = shipped(rows[i].chip, rows[i].stack);
+        const struct kernel_table *table =
+            kernel_other_of(&stack, KERNEL_BATCHED, rows[i].format, rows[i].format);
+        assert_non_null(table);
+        double const us = table_us(table, rows[i].side);
+        if (us < 0.999 * rows[i].us || us > 1.001 * rows[i].us)
+            fail_msg("row %zu takes %.3f us, not %.3f", i, us, rows[i].us);
+    }
+    /* Blackwell's in fp8 run in bf16. */
+    struct kernel_stack const blackwell = shipped("b200", "trtllm");
+    assert_null(kernel_other_of(&blackwell, KERNEL_BATCHED, FORMAT_FP8, FORMAT_FP8));
+}
+
+static void played(struct play *play, const char *stack)
+{
+    static const struct play_options lower_only = {.lower_only = true};
+    char text[TEXT_BYTES];
+    case_text(text, sizeof text,
+              "{\"podsim\": 1, \"machine\": {\"chip\": \"h200-sxm\", \"nodes\": 4, \"profile\": "
+              "\"measured\", \"stack\": \"%s\"}, \"mesh\": {\"ep\": [\"gpu\", \"node\"]}, "
+              "\"workload\": {\"kind\": \"decode\", \"model\": \"deepseek-v3\", \"batch\": 1024, "
+              "\"context\": 4096, \"formats\": {\"matmuls\": \"fp8\", \"weights\": \"fp8\"}}}",
+              stack);
+    play_run(play, text, &lower_only);
+}
+
+/* DeepSeek-V3 in fp8, 32 sequences a rank: one kernel for all 128 heads. Engines hold copies of the
+ * matrices in 16 bits where they have no kernel in fp8, and read these. */
+static void a_decode_absorbs_its_matrices_by_one_kernel_each(void **state)
+{
+    static const struct {
+        const char *stack;
+        enum format format;
+        uint64_t weight_bytes;
+        double us[2];
+    } rows[] = {{"vllm", FORMAT_BF16, 2, {6.2816, 6.4608}},
+                {"trtllm", FORMAT_FP8, 1, {19.168, 16.63}}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct play play;
+        uint32_t found = 0;
+        played(&play, rows[i].stack);
+        struct walk_op walk = {.program = &play.program};
+        while (walk_next(&walk)) {
+            bool const is_key = strcmp(walk.op->name, "attention.AbsorbK") == 0;
+            if (!is_key && strcmp(walk.op->name, "attention.AbsorbV") != 0) continue;
+            const struct work *work = &play.program.works[walk.op->index];
+            struct work_call calls[WORK_MATMULS_MAX];
+            assert_int_equal(work_calls(play.machine.chip.kernels.stack, work, calls), 1);
+            assert_int_equal(calls[0].family, KERNEL_BATCHED);
+            assert_int_equal(calls[0].count, 1);
+            assert_int_equal(calls[0].side[KERNEL_BATCH], 128);
+            assert_int_equal(calls[0].side[KERNEL_EACH + KERNEL_M], 32);
+            assert_int_equal(work->math_format, rows[i].format);
+            assert_int_equal(work->hbm_read_bytes,
+                             128 * 128 * 512 * rows[i].weight_bytes +
+                                 UINT64_C(2) * 32 * 128 * (is_key ? 128 : 512));
+            double const us =
+                (double)compute_time(&play.machine.chip, work, PPM_ONE, PPM_ONE).duration_ps /
+                TIME_PS_PER_US;
+            if (us < 0.99 * rows[i].us[!is_key] || us > 1.01 * rows[i].us[!is_key])
+                fail_msg("%s of %s takes %.2f us", walk.op->name, rows[i].stack, us);
+            found++;
+        }
+        assert_true(found > 0);
+        play_close(&play);
+    }
+}
+
+/* Sides that the table of batches has not are looked up in that of products, as one product whose
+ * longer side is that of all: as many tiles. Each has matrices of its own. */
+static void batches_without_a_table_are_one_product(void **state)
+{
+    static const struct {
+        struct work_matmul of;
+        uint64_t side[3];
+    } rows[] = {
+        {{4096, 128, 4096, 32}, {131072, 4096, 128}}, /* Scores. */
+        {{32, 64, 256, 16}, {32, 4096, 64}},          /* Heads of a small model. */
+    };
+    (void)state;
+    struct kernel_stack const stack = shipped("h100-sxm", "vllm");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct work const work = {.matmul = {rows[i].of},
+                                  .matmul_count = 1,
+                                  .math_format = FORMAT_BF16,
+                                  .kernel = WORK_KERNEL_FORWARD,
+                                  .batched = 1};
+        struct work_call calls[WORK_MATMULS_MAX];
+        assert_int_equal(work_calls(&stack, &work, calls), 1);
+        assert_int_equal(calls[0].family, KERNEL_MATMUL);
+        assert_true(calls[0].is_batched);
+        for (uint32_t s = 0; s < 3; s++) assert_int_equal(calls[0].side[s], rows[i].side[s]);
+        struct work_kernels const kernels = kernel_of_work(&stack, CORES, &work);
+        assert_true(kernels.is_of_single);
+        uint32_t const ppm = kernel_table_share(kernels.table, calls[0].side, CORES).ppm;
+        assert_in_range(kernels.share_ppm, ppm - 1, ppm + 1);
+        struct kernel_demand const of = kernel_batched_demand(kernels.table, calls[0].whole);
+        assert_int_equal(of.move_ps, units_duration_ps(2 * rows[i].of.count *
+                                                           (rows[i].of.rows * rows[i].of.inner +
+                                                            rows[i].of.columns * rows[i].of.inner +
+                                                            rows[i].of.rows * rows[i].of.columns),
+                                                       kernels.table->bytes_per_s));
+    }
+}
+
+/* One after the other they would take 16 launches. */
+static void a_batch_is_faster_than_its_products(void **state)
+{
+    (void)state;
+    struct kernel_stack const stack = shipped("h100-sxm", "vllm");
+    struct work work = {.matmul = {{32, 64, 256, 16}},
+                        .matmul_count = 1,
+                        .math_format = FORMAT_BF16,
+                        .kernel = WORK_KERNEL_FORWARD};
+    uint32_t const apart_ppm = kernel_of_work(&stack, CORES, &work).share_ppm;
+    work.batched = 1;
+    assert_true(kernel_of_work(&stack, CORES, &work).share_ppm > 8 * apart_ppm);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(batches_take_what_was_measured),
+        cmocka_unit_test(a_decode_absorbs_its_matrices_by_one_kernel_each),
+        cmocka_unit_test(batches_without_a_table_are_one_product),
+        cmocka_unit_test(a_batch_is_faster_than_its_products),
+    };
+    return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
+}

@@ -131,7 +131,7 @@ static void gpt_set(const struct memory_row *row, struct model *model)
         model->head_width = model->width / model->heads;
     }
     model->mlp_width = 4 * model->width;
-    model->vocabulary = 50304;
+    model->vocabulary = 32000;
 }
 
 static void model_set(const struct memory_row *row, struct model *model)

@@ -26,6 +26,16 @@ FOUNDRY_TRITON = ("MPT-13b", "MPT-30b")
 ATTENTION_SOURCES = {
     "llm-foundry": "attention of 128 H100 and more: scripts/train/benchmarking/sweep.py at 5e85bd62",
 }
+# Blocks of fms-fsdp with selective checkpointing, of all that the model has. README.md at ed74fd5d has
+# the HFU of each run by PyTorch's counter of FLOP, beside tokens/s. A block that is checkpointed
+# repeats all products but the last, for torch's checkpoint stops early, and attention. The HFU
+# then has 0.49 of the blocks of 13B on A100 and 1.04 of those of 70B; 0.75 of 34B on H100, and 0.67
+# of 70B: selective_checkpointing of 1/2, 1, 3/4 and 2/3.
+FMS_BLOCKS = {"fms-fsdp-13b-a100": 20, "fms-fsdp-34b-h100": 36, "fms-fsdp-70b-h100": 53}
+# The sizes of the models of zero-bubble, 14.6B and 28.3B, leave 24,000 to 32,400 words beside their
+# layers, and examples/pretrain_llama_7b.sh of the paper's repository at ed85b11c has a
+# SentencePiece tokenizer and tied embeddings. LLaMA's has 32,000.
+VOCABULARIES = {"zero-bubble": 32000}
 SCHEDULES = {"ZB-2p": "zb-h2", "ZB-1p": "zb-h1", "1F1B": "1f1b", "1F1B-I": "interleaved"}
 
 
@@ -81,7 +91,7 @@ def recompute_of(row, assumed):
         return "offloaded"
     if "selective" in notes:
         if group == "fms-fsdp":
-            assumed.append("every layer is checkpointed")
+            assumed.append("the blocks that are checkpointed: those of the published HFU")
             return "full"
         if group == "torchtitan" and "fp8" in row["id"]:  # Its list of what is kept has no _scaled_mm.
             return "selective_fp8"
@@ -150,6 +160,8 @@ def framework_of(row, ranks, facts, assumed):
         facts["lacks"] = "what is recomputed"
     else:
         facts["recompute"] = recompute
+    if row["id"] in FMS_BLOCKS:
+        facts["recompute_layers"] = FMS_BLOCKS[row["id"]]
     facts["precision"] = "fp8" if "fp8" in precision or "float8" in precision else "bf16"
     if re.search(r"(?i)mxfp8", precision):
         facts["recipe"] = "mxfp8"

@@ -231,6 +231,8 @@ def step_row(row):
     facts, assumed = {}, []
     facts.update(machine_of(row))
     model = row["model"]
+    if row["group"] in framework.VOCABULARIES:
+        model = {**model, "vocab": framework.VOCABULARIES[row["group"]]}
     ranks = ranks_of(row)
     if row.get("subkind") == "layer":
         facts["lacks"] = "how long a step takes: it timed one layer"

@@ -35,6 +35,7 @@ static const char *const row_keys[] = {"id",
                                        "power_w",
                                        "preset",
                                        "recompute",
+                                       "recompute_layers",
                                        "precision",
                                        "recipe",
                                        "gradients",
@@ -154,6 +155,7 @@ static enum status policy_read(const struct facts *facts, struct published_polic
     int64_t zero = 0;
     STATUS_TRY(text(facts, "preset", &policy->preset, reterr));
     STATUS_TRY(text(facts, "recompute", &policy->recompute, reterr));
+    STATUS_TRY(count(facts, "recompute_layers", &policy->recompute_layers, reterr));
     STATUS_TRY(text(facts, "precision", &policy->precision, reterr));
     STATUS_TRY(text(facts, "recipe", &policy->recipe, reterr));
     STATUS_TRY(text(facts, "gradients", &policy->gradients, reterr));

@@ -42,6 +42,7 @@ struct published_machine {
 struct published_policy {
     const char *preset;
     const char *recompute;      /* In the framework's words. */
+    uint32_t recompute_layers;  /* Layers that this is of; 0: all. */
     const char *precision;      /* "bf16" stands for either format of 16 bits. */
     const char *recipe;         /* The recipe of fp8. */
     const char *gradients;      /* The format that is reduced. */

@@ -224,6 +224,21 @@ static enum status accumulate_find(const struct published_row *row, uint64_t *re
     return STATUS_OK;
 }
 
+/* What a word for recomputation sets. Layers that are recomputed take a time, wherever they lie. */
+static enum status word_set(const struct writing *writing, const struct preset_word *word,
+                            uint32_t layers, struct error *reterr)
+{
+    for (uint32_t i = 0; i < word->key_count; i++) {
+        const struct preset_key *key = &word->key[i];
+        if (layers != 0 && strcmp(key->pointer, "/workload/remat") == 0)
+            STATUS_TRY(set(writing, reterr, "%s={\"policy\": %s, \"layers\": {\"first\": %u}}",
+                           key->pointer, key->value, layers));
+        else
+            STATUS_TRY(set(writing, reterr, "%s=%s", key->pointer, key->value));
+    }
+    return STATUS_OK;
+}
+
 /* What the framework's word for recomputation sets. */
 static enum status recompute_set(const struct writing *writing, const struct published_row *row,
                                  struct error *reterr)
@@ -233,9 +248,7 @@ static enum status recompute_set(const struct writing *writing, const struct pub
     for (uint32_t w = 0; w < preset.recompute_count; w++) {
         const struct preset_word *word = &preset.recompute[w];
         if (!name_same(word->word, row->policy.recompute)) continue;
-        for (uint32_t i = 0; i < word->key_count; i++)
-            STATUS_TRY(set(writing, reterr, "%s=%s", word->key[i].pointer, word->key[i].value));
-        return STATUS_OK;
+        return word_set(writing, word, row->policy.recompute_layers, reterr);
     }
     return error_set(reterr, STATUS_NOT_FOUND, row->id, "%s has no recomputation called \"%s\"",
                      preset.name, row->policy.recompute);

@@ -141,6 +141,16 @@ static bool shows_pp(const struct key_source *source)
     return overlap_of(scenario)->pp_apart || (is_step(scenario) && mesh_has(scenario, MESH_PP));
 }
 
+static bool shows_tied(const struct key_source *source)
+{
+    return overlap_of(shown_of(source))->tied;
+}
+
+static bool shows_norm(const struct key_source *source)
+{
+    return overlap_of(shown_of(source))->norm;
+}
+
 static bool shows_dcn(const struct key_source *source)
 {
     const struct scenario *scenario = shown_of(source);
@@ -215,6 +225,37 @@ static enum status pp_settle(const struct key_reader *reader, struct json *membe
     return axis_check(reader, member, overlap_of(scenario_of(reader))->pp_apart, MESH_PP, reterr);
 }
 
+/* Gradients of a pipeline's stages. `what`: what stages would do with them. */
+static enum status gradients_check(const struct scenario *scenario, struct json *member,
+                                   const char *what, struct error *reterr)
+{
+    if (workload_serves(&scenario->workload))
+        return error_set(reterr, STATUS_INVALID, json_where(member),
+                         "a step of inference has no gradients; leave it out");
+    if (!is_step(scenario) || mesh_has(scenario, MESH_PP)) return STATUS_OK;
+    return error_set(reterr, STATUS_INVALID, json_where(member),
+                     "the mesh has no \"pp\", whose stages would %s; leave it out", what);
+}
+
+static enum status tied_settle(const struct key_reader *reader, struct json *member,
+                               struct error *reterr)
+{
+    const struct scenario *scenario = scenario_of(reader);
+    if (!overlap_of(scenario)->tied) return STATUS_OK;
+    return gradients_check(scenario, member, "add up gradients of a tied matrix", reterr);
+}
+
+static enum status norm_settle(const struct key_reader *reader, struct json *member,
+                               struct error *reterr)
+{
+    const struct scenario *scenario = scenario_of(reader);
+    if (!overlap_of(scenario)->norm) return STATUS_OK;
+    if (is_step(scenario) && scenario->workload.software.clips == 0)
+        return error_set(reterr, STATUS_INVALID, json_where(member),
+                         "\"clip_gradients\" is false, and no norm is added up; leave it out");
+    return gradients_check(scenario, member, "add up a norm", reterr);
+}
+
 static enum status dcn_settle(const struct key_reader *reader, struct json *member,
                               struct error *reterr)
 {
@@ -256,6 +297,16 @@ const struct key overlap_keys[] = {
             .settle = pp_settle, .when = "may be `false` with `pp`",
             .help = "messages between stages. `false`: a rank computes once its message has left, "
                     "as Megatron's does without `--overlap-p2p-communication`"),
+    OVERLAP("tied", key_flag, tied, .shown = shows_tied, .settle = tied_settle, .quiet = true,
+            .when = "may be `true` with `pp`",
+            .help = "gradients of an embedding that is tied to the head. `true`: weight gradients "
+                    "at the end of a rank's list begin with those of the matrix, which travel "
+                    "during the others ([pipelines](pipeline.md#optimizers-without-a-barrier))"),
+    OVERLAP("norm", key_flag, norm, .shown = shows_norm, .settle = norm_settle, .quiet = true,
+            .when = "may be `true` with `pp`",
+            .help = "the sum of the norm of gradients over stages. `true`: updates do not wait for "
+                    "it, as with zero bubble's `--enable-optimizer-post-validation` "
+                    "([pipelines](pipeline.md#optimizers-without-a-barrier))"),
     OVERLAP("dcn", key_overlap, dcn, .choices = kind_names, .shown = shows_dcn,
             .settle = dcn_settle, .when = "with `slices`",
             .help = "every collective between slices, whatever its axis of the mesh. "

@@ -213,6 +213,16 @@ static enum status is_tpu(struct arena *arena, struct json *document, bool *ret_
     return status == STATUS_NO_MEMORY ? status : STATUS_OK;
 }
 
+/* The same of a condition, where a text with a star stands for all that begin as it does up to
+ * there. */
+static bool value_meets(const char *text, const char *condition)
+{
+    const char *const star = strchr(condition, '*');
+    if (star == NULL) return same_value(text, condition);
+    size_t const bytes = (size_t)(star - condition);
+    return strlen(text) >= bytes && memcmp(text, condition, bytes) == 0;
+}
+
 /* Models without layernorms. */
 static enum status has_rms_norms(struct arena *arena, struct json *document,
                                  const char *base_folder, bool *ret_has, struct error *reterr)
@@ -247,7 +257,7 @@ static enum status is_met(struct arena *arena, struct json *document, const char
     *ret_met = at != NULL;
     if (condition[bytes] == '\0') return STATUS_OK;
     if (at != NULL) STATUS_TRY(value_text(arena, at, &text, reterr));
-    *ret_met = same_value(text, condition + bytes + 1);
+    *ret_met = value_meets(text, condition + bytes + 1);
     return STATUS_OK;
 }
 

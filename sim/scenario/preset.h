@@ -24,8 +24,8 @@ struct preset_key {
     const char *with[PRESET_AXES_MAX]; /* Only on meshes with one of these axes; none: always. */
     uint32_t with_count;
     /* Not for scenarios with one of these keys, "/mesh/fsdp", or with such a value,
-     * "/workload/zero=2", on a "tpu", or for a model with "rms_norms", where the key would mean
-     * nothing and be refused. */
+     * "/workload/zero=2" or "/workload/schedule=\"interleaved:*\"", on a "tpu", or for a model
+     * with "rms_norms", where the key would mean nothing and be refused. */
     const char *unless[PRESET_UNLESS_MAX];
     uint32_t unless_count;
 };

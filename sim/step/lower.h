@@ -127,6 +127,8 @@ enum lower_act {
     ACT_TIE,        /* Gradients of a matrix on two stages go each way and are added. */
     ACT_NORM,       /* The norm of all gradients of a rank, by which updates clip. */
     ACT_AGAIN,      /* The forward pass again, ahead of the backward passes of a group of layers. */
+    ACT_TIE_SWAP,   /* The messages of ACT_TIE, ahead of the last weight gradients of layers. */
+    ACT_TIE_SUM,    /* The sum of ACT_TIE, behind them. */
     ACT_COUNT,
 };
 

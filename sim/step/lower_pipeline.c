@@ -330,11 +330,15 @@ static void slot_add(struct pipeline *pipeline, const struct slot *slot,
     pipeline_block_add(pipeline, &block);
 }
 
-/* The slots of a pass from a place on. The last gives back what is given up before `before`. */
-static void places_add(struct pipeline *pipeline, const struct passing *passing, uint32_t index,
-                       uint32_t from, uint32_t before)
+struct place_span {
+    uint32_t from, end;
+};
+
+/* Some slots of a pass. The last of the pass gives back what is given up before `before`. */
+static void places_play(struct pipeline *pipeline, const struct passing *passing, uint32_t index,
+                        struct place_span places, uint32_t before)
 {
-    for (uint32_t place = from, next; place < passing->count; place = next) {
+    for (uint32_t place = places.from, next; place < places.end; place = next) {
         struct slot slot = {0};
         part_add(pipeline, passing, place, &slot);
         slot.repeat = places_alike(pipeline, passing, place, &slot.variant.part[0]);
@@ -343,6 +347,12 @@ static void places_add(struct pipeline *pipeline, const struct passing *passing,
         if (place + 1 == passing->count) slot.variant.given_bytes = weights_give(pipeline, before);
         slot_add(pipeline, &slot, passing, index + 1, passing->messages.arrivals);
     }
+}
+
+static void places_add(struct pipeline *pipeline, const struct passing *passing, uint32_t index,
+                       uint32_t from, uint32_t before)
+{
+    places_play(pipeline, passing, index, (struct place_span){from, passing->count}, before);
 }
 
 /* Whether collectives stand between the ops of a pass: else there is nothing to run during. */
@@ -403,6 +413,42 @@ uint32_t pipeline_pass_add(struct pipeline *pipeline, uint32_t rank, uint32_t in
     struct passing const passing = passing_of(pipeline, rank, index);
     places_add(pipeline, &passing, index, 0, slots_next(pipeline, rank, index + 1));
     return 1;
+}
+
+/* Weight gradients of one stage, up to the end of the list. */
+bool pipeline_is_tail(const struct pipeline *pipeline, uint32_t rank, uint32_t index)
+{
+    const struct ranks *ranks = pipeline->lower->ranks;
+    const struct schedule_rank *list = pipeline->role.list;
+    bool const has_end = rank == 0 || rank == pipeline->tied_rank;
+    if (!ranks->plan->software.overlap.tied || !ranks->tie.apart || ranks->tie.lookup) return false;
+    if (!has_end || list->action_count > 0 || pipeline->schedule.copy_count > 1) return false;
+    for (uint32_t i = index; i < list->count; i++)
+        if (list->pass[i].kind != SCHEDULE_WEIGHT || list->pass[i].stage != list->pass[index].stage)
+            return false;
+    return true;
+}
+
+/* Of all passes from `index` on the tied matrix, the last module of the first stage and the first
+ * of the last; or all else. Slots of the matrix are those of the first of the passes. */
+static void tail_part_add(struct pipeline *pipeline, uint32_t rank, uint32_t index, bool matrix)
+{
+    for (uint32_t i = index; i < pipeline->role.list->count; i++) {
+        struct passing const passing = passing_of(pipeline, rank, i);
+        uint32_t const at = rank == 0 ? passing.count - 1 : 0;
+        struct place_span const places = matrix      ? (struct place_span){at, at + 1}
+                                         : rank == 0 ? (struct place_span){0, at}
+                                                     : (struct place_span){1, passing.count};
+        places_play(pipeline, &passing, matrix ? index : i, places, index);
+    }
+}
+
+uint32_t pipeline_tail_add(struct pipeline *pipeline, uint32_t rank, uint32_t index)
+{
+    tail_part_add(pipeline, rank, index, true);
+    pipeline_tie_add(pipeline, rank, ACT_TIE_SWAP, index + 1);
+    tail_part_add(pipeline, rank, index, false);
+    return pipeline->role.list->count - index;
 }
 
 /* The place of a module in the order of kinds. */

@@ -90,7 +90,7 @@ void lower_streams_add(struct lower *lower)
         [LOWER_GATHER_DP] = {dp && zero, ahead, {STREAM_GATHER, replicas}},
         [LOWER_SUM_KV] = {false, late, {STREAM_NO_VERB, STREAM_OF_KV}},
         [LOWER_SUM_LOGITS] = {false, soon, {STREAM_SUM, STREAM_OF_TP}},
-        [LOWER_SUM_PP] = {clips && ranks->pp > 1, late, {STREAM_SUM, 1u << MESH_PP}},
+        [LOWER_SUM_PP] = {ranks_sums_norm_over_stages(ranks), late, {STREAM_SUM, 1u << MESH_PP}},
         [LOWER_SUM_ROWS] = {false, late, {STREAM_SUM, STREAM_OF_TP}},
         [LOWER_DISPATCH] = {false, soon, {STREAM_DISPATCH, STREAM_OF_EP}},
         [LOWER_COMBINE] = {clips && lower_norm_has_experts(ranks),

@@ -304,7 +304,7 @@ static void norm_sums(const struct ranks *ranks, struct norm_sum ret_sums[NORM_S
          mesh_role_name(ranks->shard_role)},
         {ranks->plan->zero != 0 && replicas->count > 1, LOWER_REDUCE_DP, &replicas->group,
          replicas->name},
-        {ranks->pp > 1, LOWER_SUM_PP, &axis[MESH_PP].group, "pp"},
+        {ranks_sums_norm_over_stages(ranks), LOWER_SUM_PP, &axis[MESH_PP].group, "pp"},
     };
     for (uint32_t i = 0; i < NORM_SUMS; i++) ret_sums[i] = sums[i];
 }

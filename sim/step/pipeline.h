@@ -42,6 +42,7 @@ struct pipeline_role {
     uint32_t slot_count;
     uint32_t action_next; /* The next of the list's gathers and reductions. */
     uint32_t give_next;   /* The next of the list's weights that are given back. */
+    bool tie_swapped;     /* Gradients of a tied matrix are on their way. */
     uint32_t sent_count;  /* Number of entries of `sent_stage`. */
     uint32_t *sent_stage; /* Stages whose gradients have gone to the rank of the other copy, in that
                              order. */
@@ -80,6 +81,12 @@ static inline bool pipeline_pass_adds(const struct schedule_pass *pass)
 void pipeline_block_add(struct pipeline *pipeline, const struct program_block *block);
 /* The slots of a pass of the role's list, or of a pair; returns how many passes that are. */
 uint32_t pipeline_pass_add(struct pipeline *pipeline, uint32_t rank, uint32_t index);
+/* The weight gradients at the end of a rank's list, where gradients of a tied matrix travel during
+ * them (`run.overlap.tied`): of all of these passes the matrix comes first, then its messages, then
+ * the layers. Returns how many passes that are. */
+uint32_t pipeline_tail_add(struct pipeline *pipeline, uint32_t rank, uint32_t index);
+/* Whether such a tail begins with the pass. */
+bool pipeline_is_tail(const struct pipeline *pipeline, uint32_t rank, uint32_t index);
 /* The templates of a pass of one stage, in the order of the model's modules. */
 void pipeline_pass_build(struct pipeline *pipeline, uint32_t index);
 
@@ -93,6 +100,8 @@ void pipeline_module_counts(const struct pipeline *pipeline, const struct stage 
  * the one behind `arrivals`, if that is not NULL. */
 void pipeline_modules_add(struct pipeline *pipeline, const struct stage *stage, enum lower_act act,
                           enum program_phase phase, uint32_t microbatch, uint32_t *arrivals);
+/* Slots of gradients of a tied matrix (ACT_TIE...), on the two ranks that hold it. */
+void pipeline_tie_add(struct pipeline *pipeline, uint32_t rank, enum lower_act act, uint32_t pass);
 /* Adds the gathers and reductions that the schedule has before a pass. */
 void pipeline_actions_add(struct pipeline *pipeline, uint32_t before);
 /* The gradients of stages to which no pass from here on adds go to the other copy's rank; gradients
@@ -149,5 +158,8 @@ void lower_copies_sum(struct lower *lower, enum lower_module module);
  * comes, and they are added up. This happens before all updates, which is when the other end
  * waits for it. */
 void lower_tie(struct lower *lower, uint32_t other, bool head);
+/* Both halves of lower_tie(): the messages, and the sum. */
+void lower_tie_swap(struct lower *lower, uint32_t other, bool head);
+void lower_tie_sum(struct lower *lower, bool head);
 
 #endif

@@ -43,7 +43,23 @@ static void swap_send(struct lower *lower, const struct gradient_swap *swap,
     own_need(lower, sent, swap->layers, lower_weight_gradient);
 }
 
-static void swap_sum(struct lower *lower, const struct gradient_swap *swap)
+static uint32_t swap_receive(struct lower *lower, const struct gradient_swap *swap)
+{
+    if (lower->build.status != STATUS_OK) return LOWER_NONE;
+    uint32_t const received =
+        lower_op_add(lower, (struct program_op){.name = swap->receive,
+                                                .class_name = swap->receive,
+                                                .kind = PROGRAM_OP_RECEIVE,
+                                                .stream = lower->stream[swap->receive_stream],
+                                                .parts = 1});
+    own_need(lower, received, swap->layers, NULL);
+    lower_take(lower, received, PROGRAM_MEMORY_BUFFERS,
+               lower_gradient_bytes(lower, swap->elements));
+    return received;
+}
+
+/* `received` LOWER_NONE: in a slot before. */
+static void swap_add(struct lower *lower, const struct gradient_swap *swap, uint32_t received)
 {
     uint64_t const bytes = lower_gradient_bytes(lower, swap->elements);
     struct work const work = {
@@ -53,17 +69,18 @@ static void swap_sum(struct lower *lower, const struct gradient_swap *swap)
         .hbm_write_bytes = bytes,
     };
     if (lower->build.status != STATUS_OK) return;
-    uint32_t const received =
-        lower_op_add(lower, (struct program_op){.name = swap->receive,
-                                                .class_name = swap->receive,
-                                                .kind = PROGRAM_OP_RECEIVE,
-                                                .stream = lower->stream[swap->receive_stream],
-                                                .parts = 1});
-    own_need(lower, received, swap->layers, NULL);
     uint32_t const sum = lower_compute(lower, swap->sum, &work, 1);
-    lower_need_done(lower, sum, received, "copy");
-    lower_take(lower, received, PROGRAM_MEMORY_BUFFERS, bytes);
+    if (received == LOWER_NONE)
+        lower_need_before(lower, sum, swap->receive_stream, "copy");
+    else
+        lower_need_done(lower, sum, received, "copy");
     lower_give(lower, sum, PROGRAM_MEMORY_BUFFERS, bytes);
+}
+
+static void swap_sum(struct lower *lower, const struct gradient_swap *swap)
+{
+    uint32_t const received = swap_receive(lower, swap);
+    swap_add(lower, swap, received);
 }
 
 /* --- Copies ---
@@ -123,26 +140,50 @@ void lower_copies_sum(struct lower *lower, enum lower_module module)
  * where modules have a stage of their own, is no neighbour and has streams of its own.
  */
 
-void lower_tie(struct lower *lower, uint32_t other, bool head)
+static struct gradient_swap tie_of(const struct lower *lower, bool head)
 {
     const struct ranks *ranks = lower->ranks;
-    int32_t const apart = (int32_t)other;
     uint64_t const elements =
         units_ceil_divide(ranks->end[BLOCK_EMBEDDING].matrix, ranks->replicas.state_shards);
-    struct plan_request request = {.kind = COLLECTIVE_PERMUTE,
-                                   .group = ranks->mesh->axis[MESH_PP].group};
     bool const own = ranks->mtp.apart;
     enum lower_stream const send_streams[] = {own ? LOWER_SEND_TIED : LOWER_SEND_PREVIOUS,
                                               own ? LOWER_SEND_FIRST : LOWER_SEND_NEXT};
     enum lower_stream const streams[] = {own ? LOWER_RECEIVE_TIED : LOWER_RECEIVE_PREVIOUS,
                                          own ? LOWER_RECEIVE_FIRST : LOWER_RECEIVE_NEXT};
-    struct gradient_swap const swap = {.send = "send tied gradients",
-                                       .receive = "receive tied gradients",
-                                       .sum = "tied gradients.sum",
-                                       .send_stream = send_streams[head],
-                                       .receive_stream = streams[head],
-                                       .elements = elements};
+    return (struct gradient_swap){.send = "send tied gradients",
+                                  .receive = "receive tied gradients",
+                                  .sum = "tied gradients.sum",
+                                  .send_stream = send_streams[head],
+                                  .receive_stream = streams[head],
+                                  .elements = elements};
+}
+
+static void tie_send(struct lower *lower, const struct gradient_swap *swap, uint32_t other,
+                     bool head)
+{
+    int32_t const apart = (int32_t)other;
+    struct plan_request request = {.kind = COLLECTIVE_PERMUTE,
+                                   .group = lower->ranks->mesh->axis[MESH_PP].group};
     *pipeline_distance(&request) = head ? -apart : apart;
-    swap_send(lower, &swap, &request);
+    swap_send(lower, swap, &request);
+}
+
+void lower_tie(struct lower *lower, uint32_t other, bool head)
+{
+    struct gradient_swap const swap = tie_of(lower, head);
+    tie_send(lower, &swap, other, head);
     swap_sum(lower, &swap);
+}
+
+void lower_tie_swap(struct lower *lower, uint32_t other, bool head)
+{
+    struct gradient_swap const swap = tie_of(lower, head);
+    tie_send(lower, &swap, other, head);
+    (void)swap_receive(lower, &swap);
+}
+
+void lower_tie_sum(struct lower *lower, bool head)
+{
+    struct gradient_swap const swap = tie_of(lower, head);
+    swap_add(lower, &swap, LOWER_NONE);
 }

@@ -87,6 +87,27 @@ void pipeline_modules_add(struct pipeline *pipeline, const struct stage *stage, 
     }
 }
 
+void pipeline_tie_add(struct pipeline *pipeline, uint32_t rank, enum lower_act act, uint32_t pass)
+{
+    const struct ranks *ranks = pipeline->lower->ranks;
+    bool const swaps = act == ACT_TIE_SWAP;
+    for (uint32_t i = 0; ranks->tie.apart && i < PIPELINE_TIED; i++) {
+        struct program_block const tied = {
+            .template_index = pipeline_rest(pipeline, i == 1 ? MODULE_HEAD : MODULE_EMBEDDING, act,
+                                            (struct mtp_position){false, false}),
+            .phase = swaps ? PROGRAM_PHASE_WEIGHT : PROGRAM_PHASE_UPDATE,
+            .name = i == 1 && !ranks->tie.lookup ? "tied head" : "tied embedding",
+            .repeat = 1,
+            .layer_first = -1,
+            .microbatch = pipeline->schedule.microbatch_count - 1,
+            .pass = pass,
+            .arrivals = act == ACT_TIE_SUM ? 0 : pipeline->tied_message[i],
+        };
+        if (rank == (i == 1 ? pipeline->tied_rank : 0)) pipeline_block_add(pipeline, &tied);
+    }
+    pipeline->role.tie_swapped |= swaps;
+}
+
 void pipeline_actions_add(struct pipeline *pipeline, uint32_t before)
 {
     const struct schedule_rank *list = pipeline->role.list;

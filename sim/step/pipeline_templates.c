@@ -199,6 +199,12 @@ static void part_emit(struct pipeline *pipeline, const struct pipeline_variant *
     case ACT_TIE:
         lower_tie(lower, pipeline->tied_rank, module == MODULE_HEAD);
         break;
+    case ACT_TIE_SWAP:
+        lower_tie_swap(lower, pipeline->tied_rank, module == MODULE_HEAD);
+        break;
+    case ACT_TIE_SUM:
+        lower_tie_sum(lower, module == MODULE_HEAD);
+        break;
     case ACT_NORM:
         lower_norm(lower, variant->norm_elements);
         break;
@@ -250,6 +256,8 @@ static const char *template_name(struct lower *lower, const struct pipeline_vari
     const struct lower_part *one = &variant->part[0], *other = &variant->part[1];
     const char *module = pipeline_module_name((enum lower_module)one->module);
     if (one->act == ACT_TIE) return "tied gradients";
+    if (one->act == ACT_TIE_SWAP) return "swap of tied gradients";
+    if (one->act == ACT_TIE_SUM) return "sum of tied gradients";
     if (one->act == ACT_NORM) return "gradient norm";
     if (one->act >= SCHEDULE_KIND_COUNT && one->act != ACT_AGAIN)
         return builder_format(&lower->build, "%s %s", acts[one->act], module);

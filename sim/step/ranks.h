@@ -297,6 +297,12 @@ static inline bool ranks_clips(const struct ranks *ranks)
     return workload_clips(ranks->plan, &ranks->machine->chip);
 }
 
+/* Whether updates wait for the norm of the gradients of all stages. */
+static inline bool ranks_sums_norm_over_stages(const struct ranks *ranks)
+{
+    return ranks_clips(ranks) && ranks->pp > 1 && !ranks->plan->software.overlap.norm;
+}
+
 /* Whether ranks of pp keep gathered weights for passes of several microbatches. */
 bool ranks_gathers_once(const struct ranks *ranks);
 

@@ -113,19 +113,7 @@ static void role_end(struct pipeline *pipeline, uint32_t rank)
     struct stage const left = {.embedding = ranks_is_decoder(ranks),
                                .layer_count = !ranks_is_decoder(ranks)};
     pipeline_replicas_sum(pipeline);
-    for (uint32_t i = 0; ranks->tie.apart && i < PIPELINE_TIED; i++) {
-        struct program_block const tied = {
-            .template_index = pipeline_rest(pipeline, i == 1 ? MODULE_HEAD : MODULE_EMBEDDING,
-                                            ACT_TIE, (struct mtp_position){false, false}),
-            .phase = PROGRAM_PHASE_UPDATE,
-            .name = i == 1 && !ranks->tie.lookup ? "tied head" : "tied embedding",
-            .repeat = 1,
-            .layer_first = -1,
-            .microbatch = schedule->microbatch_count - 1,
-            .arrivals = pipeline->tied_message[i],
-        };
-        if (rank == (i == 1 ? pipeline->tied_rank : 0)) pipeline_block_add(pipeline, &tied);
-    }
+    pipeline_tie_add(pipeline, rank, pipeline->role.tie_swapped ? ACT_TIE_SUM : ACT_TIE, 0);
     norm_add(pipeline, rank);
     for (uint32_t s = schedule->stage_count; s-- > 0;)
         if (schedule_rank_holds(schedule, rank, s))
@@ -190,7 +178,8 @@ static enum status role_add(struct pipeline *pipeline, uint32_t rank, struct pro
     for (uint32_t i = 0; i < list->count;) {
         pipeline_actions_add(pipeline, i);
         pipeline_replicas_send(pipeline, i);
-        i += pipeline_pass_add(pipeline, rank, i);
+        i += pipeline_is_tail(pipeline, rank, i) ? pipeline_tail_add(pipeline, rank, i)
+                                                 : pipeline_pass_add(pipeline, rank, i);
     }
     pipeline_actions_add(pipeline, list->count);
     if (ranks_replicas_wait(pipeline->lower->ranks))

@@ -108,6 +108,9 @@ struct workload_overlaps {
     bool dp_apart;              /* Reductions between replicas, and gathers of updated weights. */
     bool ep_apart;
     bool pp_apart; /* Messages between stages: a rank computes once its message has left. */
+    bool
+        tied; /* Gradients of a tied matrix travel while the last weight gradients of layers run. */
+    bool norm; /* Updates do not wait for the sum of the norm of gradients over stages. */
 };
 
 /* What real software adds to what the book counts. */

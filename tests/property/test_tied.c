@@ -53,17 +53,24 @@ enum { PLACES = sizeof places / sizeof *places };
 static const char *const schedules[] = {"1f1b", "interleaved:2", "looped-bfs:2", "zb-h1", "gpipe"};
 enum { SCHEDULES = sizeof schedules / sizeof *schedules };
 
-static void text_write(char text[TEXT_BYTES], const struct place *place, const char *model,
-                       const char *schedule)
+/* `run`: more keys of the run, or "". */
+static void text_write_run(char text[TEXT_BYTES], const struct place *place, const char *model,
+                           const char *schedule, const char *run)
 {
     case_text(
         text, TEXT_BYTES,
         "{\"podsim\": 1, \"title\": \"tied\", \"machine\": {%s, \"profile\": \"ideal\"}, "
         "\"mesh\": %s, \"workload\": {\"kind\": \"train_step\", \"model\": \"%s\", "
         "\"batch_tokens\": %d, \"sequence_length\": %d, \"accumulate\": %u, \"schedule\": \"%s\", "
-        "\"allow_oversubscription\": true%s}}",
+        "\"allow_oversubscription\": true%s}%s}",
         place->machine, place->mesh, model, SEQUENCES * LENGTH, LENGTH, place->accumulate, schedule,
-        place->more);
+        place->more, run);
+}
+
+static void text_write(char text[TEXT_BYTES], const struct place *place, const char *model,
+                       const char *schedule)
+{
+    text_write_run(text, place, model, schedule, "");
 }
 
 /* What a rank did: the end of the last of what gives its gradients; the rest by the ops' names. */
@@ -136,6 +143,48 @@ static void both_ends_have_the_sum_before_they_update(void **state)
                 assert_true(one->update_begin_ps >= one->sum_end_ps);
                 assert_true(one->sum_end_ps > one->sum_begin_ps);
             }
+            play_close(&play);
+        }
+}
+
+/* Weight gradients at the end of a list: of the matrix first, then its messages, then the layers.
+ */
+static void gradients_travel_during_those_of_layers(void **state)
+{
+    (void)state;
+    static const char *const split[] = {"zb-h1", "zb-h2"};
+    static const struct play_options all = {.full = true}, folded = {.full = false};
+    uint32_t walked = 0;
+    for (uint32_t p = 0; p < PLACES; p++)
+        for (uint32_t s = 0; s < sizeof split / sizeof *split; s++) {
+            char text[TEXT_BYTES], waits[TEXT_BYTES];
+            struct play play, other;
+            if (sampling_skips(&walked)) continue;
+            text_write(waits, &places[p], "megatron-1.7b", split[s]);
+            text_write_run(text, &places[p], "megatron-1.7b", split[s],
+                           ", \"run\": {\"overlap\": {\"tied\": true}}");
+            play_run(&play, text, &folded);
+            play_run(&other, waits, &folded);
+            assert_true(play.trace.step_ps <= other.trace.step_ps);
+            play_close(&other);
+            play_run(&other, text, &all);
+            assert_int_equal(play.trace.step_ps, other.trace.step_ps);
+            uint32_t const shown[] = {other.trace.roles[0].chip,
+                                      other.trace.roles[places[p].pp - 1].chip};
+            play_close(&play);
+            play_close(&other);
+            struct play_options const options = {
+                .record = true, .full = true, .shown = shown, .shown_count = 2};
+            play_run(&play, text, &options);
+            struct end const first = end_of(&play, 0, play.trace.shown.recorded[0]);
+            struct end const last = end_of(&play, places[p].pp - 1, play.trace.shown.recorded[1]);
+            const struct end *ends[] = {&first, &last};
+            for (uint32_t e = 0; e < 2; e++) {
+                assert_int_equal(ends[e]->sums, 1);
+                assert_true(ends[e]->sum_begin_ps >= ends[e]->received_ps);
+                assert_true(ends[e]->update_begin_ps >= ends[e]->sum_end_ps);
+            }
+            assert_true(last.sent_ps < last.gradients_ps);
             play_close(&play);
         }
 }
@@ -238,6 +287,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_ends_have_the_sum_before_they_update),
+        cmocka_unit_test(gradients_travel_during_those_of_layers),
         cmocka_unit_test(each_end_holds_and_sends_one_matrix),
         cmocka_unit_test(it_is_the_same_however_it_is_played),
         cmocka_unit_test(the_formulas_count_what_all_ranks_do),

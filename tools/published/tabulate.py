@@ -97,8 +97,10 @@ def config_of(model, length):
     if name == "GPT-J 6B":
         return {"model_type": "gptj", "n_embd": model["d_model"], "n_inner": model["d_ff"],
                 "n_layer": model["layers"], "n_head": model["heads"], "vocab_size": model["vocab"]}
-    if name.startswith("175B (MegaScale"):
-        return {"model_type": "gpt_neox", "use_parallel_residual": True, **sizes}
+    if name.startswith("175B (MegaScale"):  # PaLM's block: attention and the MLP read one norm.
+        assert model["head_dim"] * model["heads"] == model["d_model"], name
+        return {"model_type": "gptj", "n_embd": model["d_model"], "n_inner": model["d_ff"],
+                "n_layer": model["layers"], "n_head": model["heads"], "vocab_size": model["vocab"]}
     if name.startswith("MPT-"):
         return mpt(model, length)
     if mlp == "gelu (no gate)" and not model.get("tied_embeddings"):

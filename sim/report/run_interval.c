@@ -39,7 +39,6 @@ static struct table_figure signed_share(struct column_value value)
     X(STACK, "stack", WORDS(of->stack), IN_WORDS(column_words))                                    \
     X(ROWS, "rows", WHOLE(of->rows), IN_WORDS(column_plain))                                       \
     X(PUBLICATIONS, "publications", WHOLE(of->publications), HIDDEN)                               \
-    X(WEIGHT, "weight", REAL(of->weight), IN_WORDS(column_share))                                  \
     X(OTHER_ROWS, "other_rows", WHOLE(of->other_rows), IN_WORDS(column_plain))                     \
     X(OTHER_PUBLICATIONS, "other_publications", WHOLE(of->other_publications), HIDDEN)             \
     X(NOT_COVERED, "not_covered",                                                                  \
@@ -93,8 +92,7 @@ void run_interval_write(const struct report_input *input, struct strbuf *text)
         add_rows(of->rows, of->publications, &sentence);
     else
         strbuf_add(&sentence, "no measurement");
-    strbuf_add(&sentence, " on %s with %s (%s of the weight) and ", FIGURE(CHIP), FIGURE(STACK),
-               FIGURE(WEIGHT));
+    strbuf_add(&sentence, " on %s with %s and ", FIGURE(CHIP), FIGURE(STACK));
     add_rows(of->other_rows, of->other_publications, &sentence);
     strbuf_add(&sentence, " elsewhere, of %s; not for %s", FIGURE(WORK), FIGURE(NOT_COVERED));
     table_wrap_close(text, TABLE_LINE_COLUMNS, &sentence);

@@ -17,8 +17,7 @@ struct report_interval {
     uint32_t coverage_percent; /* Measured steps that lie within. */
     const char *work;          /* The kind of work in words: "inference". */
     const char *chip, *stack;
-    double weight; /* Share that the rows of this chip and stack have in the interval. */
-    uint32_t rows, publications;
+    uint32_t rows, publications;             /* Rows and publications of this chip and stack. */
     uint32_t other_rows, other_publications; /* Rows and publications of other chips or stacks. */
 };
 

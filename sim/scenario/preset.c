@@ -18,7 +18,14 @@
 extern const struct embed_file presets_files[];
 extern const unsigned presets_files_count;
 
-enum { FILE_VERSION = 1, NAMES_MAX = 64, PART_BYTES = 64, STACK_BYTES = 96 };
+enum {
+    FILE_VERSION = 1,
+    NAMES_MAX = 64,
+    PART_BYTES = 64,
+    STACK_BYTES = 96,
+    YEAR_LEAST = 2000,
+    YEAR_MOST = 2100
+};
 
 const char *preset_name_at(uint32_t index)
 {
@@ -116,15 +123,18 @@ static const char *const preset_kinds[] = {"train_step", "inference", NULL};
 static enum status preset_read(struct arena *arena, struct json *document, struct preset *preset,
                                struct error *reterr)
 {
-    static const char *const known[] = {"podsim_preset", "title",     "kind", "stack",
-                                        "set",           "recompute", NULL};
+    static const char *const known[] = {"podsim_preset", "title", "year",      "kind",
+                                        "stack",         "set",   "recompute", NULL};
     struct json *value = NULL;
-    int64_t version = 0;
+    int64_t version = 0, year = 0;
     uint32_t kind = 0;
     STATUS_TRY(json_as_object(document, reterr));
     STATUS_TRY(json_need(document, "podsim_preset", &value, reterr));
     STATUS_TRY(json_as_integer(value, FILE_VERSION, FILE_VERSION, &version, reterr));
     STATUS_TRY(text_read(document, "title", true, &preset->title, reterr));
+    value = json_take(document, "year");
+    if (value != NULL) STATUS_TRY(json_as_integer(value, YEAR_LEAST, YEAR_MOST, &year, reterr));
+    preset->year = (uint32_t)year;
     STATUS_TRY(json_need(document, "kind", &value, reterr));
     STATUS_TRY(json_choice(value, preset_kinds, &kind, reterr));
     preset->trains = kind == 0;

@@ -41,6 +41,7 @@ struct preset {
     const char *name;
     const char *title;
     bool trains;       /* For steps of training; else for all other workloads. */
+    uint32_t year;     /* Of the framework's version, where it is one of the past; 0: it is not. */
     const char *stack; /* The kernels of that software; NULL: nothing says. */
     struct preset_key key[PRESET_KEYS_MAX];
     uint32_t key_count;

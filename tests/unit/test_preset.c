@@ -231,6 +231,19 @@ static void a_stack_is_taken_where_the_chip_has_it(void **state)
     }
 }
 
+/* Only of frameworks whose successors do much of a step another way. */
+static void presets_of_the_past_have_a_year(void **state)
+{
+    (void)state;
+    struct preset preset;
+    case_ok(preset_find(case_arena, "megatron-2021", "", &preset, &case_error));
+    assert_int_equal(preset.year, 2021);
+    case_ok(preset_find(case_arena, "zero-bubble", "", &preset, &case_error));
+    assert_int_equal(preset.year, 2023);
+    case_ok(preset_find(case_arena, "megatron", "", &preset, &case_error));
+    assert_int_equal(preset.year, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -242,6 +255,7 @@ int main(void)
         cmocka_unit_test(an_engine_without_a_stack_has_sums_of_nccl),
         cmocka_unit_test(what_presets_are_not_for_is_refused),
         cmocka_unit_test(a_stack_is_taken_where_the_chip_has_it),
+        cmocka_unit_test(presets_of_the_past_have_a_year),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

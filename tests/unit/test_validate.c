@@ -326,11 +326,11 @@ static void intervals_make(struct intervals *made, bool is_whole)
                                               .machine = {.chip = "c"},
                                               .seconds = measured[i],
                                               .learned = i < MEASURED - 1};
-        made->result[i] = (struct validate_result){
-            .state = VALIDATE_PLAYED,
-            .predicted_s = 1,
-            .has_kind = i != 5,
-            .kind = {.work = RESIDUAL_DENSE, .chip = "c", .stack = "s", .eight_bits = false}};
+        made->result[i] =
+            (struct validate_result){.state = VALIDATE_PLAYED,
+                                     .predicted_s = 1,
+                                     .has_kind = i != 5,
+                                     .kind = {.work = RESIDUAL_DENSE, .chip = "c", .stack = "s"}};
     }
     made->row[MEASURED - 1].test[0] = "T1";
     made->row[MEASURED - 1].test_count = 1;
@@ -348,36 +348,62 @@ static void intervals_make(struct intervals *made, bool is_whole)
     case_ok(validate_intervals(&made->validate, &case_error));
 }
 
-/* Where `a` is left out, 1.05, 1.2 and 2 remain with weights 0.5, 1 and 0.5, and the median is 1.2.
- * The ratio 1 has 1.2 and 1.05 nearer to the median, 0.75 of the weight, and 1.1 has 1.2, 0.5. In
- * the same way `b` has 1 and 0.25 around 1.1, and `c` has 0.75 around 1.05. Four of the five are
- * within as soon as intervals have more than 0.75. */
-static void masses_are_those_of_publications_left_out(void **state)
+/* Medians of the others are 1.2 without `a`, 1.1 without `b` and 1.05 without `c`. Rows lie 1.2,
+ * 1.2/1.1, 2/1.1, 1.1/1.05 and 1.2/1.05 from them. Intervals that reach 1.2 have four of the five.
+ */
+static void reaches_are_those_of_publications_left_out(void **state)
 {
     (void)state;
     static struct intervals made;
     intervals_make(&made, true);
     const struct validate_result *result = made.result;
     assert_int_equal(made.validate.residuals.row_count, 5); /* The sixth has less power. */
-    assert_int_equal(made.validate.residuals.mass_percent, 76);
+    assert_int_equal(made.validate.residuals.reach_ppm[RESIDUAL_DENSE], 1200000);
+    /* Nothing is left out of a test. */
+    near(result[6].interval[VALIDATE_PUBLICATION].low, 1.1 / 1.2);
+    near(result[6].interval[VALIDATE_PUBLICATION].high, 1.1 * 1.2);
+    near(result[6].interval[VALIDATE_PUBLICATION].low, result[6].interval[VALIDATE_MODEL].low);
+    assert_false(result[5].interval[VALIDATE_PUBLICATION].is);
+}
+
+/* Without `a`, rows of `b` lie 2/1.2 and 1.2/1.05 from `c`, and `c` lies 1.2/1.05 from the median
+ * of `b`: the reach is 2/1.2, of three rows. Without `b` it is 1.2, and without `c` 2. */
+static void a_reach_is_not_learned_from_what_is_left_out(void **state)
+{
+    (void)state;
+    static struct intervals made;
+    intervals_make(&made, true);
+    const struct validate_result *result = made.result;
     near(result[0].interval[VALIDATE_PUBLICATION].low, 1.2 / (2 / 1.2));
     near(result[0].interval[VALIDATE_PUBLICATION].high, 2);
     assert_true(result[0].interval[VALIDATE_PUBLICATION].covers);
+    near(result[2].interval[VALIDATE_PUBLICATION].high, 1.1 * 1.2);
     assert_false(result[2].interval[VALIDATE_PUBLICATION].covers);
-    assert_false(result[5].interval[VALIDATE_PUBLICATION].is);
-    /* With its model alone left out, the other row of `a` has all of its weight: around 1.1. */
-    near(result[0].interval[VALIDATE_MODEL].low, 1.1 / (1.2 / 1.1));
-    near(result[0].interval[VALIDATE_MODEL].high, 1.2);
-    /* Nothing is left out of a test. */
-    near(result[6].interval[VALIDATE_PUBLICATION].low, result[6].interval[VALIDATE_MODEL].low);
-    assert_int_equal(made.validate.coverage[0].rows, 5);
-    near(made.validate.coverage[0].covered[VALIDATE_PUBLICATION], 0.8);
-    /* "c", "all", "T1", "all", and five weights. */
-    assert_int_equal(made.validate.coverage_count, 9);
-    assert_int_equal(made.validate.coverage[2].of, VALIDATE_OF_TEST);
-    near(made.validate.coverage[2].covered[VALIDATE_PUBLICATION], 1);
-    assert_string_equal(made.validate.coverage[4].name, "50 % of the weight");
-    near(made.validate.coverage[4].covered[VALIDATE_PUBLICATION], 0.2);
+    near(result[4].interval[VALIDATE_PUBLICATION].high, 1.05 * 2);
+    /* With its model alone left out, the other row of `a` has its vote: around 1.1. Then rows lie
+     * 1.2/1.1, 2/1.1, 1.1/1.05 and 1.2/1.1 from the medians of others. */
+    near(result[0].interval[VALIDATE_MODEL].low, 1.1 / (2 / 1.1));
+    near(result[0].interval[VALIDATE_MODEL].high, 2);
+}
+
+static void coverage_is_of_rows_and_of_publications(void **state)
+{
+    (void)state;
+    static struct intervals made;
+    intervals_make(&made, true);
+    const struct validate_coverage *coverage = made.validate.coverage;
+    /* "c", "all", one work, "T1", "all", and five levels. */
+    assert_int_equal(made.validate.coverage_count, 10);
+    assert_int_equal(coverage[0].rows, 5);
+    near(coverage[0].covered[VALIDATE_PUBLICATION], 0.8);
+    assert_int_equal(coverage[2].of, VALIDATE_OF_WORK);
+    assert_string_equal(coverage[2].name, "dense");
+    assert_int_equal(coverage[2].publications, 3);
+    near(coverage[2].covered_once, (1 + 0.5 + 1) / 3);
+    assert_int_equal(coverage[3].of, VALIDATE_OF_TEST);
+    near(coverage[3].covered[VALIDATE_PUBLICATION], 1);
+    assert_string_equal(coverage[5].name, "50 of 100 measurements");
+    near(coverage[5].covered[VALIDATE_PUBLICATION], 0.4);
 }
 
 static void intervals_want_all_that_is_learned_from(void **state)
@@ -389,11 +415,10 @@ static void intervals_want_all_that_is_learned_from(void **state)
     assert_int_equal(made.validate.coverage_count, 0);
     assert_false(made.result[0].interval[VALIDATE_PUBLICATION].is);
     validate_write_residuals(&made.validate, &text);
-    assert_non_null(strstr(text.bytes, "\"mass_percent\": 76"));
+    assert_non_null(strstr(text.bytes, "\"dense\": 1200000,"));
     assert_non_null(strstr(text.bytes,
                            "{\"id\": \"made\", \"publication\": \"b\", \"work\": \"dense\", "
-                           "\"chip\": \"c\", \"stack\": \"s\", \"eight_bits\": false, "
-                           "\"ratio_ppm\": 2000000}"));
+                           "\"chip\": \"c\", \"stack\": \"s\", \"ratio_ppm\": 2000000}"));
     strbuf_free(&text);
 }
 
@@ -429,7 +454,9 @@ int main(void)
         cmocka_unit_test(a_common_factor_is_no_error_of_ratios),
         cmocka_unit_test(errors_have_their_signs),
         cmocka_unit_test(layouts_are_ranked_and_schedules_compared),
-        cmocka_unit_test(masses_are_those_of_publications_left_out),
+        cmocka_unit_test(reaches_are_those_of_publications_left_out),
+        cmocka_unit_test(a_reach_is_not_learned_from_what_is_left_out),
+        cmocka_unit_test(coverage_is_of_rows_and_of_publications),
         cmocka_unit_test(intervals_want_all_that_is_learned_from),
         cmocka_unit_test(facts_of_a_row_are_columns),
     };

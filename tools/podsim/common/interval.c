@@ -6,46 +6,40 @@
 #include "sim/report/run_interval.h"
 #include "tools/podsim/common/session.h"
 
-/* What a residual counts for each of chip, stack and width of the format that is another. */
-static const double OTHER_WEIGHT = 0.3;
-
-/* Which rows are in a pool, and of which publication. */
+/* Which rows are in a pool. */
 struct gathering {
     const struct residuals *residuals;
     const bool *left_out;
     const struct residual_kind *kind;
+    const char *without; /* Another publication that is left out; NULL: none is. */
 };
+
+/* A row of the work that is not left out. */
+static bool is_of_work(const struct gathering *gathering, uint32_t i)
+{
+    bool const is_left_out = gathering->left_out != NULL && gathering->left_out[i];
+    return !is_left_out && gathering->residuals->row[i].kind.work == gathering->kind->work;
+}
 
 static bool has(const struct gathering *gathering, uint32_t i)
 {
     const struct residual *row = &gathering->residuals->row[i];
-    bool const is_left_out = gathering->left_out != NULL && gathering->left_out[i];
-    return !is_left_out && row->kind.work == gathering->kind->work;
-}
-
-static bool is_same_stack(const struct residual_kind *kind, const struct residual_kind *other)
-{
-    return !kind->is_own_stack && !other->is_own_stack && name_same(kind->stack, other->stack);
+    bool const is_without =
+        gathering->without != NULL && name_same(row->publication, gathering->without);
+    return is_of_work(gathering, i) && !is_without;
 }
 
 static bool is_alike(const struct residual_kind *kind, const struct residual_kind *other)
 {
-    return name_same(kind->chip, other->chip) && is_same_stack(kind, other);
-}
-
-static double likeness(const struct residual_kind *kind, const struct residual_kind *other)
-{
-    double weight = 1;
-    if (!name_same(kind->chip, other->chip)) weight *= OTHER_WEIGHT;
-    if (!is_same_stack(kind, other)) weight *= OTHER_WEIGHT;
-    if (kind->eight_bits != other->eight_bits) weight *= OTHER_WEIGHT;
-    return weight;
+    bool const is_same_stack =
+        !kind->is_own_stack && !other->is_own_stack && name_same(kind->stack, other->stack);
+    return is_same_stack && name_same(kind->chip, other->chip);
 }
 
 /* Of the publication of a row. */
 struct publication {
-    double sum, most; /* Of the likenesses of its rows. */
-    bool is_first;    /* The row is the first of them, of those that are alike or of the others. */
+    uint32_t rows;
+    bool is_first; /* The row is the first of them, of those that are alike or of the others. */
 };
 
 static struct publication publication_of(const struct gathering *gathering, uint32_t i)
@@ -55,39 +49,28 @@ static struct publication publication_of(const struct gathering *gathering, uint
     struct publication publication = {.is_first = true};
     for (uint32_t j = 0; j < gathering->residuals->row_count; j++) {
         if (!has(gathering, j) || !name_same(rows[j].publication, rows[i].publication)) continue;
-        double const weight = likeness(gathering->kind, &rows[j].kind);
-        publication.sum += weight;
-        if (weight > publication.most) publication.most = weight;
+        publication.rows++;
         if (j < i && is_alike(gathering->kind, &rows[j].kind) == alike)
             publication.is_first = false;
     }
     return publication;
 }
 
-/* Rising by `ratio`, or by `distance`. */
-static void entry_insert(struct interval_pool *pool, struct interval_entry entry, bool by_distance)
+static void entry_insert(struct interval_pool *pool, struct interval_entry entry)
 {
     uint32_t at = pool->count++;
-    for (; at > 0; at--) {
-        const struct interval_entry *before = &pool->entry[at - 1];
-        if (by_distance ? before->distance <= entry.distance : before->ratio <= entry.ratio) break;
-        pool->entry[at] = *before;
-    }
+    for (; at > 0 && pool->entry[at - 1].ratio > entry.ratio; at--)
+        pool->entry[at] = pool->entry[at - 1];
     pool->entry[at] = entry;
 }
 
-static double distance_of(const struct interval_pool *pool, double ratio)
-{
-    return ratio > pool->median ? ratio / pool->median : pool->median / ratio;
-}
-
-/* The least ratio that, with all below, has half of the weight. */
+/* The least ratio that, with all below, has half of the votes. */
 static double median_of(const struct interval_pool *pool)
 {
     double sum = 0;
     for (uint32_t i = 0; i < pool->count; i++) {
-        sum += pool->entry[i].weight;
-        if (2 * sum >= pool->weight) return pool->entry[i].ratio;
+        sum += pool->entry[i].votes;
+        if (2 * sum >= pool->votes) return pool->entry[i].ratio;
     }
     return 0;
 }
@@ -96,59 +79,84 @@ static void row_gather(const struct gathering *gathering, uint32_t i, struct int
 {
     const struct residual *row = &gathering->residuals->row[i];
     struct publication const publication = publication_of(gathering, i);
-    double const weight =
-        likeness(gathering->kind, &row->kind) * publication.most / publication.sum;
     bool const alike = is_alike(gathering->kind, &row->kind);
-    struct interval_entry const entry = {.ratio = row->ratio_ppm / 1e6, .weight = weight};
-    entry_insert(pool, entry, false);
-    pool->weight += weight;
-    if (alike) pool->alike_weight += weight;
+    struct interval_entry const entry = {.ratio = row->ratio_ppm / 1e6,
+                                         .votes = 1.0 / publication.rows};
+    entry_insert(pool, entry);
+    pool->votes += entry.votes;
     *(alike ? &pool->alike_rows : &pool->other_rows) += 1;
     if (publication.is_first) *(alike ? &pool->alike_publications : &pool->other_publications) += 1;
+}
+
+/* `entry` has room for all residuals. */
+static struct interval_pool pool_gather(const struct gathering *gathering,
+                                        struct interval_entry *entry)
+{
+    struct interval_pool pool = {.entry = entry};
+    for (uint32_t i = 0; i < gathering->residuals->row_count; i++)
+        if (has(gathering, i)) row_gather(gathering, i, &pool);
+    pool.median = median_of(&pool);
+    return pool;
 }
 
 enum status interval_pool_build(struct arena *arena, const struct residuals *residuals,
                                 const bool *left_out, const struct residual_kind *kind,
                                 struct interval_pool *ret_pool, struct error *reterr)
 {
-    struct gathering const gathering = {residuals, left_out, kind};
+    struct gathering const gathering = {residuals, left_out, kind, NULL};
     void *memory = NULL;
     *ret_pool = (struct interval_pool){.count = 0};
     STATUS_TRY(
         arena_try(arena, residuals->row_count, sizeof(struct interval_entry), &memory, reterr));
-    ret_pool->entry = memory;
-    for (uint32_t i = 0; i < residuals->row_count; i++)
-        if (has(&gathering, i)) row_gather(&gathering, i, ret_pool);
-    ret_pool->median = median_of(ret_pool);
-    uint32_t const count = ret_pool->count;
-    ret_pool->count = 0; /* Sorted anew in the same place. */
-    for (uint32_t i = 0; i < count; i++) {
-        struct interval_entry entry = ret_pool->entry[i];
-        entry.distance = distance_of(ret_pool, entry.ratio);
-        entry_insert(ret_pool, entry, true);
-    }
+    *ret_pool = pool_gather(&gathering, memory);
     return STATUS_OK;
 }
 
-double interval_mass(const struct interval_pool *pool, double ratio)
+double interval_distance(double median, double ratio)
 {
-    double const distance = distance_of(pool, ratio);
-    double sum = 0;
-    for (uint32_t i = 0; i < pool->count && pool->entry[i].distance < distance; i++)
-        sum += pool->entry[i].weight;
-    return sum / pool->weight;
+    return ratio > median ? ratio / median : median / ratio;
 }
 
-void interval_cut(const struct interval_pool *pool, uint32_t mass_percent, double *ret_low,
-                  double *ret_high)
+/* Each row's distance from the median of the other publications, rising. Rows of a publication have
+ * the same median. */
+static uint32_t distances_find(struct gathering *gathering, struct interval_entry *entry,
+                               double *distances)
 {
-    double sum = 0, distance = 1;
-    for (uint32_t i = 0; i < pool->count && 100 * sum < mass_percent * pool->weight; i++) {
-        sum += pool->entry[i].weight;
-        distance = pool->entry[i].distance;
+    const struct residuals *residuals = gathering->residuals;
+    double median = 0;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < residuals->row_count; i++) {
+        const struct residual *row = &residuals->row[i];
+        if (!is_of_work(gathering, i)) continue;
+        if (gathering->without == NULL || !name_same(gathering->without, row->publication)) {
+            gathering->without = row->publication;
+            median = pool_gather(gathering, entry).median;
+        }
+        double const distance = median > 0 ? interval_distance(median, row->ratio_ppm / 1e6)
+                                           : RESIDUAL_RATIO_MOST_PPM / 1e6;
+        uint32_t at = count++;
+        for (; at > 0 && distances[at - 1] > distance; at--) distances[at] = distances[at - 1];
+        distances[at] = distance;
     }
-    *ret_low = pool->median / distance;
-    *ret_high = pool->median * distance;
+    return count;
+}
+
+enum status interval_reach(struct arena *arena, const struct residuals *residuals,
+                           const bool *left_out, const struct residual_kind *kind,
+                           const uint32_t *percent, uint32_t count, double *ret_reach,
+                           struct error *reterr)
+{
+    struct gathering gathering = {residuals, left_out, kind, NULL};
+    void *entry = NULL, *distances = NULL;
+    STATUS_TRY(
+        arena_try(arena, residuals->row_count, sizeof(struct interval_entry), &entry, reterr));
+    STATUS_TRY(arena_try(arena, residuals->row_count, sizeof(double), &distances, reterr));
+    uint32_t const rows = distances_find(&gathering, entry, distances);
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t const held = ((uint64_t)rows * percent[i] + 99) / 100;
+        ret_reach[i] = held == 0 ? 1 : ((double *)distances)[held - 1];
+    }
+    return STATUS_OK;
 }
 
 enum status interval_find(const struct session *session, struct report_interval *ret_interval,
@@ -163,16 +171,17 @@ enum status interval_find(const struct session *session, struct report_interval 
     if (pool.count == 0)
         return error_set(reterr, STATUS_UNSUPPORTED, "", "no measured step is one of %s",
                          residual_work_words[kind.work]);
+    double const reach = residuals.reach_ppm[kind.work] / 1e6;
     *ret_interval = (struct report_interval){.coverage_percent = RESIDUAL_COVERAGE_PERCENT,
+                                             .low = pool.median / reach,
                                              .median = pool.median,
+                                             .high = pool.median * reach,
                                              .work = residual_work_words[kind.work],
                                              .chip = kind.chip,
                                              .stack = kind.stack,
-                                             .weight = pool.alike_weight / pool.weight,
                                              .rows = pool.alike_rows,
                                              .publications = pool.alike_publications,
                                              .other_rows = pool.other_rows,
                                              .other_publications = pool.other_publications};
-    interval_cut(&pool, residuals.mass_percent, &ret_interval->low, &ret_interval->high);
     return STATUS_OK;
 }

@@ -15,14 +15,18 @@ struct arena;
 struct session;
 
 enum {
+    RESIDUAL_FILE_VERSION = 2,
     RESIDUAL_COVERAGE_PERCENT = 80,   /* The share of measured steps within an interval. */
     RESIDUAL_STEADY_MFU_PERCENT = 25, /* Below this MFU a training step is far from the peak. */
+    RESIDUAL_PAST_YEAR = 2022,
+    RESIDUAL_RATIO_MOST_PPM = 1000 * 1000 * 1000,
 };
 
 /* Steps of one work are compared with each other alone. */
 enum residual_work {
     RESIDUAL_DENSE,   /* Training of a dense model, near the peak. */
     RESIDUAL_SPARSE,  /* Training with experts, or far from the peak. */
+    RESIDUAL_PAST,    /* Training with the preset of a framework of 2022 or before. */
     RESIDUAL_SERVING, /* A step of inference, or a whole answer. */
     RESIDUAL_WORKS
 };
@@ -36,7 +40,6 @@ struct residual_kind {
     const char *chip;
     const char *stack; /* The stack whose measured kernels the step has. */
     bool is_own_stack; /* The stack is a file of the user: no measured step had it. */
-    bool eight_bits;   /* Matmuls are in a format of 8 bits. */
 };
 
 struct residual {
@@ -49,7 +52,9 @@ struct residual {
 struct residuals {
     struct residual *row;
     uint32_t row_count;
-    uint32_t mass_percent; /* Share of the weight of residuals that an interval takes. */
+    /* How far intervals of a work reach from their median, up and down, as a ratio in millionths.
+     */
+    uint32_t reach_ppm[RESIDUAL_WORKS];
 };
 
 /* The file of the project. Errors: what is no such file, with its place. */

@@ -43,8 +43,10 @@ const char *validate_state_word(enum validate_state state)
 
 const char *validate_subject_word(enum validate_subject subject)
 {
-    static const char *const words[] = {
-        [VALIDATE_OF_CHIP] = "chip", [VALIDATE_OF_TEST] = "test", [VALIDATE_OF_WEIGHT] = "weight"};
+    static const char *const words[] = {[VALIDATE_OF_CHIP] = "chip",
+                                        [VALIDATE_OF_TEST] = "test",
+                                        [VALIDATE_OF_WORK] = "work",
+                                        [VALIDATE_OF_LEVEL] = "level"};
     return words[subject];
 }
 

@@ -123,13 +123,18 @@ column_look validate_rank;   /* "0.87" */
 #define VALIDATE_COVERAGES(X)                                                                      \
     X(COVERAGE_NAME, "name", WORDS(coverage->name), SHOWN("chip", "rows of", -20, column_words))   \
     X(COVERAGE_TEST, NULL, WORDS(coverage->name), NAMED("test", column_words))                     \
-    X(COVERAGE_WEIGHT, NULL, WORDS(coverage->name), NAMED("interval", column_words))               \
+    X(COVERAGE_LEVEL, NULL, WORDS(coverage->name), NAMED("interval", column_words))                \
+    X(COVERAGE_WORK, NULL, WORDS(coverage->name), NAMED("work", column_words))                     \
     X(COVERAGE_OF, "of", WORDS(validate_subject_word(coverage->of)), HIDDEN)                       \
     X(COVERAGE_ROWS, "rows", WHOLE(coverage->rows), SHOWN("rows", "rows", 7, column_plain))        \
+    X(PUBLICATIONS, "publications", FOLDED(WHOLE(coverage->publications)),                         \
+      NAMED("publications", column_plain))                                                         \
     X(COVERED, "covered", REAL(coverage->covered[VALIDATE_PUBLICATION]),                           \
       SHOWN("covered", "covered", 10, validate_share))                                             \
     X(HALF_WIDTH, "half_width", REAL(coverage->half_width[VALIDATE_PUBLICATION]),                  \
       SHOWN("half-width", "half-width", 12, validate_share))                                       \
+    X(COVERED_ONCE, "covered_publication_once", FOLDED(REAL(coverage->covered_once)),              \
+      NAMED("covered, a publication once", validate_share))                                        \
     X(COVERED_MODEL, "covered_model_left_out", FOLDED(REAL(coverage->covered[VALIDATE_MODEL])),    \
       SHOWN("covered, model left out", "covered", 10, validate_share))                             \
     X(HALF_WIDTH_MODEL, "half_width_model_left_out",                                               \

@@ -2,6 +2,7 @@
  * intervals.c: residuals of rows that podsim may learn from, and how well intervals of them hold
  * where they are left out, and for tests, from which nothing is learned.
  */
+#include <math.h>
 #include <string.h>
 
 #include "sim/base/arena.h"
@@ -10,14 +11,24 @@
 #include "tools/podsim/common/interval.h"
 #include "tools/podsim/validate/columns.h"
 
-enum { FLAT_DEPTH = 3, WEIGHT_LEAST = 50, WEIGHT_MOST = 90, WEIGHT_STEP = 10 };
+enum { FLAT_DEPTH = 3, LEVELS = 5 };
+
+/* Of 100 rows, how many intervals hold. */
+static const uint32_t levels[LEVELS] = {50, 60, 70, RESIDUAL_COVERAGE_PERCENT, 90};
+static const int LEVEL_OF_PROJECT = 3;
+
+/* A row's intervals of each level: around the median, and how far. */
+struct span {
+    bool is;
+    double median, reach[LEVELS];
+};
 
 /* Rows with residuals: those of the residuals themselves, in their order, and of tests. */
 struct folding {
     struct validate *validate;
     const struct published_row **learned; /* As the residuals. */
     bool *left_out;                       /* As the residuals. */
-    double *mass;                         /* As the residuals: what an interval needs. */
+    struct span *span[VALIDATE_FOLDS];    /* As the published rows. */
     double *widths;                       /* Room for all rows. */
 };
 
@@ -54,68 +65,97 @@ static void residuals_gather(struct folding *folding)
     }
 }
 
-/* The residuals without those of a row's publication, or of its model there; of a row of a test,
- * all. */
-static enum status pool_without(const struct folding *folding, const struct published_row *row,
-                                enum validate_fold fold, struct interval_pool *ret_pool,
-                                struct error *reterr)
+/* How far intervals of each work reach, by all residuals. */
+static enum status reaches_find(struct validate *validate, struct error *reterr)
 {
-    const struct residuals *residuals = &folding->validate->residuals;
-    for (uint32_t i = 0; i < residuals->row_count; i++) {
-        const struct published_row *other = folding->learned[i];
-        bool const same_model =
-            fold == VALIDATE_PUBLICATION || strcmp(other->model_name, row->model_name) == 0;
-        folding->left_out[i] = row->learned && strcmp(other->group, row->group) == 0 && same_model;
-    }
-    return interval_pool_build(folding->validate->arena, residuals, folding->left_out,
-                               &result_of(folding, row)->kind, ret_pool, reterr);
-}
-
-/* The least share of the weight, in percent, with which intervals hold as many of a hundred rows as
- * they should, each with its publication left out. */
-static enum status mass_find(struct folding *folding, struct error *reterr)
-{
-    struct residuals *residuals = &folding->validate->residuals;
-    for (uint32_t i = 0; i < residuals->row_count; i++) {
-        struct interval_pool pool;
-        STATUS_TRY(pool_without(folding, folding->learned[i], VALIDATE_PUBLICATION, &pool, reterr));
-        folding->mass[i] =
-            pool.count == 0 ? 1 : interval_mass(&pool, residuals->row[i].ratio_ppm / 1e6);
-    }
-    for (residuals->mass_percent = 1; residuals->mass_percent < 99; residuals->mass_percent++) {
-        uint32_t within = 0;
-        for (uint32_t i = 0; i < residuals->row_count; i++)
-            within += 100 * folding->mass[i] < residuals->mass_percent;
-        if (100 * within >= RESIDUAL_COVERAGE_PERCENT * residuals->row_count) break;
+    static const uint32_t percent = RESIDUAL_COVERAGE_PERCENT;
+    struct residuals *residuals = &validate->residuals;
+    for (int work = 0; work < RESIDUAL_WORKS; work++) {
+        struct residual_kind const kind = {.work = (enum residual_work)work};
+        double reach = 0;
+        STATUS_TRY(
+            interval_reach(validate->arena, residuals, NULL, &kind, &percent, 1, &reach, reterr));
+        residuals->reach_ppm[work] = (uint32_t)ceil(1e6 * reach);
     }
     return STATUS_OK;
 }
 
-static enum status row_interval(const struct folding *folding, const struct published_row *row,
-                                enum validate_fold fold, uint32_t mass_percent,
-                                struct error *reterr)
+/* Whether a row is left out with another: it is of the same publication, or of the same model
+ * there. With a row of a test nothing is. */
+static bool is_left_out(const struct published_row *row, const struct published_row *with,
+                        enum validate_fold fold)
 {
-    struct validate_interval *interval = &result_of(folding, row)->interval[fold];
-    double const ratio = ratio_of(folding, row);
-    struct interval_pool pool;
-    STATUS_TRY(pool_without(folding, row, fold, &pool, reterr));
-    interval->is = pool.count > 0;
-    if (!interval->is) return STATUS_OK;
-    interval_cut(&pool, mass_percent, &interval->low, &interval->high);
-    interval->covers = interval->low <= ratio && ratio <= interval->high;
-    return STATUS_OK;
+    bool const same_model =
+        fold == VALIDATE_PUBLICATION || strcmp(row->model_name, with->model_name) == 0;
+    return row->learned && with->learned && strcmp(row->group, with->group) == 0 && same_model;
 }
 
-/* Of all rows, with a share of the weight. */
-static enum status intervals_find(const struct folding *folding, uint32_t mass_percent,
-                                  struct error *reterr)
+/* An earlier row that has the same residuals left out, of the same work; NULL: there is none. */
+static const struct span *span_before(const struct folding *folding, uint32_t i,
+                                      enum validate_fold fold)
 {
     const struct validate *validate = folding->validate;
-    for (uint32_t i = 0; i < validate->published.row_count; i++)
-        for (int fold = 0; fold < VALIDATE_FOLDS && is_compared(validate, i); fold++)
-            STATUS_TRY(row_interval(folding, &validate->published.row[i], (enum validate_fold)fold,
-                                    mass_percent, reterr));
+    const struct published_row *rows = validate->published.row;
+    for (uint32_t j = 0; j < i; j++) {
+        bool const both_test = !rows[i].learned && !rows[j].learned;
+        if (is_compared(validate, j) && (both_test || is_left_out(&rows[i], &rows[j], fold)) &&
+            validate->result[i].kind.work == validate->result[j].kind.work)
+            return &folding->span[fold][j];
+    }
+    return NULL;
+}
+
+/* Neither the median nor the reach of a row's intervals is learned from what is left out. */
+static enum status span_find(const struct folding *folding, uint32_t row, enum validate_fold fold,
+                             struct error *reterr)
+{
+    struct validate *validate = folding->validate;
+    const struct residuals *residuals = &validate->residuals;
+    const struct residual_kind *kind = &validate->result[row].kind;
+    struct span *span = &folding->span[fold][row];
+    const struct span *before = span_before(folding, row, fold);
+    struct interval_pool pool;
+    if (before != NULL) {
+        *span = *before;
+        return STATUS_OK;
+    }
+    for (uint32_t i = 0; i < residuals->row_count; i++)
+        folding->left_out[i] =
+            is_left_out(folding->learned[i], &validate->published.row[row], fold);
+    STATUS_TRY(
+        interval_pool_build(validate->arena, residuals, folding->left_out, kind, &pool, reterr));
+    span->is = pool.count > 0;
+    span->median = pool.median;
+    return interval_reach(validate->arena, residuals, folding->left_out, kind, levels, LEVELS,
+                          span->reach, reterr);
+}
+
+static enum status spans_find(const struct folding *folding, struct error *reterr)
+{
+    const struct validate *validate = folding->validate;
+    for (int fold = 0; fold < VALIDATE_FOLDS; fold++)
+        for (uint32_t i = 0; i < validate->published.row_count; i++)
+            if (is_compared(validate, i))
+                STATUS_TRY(span_find(folding, i, (enum validate_fold)fold, reterr));
     return STATUS_OK;
+}
+
+/* Of all rows, at a level. */
+static void intervals_set(const struct folding *folding, int level)
+{
+    const struct validate *validate = folding->validate;
+    for (int fold = 0; fold < VALIDATE_FOLDS; fold++)
+        for (uint32_t i = 0; i < validate->published.row_count; i++) {
+            const struct span *span = &folding->span[fold][i];
+            struct validate_interval *interval = &validate->result[i].interval[fold];
+            if (!is_compared(validate, i) || !span->is) continue;
+            double const ratio = ratio_of(folding, &validate->published.row[i]);
+            *interval = (struct validate_interval){
+                .is = true,
+                .low = span->median / span->reach[level],
+                .high = span->median * span->reach[level],
+                .covers = interval_distance(span->median, ratio) <= span->reach[level]};
+        }
 }
 
 static double median(double *values, uint32_t count)
@@ -129,27 +169,64 @@ static double median(double *values, uint32_t count)
     return count == 0 ? 0 : (values[(count - 1) / 2] + values[count / 2]) / 2;
 }
 
-static bool is_in(const struct published_row *row, const char *chip, const char *test)
+/* Which rows a coverage is of: all that podsim may learn from, or of a test; of a chip, of a work.
+ */
+struct subject {
+    enum validate_subject of;
+    const char *name;
+    const char *chip, *test; /* NULL: all. */
+    int work;                /* -1: all. */
+};
+
+static bool is_in(const struct folding *folding, const struct subject *subject,
+                  const struct published_row *row)
 {
-    bool is = test == NULL;
-    if (chip != NULL && strcmp(row->machine.chip, chip) != 0) return false;
-    for (uint32_t t = 0; t < row->test_count && !is; t++) is = strcmp(row->test[t], test) == 0;
+    const struct validate_result *result = result_of(folding, row);
+    bool is = subject->test == NULL;
+    if (row->learned != (subject->of != VALIDATE_OF_TEST)) return false;
+    if (!result->interval[VALIDATE_PUBLICATION].is) return false;
+    if (subject->chip != NULL && strcmp(row->machine.chip, subject->chip) != 0) return false;
+    if (subject->work >= 0 && (int)result->kind.work != subject->work) return false;
+    for (uint32_t t = 0; t < row->test_count && !is; t++)
+        is = strcmp(row->test[t], subject->test) == 0;
     return is;
 }
 
-/* Of a chip, a test, or (both NULL) all. */
-static void coverage_add(const struct folding *folding, enum validate_subject of, const char *name,
-                         const char *chip, const char *test)
+/* Each publication's share of rows that are covered, their mean. */
+static double covered_once(const struct folding *folding, const struct subject *subject,
+                           uint32_t *ret_publications)
+{
+    const struct published *published = &folding->validate->published;
+    double sum = 0;
+    *ret_publications = 0;
+    for (uint32_t i = 0; i < published->row_count; i++) {
+        uint32_t rows = 0, within = 0;
+        bool is_first = true;
+        if (!is_in(folding, subject, &published->row[i])) continue;
+        for (uint32_t j = 0; j < published->row_count && is_first; j++) {
+            const struct published_row *row = &published->row[j];
+            bool const is_of = strcmp(row->group, published->row[i].group) == 0;
+            if (!is_of || !is_in(folding, subject, row)) continue;
+            is_first = j >= i;
+            rows++;
+            within += result_of(folding, row)->interval[VALIDATE_PUBLICATION].covers;
+        }
+        if (!is_first) continue;
+        sum += (double)within / rows;
+        ++*ret_publications;
+    }
+    return *ret_publications == 0 ? 0 : sum / *ret_publications;
+}
+
+static void coverage_add(const struct folding *folding, struct subject subject)
 {
     struct validate *validate = folding->validate;
-    struct validate_coverage coverage = {.of = of, .name = name};
+    struct validate_coverage coverage = {.of = subject.of, .name = subject.name};
     for (int fold = 0; fold < VALIDATE_FOLDS; fold++) {
         uint32_t count = 0, within = 0;
         for (uint32_t i = 0; i < validate->published.row_count; i++) {
-            const struct published_row *row = &validate->published.row[i];
             const struct validate_interval *interval = &validate->result[i].interval[fold];
-            bool const is_of = row->learned == (of != VALIDATE_OF_TEST);
-            if (!is_of || !interval->is || !is_in(row, chip, test)) continue;
+            if (!is_in(folding, &subject, &validate->published.row[i])) continue;
             within += interval->covers;
             folding->widths[count++] = (interval->high - interval->low) / 2;
         }
@@ -157,21 +234,23 @@ static void coverage_add(const struct folding *folding, enum validate_subject of
         coverage.covered[fold] = count == 0 ? 0 : (double)within / count;
         coverage.half_width[fold] = median(folding->widths, count);
     }
+    coverage.covered_once = covered_once(folding, &subject, &coverage.publications);
     if (coverage.rows > 0) validate->coverage[validate->coverage_count++] = coverage;
 }
 
-/* What intervals of less and of more weight would be. Those of the project come last and stay. */
-static enum status weights_find(const struct folding *folding, struct error *reterr)
+/* What intervals of other levels would be. Those of the project come last and stay. */
+static enum status levels_find(const struct folding *folding, struct error *reterr)
 {
-    struct validate *validate = folding->validate;
-    for (uint32_t mass = WEIGHT_LEAST; mass <= WEIGHT_MOST; mass += WEIGHT_STEP) {
-        const char *name = arena_format(validate->arena, "%u %% of the weight", mass);
+    for (int level = 0; level < LEVELS; level++) {
+        const char *name =
+            arena_format(folding->validate->arena, "%u of 100 measurements", levels[level]);
         if (name == NULL)
             return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory for intervals");
-        STATUS_TRY(intervals_find(folding, mass, reterr));
-        coverage_add(folding, VALIDATE_OF_WEIGHT, name, NULL, NULL);
+        intervals_set(folding, level);
+        coverage_add(folding, (struct subject){VALIDATE_OF_LEVEL, name, NULL, NULL, -1});
     }
-    return intervals_find(folding, validate->residuals.mass_percent, reterr);
+    intervals_set(folding, LEVEL_OF_PROJECT);
+    return STATUS_OK;
 }
 
 static void coverages_find(const struct folding *folding)
@@ -183,15 +262,19 @@ static void coverages_find(const struct folding *folding)
         for (uint32_t j = 0; j < i && is_first; j++)
             is_first = strcmp(residuals->row[j].kind.chip, residuals->row[i].kind.chip) != 0;
         const char *chip = residuals->row[i].kind.chip;
-        if (is_first) coverage_add(folding, VALIDATE_OF_CHIP, chip, chip, NULL);
+        if (is_first)
+            coverage_add(folding, (struct subject){VALIDATE_OF_CHIP, chip, chip, NULL, -1});
     }
-    coverage_add(folding, VALIDATE_OF_CHIP, "all", NULL, NULL);
+    coverage_add(folding, (struct subject){VALIDATE_OF_CHIP, "all", NULL, NULL, -1});
+    for (int work = 0; work < RESIDUAL_WORKS; work++)
+        coverage_add(folding, (struct subject){VALIDATE_OF_WORK, residual_work_names[work], NULL,
+                                               NULL, work});
     for (uint32_t s = 0; s < validate->published.set_count; s++) {
         const char *test = validate->published.set[s].name;
         if (!validate->published.set[s].learned)
-            coverage_add(folding, VALIDATE_OF_TEST, test, NULL, test);
+            coverage_add(folding, (struct subject){VALIDATE_OF_TEST, test, NULL, test, -1});
     }
-    coverage_add(folding, VALIDATE_OF_TEST, "all", NULL, NULL);
+    coverage_add(folding, (struct subject){VALIDATE_OF_TEST, "all", NULL, NULL, -1});
 }
 
 /* Whether all residuals are there. */
@@ -214,18 +297,23 @@ enum status validate_intervals(struct validate *validate, struct error *reterr)
     folding.learned = memory;
     STATUS_TRY(arena_try(validate->arena, rows, sizeof(bool), &memory, reterr));
     folding.left_out = memory;
-    STATUS_TRY(arena_try(validate->arena, 2 * (uint64_t)rows, sizeof(double), &memory, reterr));
-    folding.mass = memory;
-    folding.widths = folding.mass + rows;
-    STATUS_TRY(arena_try(validate->arena, (uint64_t)rows + published->set_count + 2 + WEIGHT_MOST,
+    for (int fold = 0; fold < VALIDATE_FOLDS; fold++) {
+        STATUS_TRY(arena_try(validate->arena, rows, sizeof(struct span), &memory, reterr));
+        folding.span[fold] = memory;
+    }
+    STATUS_TRY(arena_try(validate->arena, rows, sizeof(double), &memory, reterr));
+    folding.widths = memory;
+    STATUS_TRY(arena_try(validate->arena,
+                         (uint64_t)rows + published->set_count + 2 + RESIDUAL_WORKS + LEVELS,
                          sizeof(struct validate_coverage), &memory, reterr));
     validate->coverage = memory;
     residuals_gather(&folding);
-    STATUS_TRY(mass_find(&folding, reterr));
+    STATUS_TRY(reaches_find(validate, reterr));
     if (!is_whole(validate)) return STATUS_OK;
-    STATUS_TRY(intervals_find(&folding, validate->residuals.mass_percent, reterr));
+    STATUS_TRY(spans_find(&folding, reterr));
+    intervals_set(&folding, LEVEL_OF_PROJECT);
     coverages_find(&folding);
-    return weights_find(&folding, reterr);
+    return levels_find(&folding, reterr);
 }
 
 /* --- The file --- */
@@ -236,12 +324,15 @@ enum status validate_intervals(struct validate *validate, struct error *reterr)
     X(WORK, "work", WORDS(residual_work_names[residual->kind.work]), HIDDEN)                       \
     X(CHIP, "chip", WORDS(residual->kind.chip), HIDDEN)                                            \
     X(STACK, "stack", WORDS(residual->kind.stack), HIDDEN)                                         \
-    X(EIGHT_BITS, "eight_bits", FLAG(residual->kind.eight_bits), HIDDEN)                           \
     X(RATIO, "ratio_ppm", WHOLE(residual->ratio_ppm), HIDDEN)
 
+#define REACH(work) WHOLE(residuals->reach_ppm[work])
 #define HEAD(X)                                                                                    \
-    X(RESIDUALS_VERSION, "podsim_residuals", WHOLE(1), HIDDEN)                                     \
-    X(MASS, "mass_percent", WHOLE(residuals->mass_percent), HIDDEN)
+    X(FILE_VERSION, "podsim_residuals", WHOLE(RESIDUAL_FILE_VERSION), HIDDEN)                      \
+    X(REACH_DENSE, "dense", REACH(RESIDUAL_DENSE), HIDDEN)                                         \
+    X(REACH_SPARSE, "sparse", REACH(RESIDUAL_SPARSE), HIDDEN)                                      \
+    X(REACH_PAST, "past", REACH(RESIDUAL_PAST), HIDDEN)                                            \
+    X(REACH_SERVING, "serving", REACH(RESIDUAL_SERVING), HIDDEN)
 
 enum { RESIDUALS(COLUMN_NAME) RESIDUALS_TOTAL };
 enum { HEAD(COLUMN_NAME) HEAD_TOTAL };
@@ -271,7 +362,10 @@ void validate_write_residuals(const struct validate *validate, struct strbuf *te
     json.flat = FLAT_DEPTH;
     json_write_object(&json);
     find_head(residuals, values);
-    column_put(head_columns, values, 0, HEAD_TOTAL - 1, &json);
+    column_put(head_columns, values, FILE_VERSION, FILE_VERSION, &json);
+    json_put_object(&json, "reach_ppm");
+    column_put(head_columns, values, REACH_DENSE, REACH_SERVING, &json);
+    json_write_object_end(&json);
     json_write_key(&json, "rows");
     column_put_rows(&residual_table, residuals, residuals->row_count, &json);
     json_write_object_end(&json);

@@ -17,14 +17,17 @@ static const uint8_t refused[] = {ROW_SET, ROW_ID, ROW_WHY};
 
 static const uint8_t chip_coverages[] = {COVERAGE_NAME, COVERAGE_ROWS, COVERED,
                                          HALF_WIDTH,    COVERED_MODEL, HALF_WIDTH_MODEL};
-static const uint8_t weight_coverages[] = {COVERAGE_WEIGHT, COVERAGE_ROWS, COVERED,
-                                           HALF_WIDTH,      COVERED_MODEL, HALF_WIDTH_MODEL};
+static const uint8_t work_coverages[] = {COVERAGE_WORK, COVERAGE_ROWS, PUBLICATIONS,
+                                         COVERED,       HALF_WIDTH,    COVERED_ONCE};
+static const uint8_t level_coverages[] = {COVERAGE_LEVEL, COVERAGE_ROWS, COVERED,
+                                          HALF_WIDTH,     COVERED_MODEL, HALF_WIDTH_MODEL};
 static const uint8_t test_coverages[] = {COVERAGE_TEST, COVERAGE_ROWS, COVERED, HALF_WIDTH};
 
 static const struct column_line coverage_lines[] = {
     [VALIDATE_OF_CHIP] = COLUMN_LINE(validate_coverages, chip_coverages),
     [VALIDATE_OF_TEST] = COLUMN_LINE(validate_coverages, test_coverages),
-    [VALIDATE_OF_WEIGHT] = COLUMN_LINE(validate_coverages, weight_coverages)};
+    [VALIDATE_OF_WORK] = COLUMN_LINE(validate_coverages, work_coverages),
+    [VALIDATE_OF_LEVEL] = COLUMN_LINE(validate_coverages, level_coverages)};
 static const struct column_line score_lines[2] = {COLUMN_LINE(validate_sets, test_scores),
                                                   COLUMN_LINE(validate_sets, group_scores)};
 static const struct column_line layout_line = COLUMN_LINE(validate_sets, layouts);
@@ -117,7 +120,7 @@ static void stacks_add(const struct validate *validate, struct strbuf *text)
 static void coverages_add(const struct validate *validate, struct strbuf *text)
 {
     strbuf_add(text, "\n## Intervals\n");
-    for (int of = VALIDATE_OF_CHIP; of <= VALIDATE_OF_WEIGHT; of++) {
+    for (int of = 0; of < VALIDATE_SUBJECTS; of++) {
         strbuf_add(text, "\n");
         head_add(&coverage_lines[of], text);
         for (uint32_t i = 0; i < validate->coverage_count; i++) {

@@ -123,10 +123,10 @@ static void coverages_add(const struct validate *validate, struct strbuf *text)
 {
     struct strbuf sentence = {0};
     strbuf_add(&sentence,
-               "intervals of `podsim run --uncertainty`, which take %u of 100 of the weight of "
-               "residuals: rows that podsim may learn from, with their publication left out and "
-               "with their model in it left out, and rows of tests",
-               validate->residuals.mass_percent);
+               "intervals of `podsim run --uncertainty`, which are to hold %d of 100 measurements: "
+               "rows that podsim may learn from, with their publication left out and with their "
+               "model in it left out, and rows of tests",
+               RESIDUAL_COVERAGE_PERCENT);
     table_wrap_close(text, 2, &sentence);
     column_add_heading_line(&coverage_line, text);
     for (uint32_t i = 0; i < validate->coverage_count; i++) {

@@ -79,16 +79,19 @@ struct validate_score {
 };
 
 enum validate_subject {
-    VALIDATE_OF_CHIP,   /* Rows that podsim may learn from. */
-    VALIDATE_OF_TEST,   /* Nothing of its rows is in the residuals. */
-    VALIDATE_OF_WEIGHT, /* Rows of chips, with intervals of another share of the weight. */
+    VALIDATE_OF_CHIP,  /* Rows that podsim may learn from. */
+    VALIDATE_OF_TEST,  /* Nothing of its rows is in the residuals. */
+    VALIDATE_OF_WORK,  /* Rows of chips, by their work. */
+    VALIDATE_OF_LEVEL, /* Rows of chips, with intervals that hold more or fewer of 100. */
+    VALIDATE_SUBJECTS
 };
 
 /* How well intervals hold. The last of chips and of tests is all. */
 struct validate_coverage {
     enum validate_subject of;
-    const char *name; /* "h100-sxm"; "T10"; "60 % of the weight" */
-    uint32_t rows;
+    const char *name; /* "h100-sxm"; "T10"; "serving"; "60 of 100 measurements" */
+    uint32_t rows, publications;
+    double covered_once;               /* Share of a publication's rows, the mean. */
     double covered[VALIDATE_FOLDS];    /* Share of the rows. */
     double half_width[VALIDATE_FOLDS]; /* Half of high less low, over the prediction: the median. */
 };
@@ -103,9 +106,10 @@ struct validate {
     struct validate_result *result; /* [row] */
     bool *wanted;                   /* [set] */
     struct validate_score *score;   /* [set] */
-    /* Residuals of the rows that were simulated and may be learned from. */
+    /* Residuals of the rows that were simulated and may be learned from, and how far intervals
+     * reach by them. */
     struct residuals residuals;
-    struct validate_coverage *coverage; /* Chips, tests, weights. */
+    struct validate_coverage *coverage; /* Chips, works, tests, levels. */
     uint32_t coverage_count;            /* 0: not all of these rows were simulated. */
 };
 
@@ -127,8 +131,8 @@ enum status validate_collective(const struct published_row *row, struct validate
 /* Scores of the sets that are wanted. */
 enum status validate_score(struct validate *validate, struct error *reterr);
 
-/* Residuals of what was simulated, and how much of their weight intervals need. Where all that
- * podsim may learn from was simulated, also the interval of each row, and how well they hold. */
+/* Residuals of what was simulated, and how far intervals reach by them. Where all that podsim may
+ * learn from was simulated, also the interval of each row, and how well they hold. */
 enum status validate_intervals(struct validate *validate, struct error *reterr);
 
 void validate_write_text(const struct validate *validate, struct strbuf *text);

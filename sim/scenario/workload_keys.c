@@ -343,10 +343,11 @@ const struct key workload_train_step_keys[] = {
                 "gradient reads its arrays once"),
     ROW("shard_kernels", key_choice, software.shards, .choices = shard_kernels_names,
         .least = SHARD_KERNELS_NONE, .preset = SHARD_KERNELS_DEFAULT, .quiet = true,
-        .shown = shows_shards, .when = "with a `stack`, `fsdp` or `zero` 2 or 3",
+        .shown = shows_shards, .when = "with `fsdp` or `zero` 2 or 3",
         .preset_text = "`fsdp1` with `torch-eager`, `fsdp2` with `torch-compile`, else `none`",
         .help = "whose [kernels](kernels.md#sharded-weights) cast and copy weights around gathers, "
-                "and gradients before reductions"),
+                "and gradients before reductions. Without a `stack` their "
+                "[memory](program.md#memory) alone counts"),
     ROW("gather", key_choice, gather, .choices = gather_names,
         .help = "the weights that one gather brings; a layer of the bare MLP is one block"),
     ROW("backward_order", key_choice, backward_order, .choices = backward_names,

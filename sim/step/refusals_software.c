@@ -116,13 +116,15 @@ static enum status layernorm_check(const struct ranks *ranks, struct error *rete
     return STATUS_OK;
 }
 
-/* Shards of weights, or of gradients in each microbatch, are copied by the framework. */
+/* Shards of weights, or of gradients in each microbatch, are copied by the framework. Without a
+ * stack its copies have memory, but no time. */
 static enum status shard_kernels_check(const struct ranks *ranks, struct error *reterr)
 {
     static const char place[] = "/workload/shard_kernels";
     const struct workload_plan *plan = ranks->plan;
     enum shard_kernels const kernels = plan->software.shards;
     if (kernels == SHARD_KERNELS_DEFAULT || kernels == SHARD_KERNELS_NONE) return STATUS_OK;
+    if (ranks->machine->chip.kernels.stack == NULL && overheads_of_fsdp(ranks)) return STATUS_OK;
     STATUS_TRY(between_check(ranks, place, "\"none\"", reterr));
     REFUSE(ranks_fusion(ranks)->linear == RECIPE_XLA, INVALID, place,
            "XLA casts and copies weights by itself; with the stack \"%s\" it has to be \"none\"",

@@ -196,7 +196,9 @@ static void rows_add(const struct kernel_table *table, uint32_t every, struct st
 
 static bool is_row(const struct kernel_table *table)
 {
-    return table->family <= KERNEL_ATTENTION_BACKWARD && !table->quantises;
+    bool const is_of_family = table->family == KERNEL_MATMUL || table->family == KERNEL_ATTENTION ||
+                              table->family == KERNEL_ATTENTION_BACKWARD;
+    return is_of_family && !table->quantises;
 }
 
 /* All rows of a stack; of each side one edge of `every`, and the last. */

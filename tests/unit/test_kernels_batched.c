@@ -165,6 +165,56 @@ static void a_batch_is_faster_than_its_products(void **state)
     assert_true(kernel_of_work(&stack, CORES, &work).share_ppm > 8 * apart_ppm);
 }
 
+/* Attention that is not fused: 10 heads of one sequence of 4,096 tokens on a rank. Each product is
+ * one kernel, in the layout that its operands lie in. */
+static void unfused_attention_has_a_kernel_for_all_heads(void **state)
+{
+    static const struct play_options lower_only = {.lower_only = true};
+    static const struct {
+        const char *op;
+        enum kernel_layout layout;
+        uint64_t m, n, k;
+    } rows[] = {
+        {"attention.S", KERNEL_TN, 4096, 4096, 128},
+        {"attention.A", KERNEL_NN, 4096, 128, 4096},
+        {"attention.dV", KERNEL_NT, 4096, 128, 4096},
+        {"attention.dP", KERNEL_TN, 4096, 4096, 128},
+        {"attention.dQr", KERNEL_NN, 4096, 128, 4096},
+        {"attention.dKr", KERNEL_NT, 4096, 128, 4096},
+    };
+    uint32_t found[sizeof rows / sizeof *rows] = {0};
+    struct play play;
+    (void)state;
+    play_run(&play,
+             "{\"podsim\": 1, \"machine\": {\"chip\": \"a100-sxm\", \"nodes\": 1, \"gpus\": 4, "
+             "\"profile\": \"measured\", \"stack\": \"torch-eager\"}, \"mesh\": {\"tp\": "
+             "[\"gpu\"]}, \"workload\": {\"kind\": \"train_step\", \"model\": \"llama-2-13b\", "
+             "\"batch_tokens\": 4096, \"sequence_length\": 4096, "
+             "\"attention\": \"full\", \"attention_kernel\": \"unfused\", "
+             "\"allow_oversubscription\": true}}",
+             &lower_only);
+    struct walk_op walk = {.program = &play.program};
+    while (walk_next(&walk)) {
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+            if (strcmp(walk.op->name, rows[i].op) != 0) continue;
+            const struct work *work = &play.program.works[walk.op->index];
+            struct work_call calls[WORK_MATMULS_MAX];
+            const uint64_t *each = calls[0].whole + KERNEL_EACH;
+            assert_int_equal(work_calls(play.machine.chip.kernels.stack, work, calls), 1);
+            assert_true(calls[0].is_batched);
+            assert_int_equal(calls[0].layout, rows[i].layout);
+            assert_int_equal(calls[0].whole[KERNEL_BATCH], 10);
+            assert_int_equal(each[KERNEL_M], rows[i].m);
+            assert_int_equal(each[KERNEL_N], rows[i].n);
+            assert_int_equal(each[KERNEL_K], rows[i].k);
+            assert_non_null(kernel_of_work(play.machine.chip.kernels.stack, CORES, work).table);
+            found[i]++;
+        }
+    }
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) assert_true(found[i] > 0);
+    play_close(&play);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -172,6 +222,7 @@ int main(void)
         cmocka_unit_test(a_decode_absorbs_its_matrices_by_one_kernel_each),
         cmocka_unit_test(batches_without_a_table_are_one_product),
         cmocka_unit_test(a_batch_is_faster_than_its_products),
+        cmocka_unit_test(unfused_attention_has_a_kernel_for_all_heads),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

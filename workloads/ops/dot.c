@@ -5,6 +5,8 @@
  *
  * Masks are applied in other kernels, so the whole square is computed whatever they hide.
  */
+#include <string.h>
+
 #include "sim/base/units.h"
 #include "sim/graph/op.h"
 
@@ -32,6 +34,37 @@ static struct work_matmul product(const struct graph *graph, const struct graph_
         of = (struct work_matmul){sequence->keys, sequence->queries, right, 0};
     of.count = sharding_local_size(&graph->terms->mesh, heads_of(graph, op)) * sequence->count;
     return of;
+}
+
+/* Whether the result has the columns of the right operand, as weighed values have; else it has its
+ * rows, as scores have. */
+static bool gives_columns(const struct graph *graph, const struct graph_op *op)
+{
+    const struct sharding *right = &graph->tensor[op->in[1]].at,
+                          *out = &graph->tensor[op->out[0]].at;
+    return strcmp(right->dimension[right->dimension_count - 1].name,
+                  out->dimension[out->dimension_count - 1].name) == 0;
+}
+
+/* One kernel has all heads. The inner side of both operands is contiguous in Q times K and in the
+ * gradient of P; the right operand's columns are in P times V and in the gradient of Q; of dK and
+ * dV rows are contracted. A measured product says so as gradients of linear layers do. */
+static void batched_set(const struct graph *graph, const struct graph_op *op, enum op_pass pass,
+                        struct work *work)
+{
+    bool const columns = gives_columns(graph, op), is_left = pass == OP_LEFT_GRADIENT;
+    struct work_matmul *of = &work->matmul[0];
+    struct work_matmul const as = *of;
+    work->batched = 1;
+    work->kernel = WORK_KERNEL_FORWARD;
+    if (pass == OP_RIGHT_GRADIENT) {
+        work->kernel = WORK_KERNEL_WEIGHT;
+        work->result = graph->terms->formats.activations;
+        *of = (struct work_matmul){as.inner, as.columns, as.rows, as.count};
+    } else if (columns != is_left) {
+        work->kernel = WORK_KERNEL_INPUT;
+        *of = (struct work_matmul){as.rows, as.columns, as.inner, as.count};
+    }
 }
 
 /* Both inputs, or the other one and the result's gradient. */
@@ -71,6 +104,7 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
         .hbm_read_bytes = op_bytes_sum(&read),
         .hbm_write_bytes = op_bytes_sum(&written),
     };
+    if (graph->terms->policy.names_kernels) batched_set(graph, op, pass, ret_work);
     if (!again) ret_work->useful_flop = useful_flop(graph, op, work_matmul_flop(ret_work));
 }
 

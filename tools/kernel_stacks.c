@@ -100,8 +100,8 @@ static void table_write(FILE *output, const struct kernel_table *table,
     (void)fprintf(output,
                   "{.family = %d, .format = %d, .layout = %d, .stored = %d, .result = %d,\n",
                   table->family, table->format, table->layout, table->stored, table->result);
-    (void)fprintf(output, " .quantises = %d, .cast = %d, .is_carried_over = %d,\n",
-                  table->quantises, table->cast, table->is_carried_over);
+    (void)fprintf(output, " .quantises = %d, .appends = %d, .cast = %d, .is_carried_over = %d,\n",
+                  table->quantises, table->appends, table->cast, table->is_carried_over);
     text_write(output, "source", table->source);
     text_write(output, "of", table->of);
     text_write(output, "derived", table->derived);

@@ -61,7 +61,8 @@ const char *work_cast_name(enum work_cast cast);
     X(EXPERTS_IN, "experts in")   /* Part of a layer's experts in one: gate and up as columns of   \
                                      one product. */                                               \
     X(EXPERTS_OUT, "experts out") /* The other part: what goes back to the model's columns. */     \
-    X(WITHIN, "within")           /* In the time of another op's kernel. */
+    X(WITHIN, "within")           /* In the time of the experts' kernel. */                        \
+    X(WITHIN_ATTENTION, "within attention") /* In the time of the kernels of attention. */
 
 enum work_kernel {
 #define X(name, text) WORK_KERNEL_##name,

@@ -123,6 +123,7 @@ struct graph_cache {
     uint32_t splits_most;        /* Parts of a sequence's keys that cores may take apart. */
     struct graph_units units;    /* The rates of the chip. */
     bool prefetches;             /* Weights may be read before the products that want them. */
+    bool appends_within;         /* Measured kernels of attention write these rows. */
     uint64_t kept_rows;          /* New rows that a rank writes to the cache. */
     struct graph_served decodes; /* Sequences with a query or a few. */
     struct graph_served prompts; /* Sequences with a chunk of queries. */

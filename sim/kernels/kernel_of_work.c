@@ -309,7 +309,8 @@ uint32_t kernel_between_ppm(const struct kernel_stack *stack, const struct work 
 
 bool kernel_is_within(const struct kernel_stack *stack, const struct work *work)
 {
-    return stack != NULL && work->kernel == WORK_KERNEL_WITHIN;
+    return stack != NULL &&
+           (work->kernel == WORK_KERNEL_WITHIN || work->kernel == WORK_KERNEL_WITHIN_ATTENTION);
 }
 
 /* Whether kernel_of_work() finds a table: each call has one, and some call has an amount. */

@@ -119,6 +119,12 @@ static bool reads_cache(enum kernel_family family)
     return family == KERNEL_DECODE || family == KERNEL_LATENT_DECODE;
 }
 
+/* Whether steps of inference have kernels of a family, whose rows go to the cache. */
+static bool may_append(enum kernel_family family)
+{
+    return reads_cache(family) || family == KERNEL_ATTENTION || family == KERNEL_LATENT_ATTENTION;
+}
+
 /* Whether kernels of a family may cast operands of their products. */
 static bool multiplies(enum kernel_family family)
 {
@@ -150,6 +156,10 @@ static enum status kind_read(struct json *object, struct kernel_table *table, st
     table->result = FORMAT_BF16;
     if (reads_cache(table->family))
         STATUS_TRY(format_read(object, "stored", &table->stored, reterr));
+    if (may_append(table->family)) {
+        value = json_take(object, "appends");
+        return value == NULL ? STATUS_OK : json_as_boolean(value, &table->appends, reterr);
+    }
     if (!multiplies(table->family)) return STATUS_OK;
     if (kernel_is_of_products(table->family)) {
         STATUS_TRY(layout_read(object, &table->layout, reterr));
@@ -263,6 +273,7 @@ static enum status reference_read(struct kernel_reading *reading, struct json *o
     table->result = kind.result;
     table->stored = kind.stored;
     table->cast = kind.cast;
+    table->appends = base->appends && may_append(kind.family);
     if (base->of == NULL) STATUS_TRY(kernel_text_read(of, "stack", &table->of, reterr));
     if (factor == NULL) {
         if (base->family == kind.family && base->layout == kind.layout) return STATUS_OK;
@@ -279,10 +290,11 @@ static enum status reference_read(struct kernel_reading *reading, struct json *o
 static enum status keys_end(struct json *object, enum kernel_family family, bool is_reference,
                             struct error *reterr)
 {
-    const char *keys[5] = {NULL};
+    const char *keys[6] = {NULL};
     uint32_t count = 0;
     if (is_reference) keys[count++] = "factor";
     if (kernel_is_of_products(family)) keys[count++] = "result";
+    if (may_append(family)) keys[count++] = "appends";
     if (multiplies(family)) keys[count++] = "quantises";
     if (kernel_is_of_products(family)) keys[count++] = "cast";
     return json_end(object, keys, reterr);

@@ -38,6 +38,7 @@ static void put_kind(struct json_writer *json, const struct kernel_table *table)
         if (table->cast != WORK_CAST_WITHIN)
             json_put_string(json, "cast", work_cast_name(table->cast));
     }
+    if (table->appends) json_put_boolean(json, "appends", true);
     if (table->quantises) json_put_boolean(json, "quantises", true);
 }
 

@@ -77,6 +77,7 @@ struct kernel_table {
     enum format stored;        /* A decode's format of keys and values; else `format`. */
     enum format result;        /* The result's format, for a product. */
     bool quantises;            /* The time of the casts to `format` is in that of products. */
+    bool appends;              /* Attention's time has that of writing the cache in it. */
     enum work_cast cast;       /* A product's cast before it: which scales the operands have. */
     const char *source;
     const char *of;       /* The stack whose table it is, or was made from; NULL: its own. */

@@ -97,6 +97,36 @@ static void experts_set(const struct ranks *ranks, struct graph_terms *terms)
     size_set(terms, "Sent", drawn ? experts->ranks * experts->tokens : experts->exchanged);
 }
 
+/* Whether sequences that the pass has attend by a measured kernel that writes the cache. */
+static bool append_within(const struct kernel_stack *stack, const struct graph_served *served,
+                          enum kernel_family family, const struct graph_formats *formats)
+{
+    bool const reads = family == KERNEL_DECODE || family == KERNEL_LATENT_DECODE;
+    enum format const stored = reads ? formats->cache : formats->activations;
+    if (served->columns == 0) return true;
+    const struct kernel_table *table = kernel_other_of(stack, family, formats->activations, stored);
+    return table != NULL && table->appends;
+}
+
+/* Of ranks that have parts of sequences the write stays a kernel of its own. */
+static bool appends_within(const struct ranks *ranks, const struct graph_terms *terms)
+{
+    const struct kernel_stack *stack = ranks->machine->chip.kernels.stack;
+    const struct graph_cache *cache = &terms->cache;
+    enum format const format = terms->formats.activations;
+    bool const latent = model_has_mla(&ranks->plan->model);
+    bool const makes_heads = !latent || cache->begins || cache->makes_heads;
+    if (stack == NULL || ranks->cp > 1) return false;
+    bool const made =
+        latent && kernel_other_of(stack, KERNEL_LATENT_ATTENTION, format, format) != NULL;
+    enum kernel_family const answers = latent ? KERNEL_LATENT_DECODE : KERNEL_DECODE;
+    enum kernel_family const asks = !makes_heads ? KERNEL_LATENT_DECODE
+                                    : made       ? KERNEL_LATENT_ATTENTION
+                                                 : KERNEL_ATTENTION;
+    return append_within(stack, &cache->decodes, answers, &terms->formats) &&
+           append_within(stack, &cache->prompts, asks, &terms->formats);
+}
+
 /* Rows of the cache, and tokens whose logits are wanted. */
 static void cache_set(const struct ranks *ranks, struct graph_terms *terms)
 {
@@ -141,6 +171,7 @@ static void cache_set(const struct ranks *ranks, struct graph_terms *terms)
         .decodes = *decodes,
         .prompts = *prompts,
     };
+    terms->cache.appends_within = appends_within(ranks, terms);
     graph_dimension_plain(terms, "Bb", shared * ranks->data * apart,
                           "tokens of the sequences whose rows a rank keeps");
     graph_dimension_plain(terms, "Nb", ranks->heads.queries * inference->batch_ways * ranks->tp,

@@ -313,6 +313,7 @@ static void tables_are_equal(const struct kernel_table *one, const struct kernel
     if (one->factor != NULL) tables_are_equal(one->factor, other->factor);
     assert_true(kernel_tables_alike(one, other));
     assert_int_equal(one->quantises, other->quantises);
+    assert_int_equal(one->appends, other->appends);
     assert_int_equal(one->flop_per_s, other->flop_per_s);
     assert_int_equal(one->bytes_per_s, other->bytes_per_s);
     assert_int_equal(one->row_count, other->row_count);

@@ -5,7 +5,8 @@ sequences, heads of queries for each, width of a head. A share is the time of th
 measured time: causal scores of T tokens are T(T+1)/2, each multiplied twice; Q, K, V and the result
 move once, and of a decode all rows of the cache. A point is the median of the rows at it. Rows that
 would be faster than the roofline are left out, and so are kernels that an engine takes for want of
-a better one (Triton's on Blackwell). Windows are left out.
+a better one (Triton's on Blackwell). Windows are left out. Rows have the write of keys and values to the
+cache in them, by the same kernel or by one before it; encoders have no cache.
 """
 import tables
 
@@ -139,7 +140,8 @@ def table_of(source, kind, stored, rows, wanted):
     chip, stack, version = source
     rates, bytes_per_s = tables.rates_of(tables.CHIPS[chip])
     axes, grid = grid_of(rows, wanted)
-    head = {"format": "bf16"} | ({"stored": stored} if "decode" in kind else {}) | {
+    head = {"format": "bf16"} | ({"stored": stored} if "decode" in kind else {}) | (
+        {"appends": True} if kind != "full_attention" else {}) | {
         "source": tables.source_of(chip, FILES.get(kind, "attention"), stack, version),
         "flop_rate": rates["bf16"],
         "hbm_rate": bytes_per_s,

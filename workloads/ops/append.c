@@ -1,6 +1,7 @@
 /*
  * Keys and values of a pass' tokens, written behind those of earlier tokens in the cache, in the
- * format of the cache. Keys are rotated by position before.
+ * format of the cache. Keys are rotated by position before. Measured kernels of attention may have
+ * the write in their time.
  */
 #include "sim/graph/op.h"
 
@@ -29,6 +30,7 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
         .hbm_read_bytes = format_bytes(formats->activations, elements),
         .hbm_write_bytes = format_stored_bytes(formats->cache, elements),
     };
+    if (graph->terms->cache.appends_within) ret_work->kernel = WORK_KERNEL_WITHIN_ATTENTION;
 }
 
 const struct op_kind op_kind_append = {

@@ -125,14 +125,17 @@ static void remark_text(char text[REMARK_BYTES], const struct work_kernels *kern
     remark_add(text, async);
 }
 
-/* The work of the experts' kernel that has the time of ops within it; NULL: the slot has none. */
-static const struct work *experts_find(const struct op_rows *rows, const struct op_row *row)
+/* The work of the kernel that has the time of an op within it; NULL: the slot has none. */
+static const struct work *around_find(const struct op_rows *rows, const struct op_row *row,
+                                      const struct work *within)
 {
+    enum work_kernel const kernel =
+        within->kernel == WORK_KERNEL_WITHIN ? WORK_KERNEL_EXPERTS_IN : WORK_KERNEL_ATTENTION;
     const struct program_template *slot = row->of->slot;
     for (uint32_t i = 0; i < slot->op_count; i++) {
         if (slot->op[i].kind != PROGRAM_OP_COMPUTE) continue;
         const struct work *work = &rows->program->works[slot->op[i].index];
-        if (work->kernel == WORK_KERNEL_EXPERTS_IN) return work;
+        if (work->kernel == kernel) return work;
     }
     return NULL;
 }
@@ -155,8 +158,8 @@ static void op_find(const void *owner, uint32_t index, struct column_value *ret_
     bool const has_tokens = of.call_count > 0 && !is_product;
     bool const attends = has_tokens && !is_experts;
     struct compute_time const time = compute_time(chip, work, PPM_ONE, PPM_ONE);
-    const struct work *experts = is_within ? experts_find(rows, row) : NULL;
-    if (experts != NULL) op_tables_share(chip, experts, &of);
+    const struct work *around = is_within ? around_find(rows, row, work) : NULL;
+    if (around != NULL) op_tables_share(chip, around, &of);
     bool const is_outside = of.kernels.is_outside;
     remark_text(remark, &kernels, time.async_ps);
     OPS(COLUMN_FIND)

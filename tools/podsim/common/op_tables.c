@@ -177,7 +177,8 @@ void op_tables_find(const struct chip *chip, const struct work *work, struct op_
     if (is_between) between_find(chip, work, ret_tables);
     if (table != NULL) by_add(chip, work, calls, ret_tables);
     if (kernel_is_within(stack, work))
-        add(ret_tables->by, sizeof ret_tables->by, "%s, in experts", stack->name);
+        add(ret_tables->by, sizeof ret_tables->by, "%s, in %s", stack->name,
+            work->kernel == WORK_KERNEL_WITHIN ? "experts" : "attention");
     else if (ret_tables->is_of_stack)
         table_of_add(stack, table == NULL ? NULL : table->of, ret_tables);
     else

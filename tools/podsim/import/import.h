@@ -142,13 +142,17 @@ enum status import_capacity(struct import *import, struct error *reterr);
 /* Fills in the sizes of latent attention that nothing states. */
 void import_mla_fill(struct import *import, const struct import_mla *otherwise);
 
-/* A built-in model by the name that a framework has for it: "llama3 8B", a name and a flavor. */
+/* A model by the name that a framework has for it: "llama3 8B", a name and a flavor. `ours` is
+ * built in, or a row of workloads/named-models.json. */
 struct import_name {
     const char *theirs, *ours; /* `theirs` NULL ends a table. */
     bool lacks_mtp; /* The module for multi-token prediction is off unless a key has it on. */
 };
 enum status import_model_named(struct import *import, const struct import_name *names,
                                struct error *reterr);
+
+/* Settings of the model that do not count beside its name, for the reason `why`. */
+void import_sizes_drop(struct import *import, bool but_name, const char *why);
 /* The model of `--model`, which is needed; and tokens of a sequence, which --with gives. */
 enum status import_model_given(struct import *import, struct error *reterr);
 /* Whether the model, of `--model` or of the file's sizes, predicts further tokens. */

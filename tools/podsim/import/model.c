@@ -10,7 +10,7 @@
 #include "sim/model/model_read.h"
 #include "tools/podsim/import/import.h"
 
-enum { NAMES_MAX = 64, LAYERS_MAX = 16384 };
+enum { LAYERS_MAX = 16384 };
 
 /* Members of the config.json. */
 static void put_string(struct json_writer *json, const char *key, const char *text)
@@ -258,8 +258,7 @@ static enum status sizes_check(struct import *import, struct error *reterr)
     return import_refuse(import, &facts->sizes.layers, reterr, "more than %d layers", LAYERS_MAX);
 }
 
-/* Settings of the model that do not count beside its name. */
-static void sizes_drop(struct import *import, bool but_name, const char *why)
+void import_sizes_drop(struct import *import, bool but_name, const char *why)
 {
     const struct import_names *names = &import->facts.names;
     for (uint32_t i = 0; i < import->file->count; i++) {
@@ -284,7 +283,7 @@ enum status import_model(struct import *import, struct error *reterr)
     struct model model;
     const char *name = NULL;
     if (import->model != NULL) {
-        sizes_drop(import, /* but_name= */ false, "--model names the model");
+        import_sizes_drop(import, /* but_name= */ false, "--model names the model");
         return import_set_text(import, "/workload/model", import->model, reterr);
     }
     STATUS_TRY(sizes_check(import, reterr));
@@ -351,35 +350,6 @@ void import_mla_fill(struct import *import, const struct import_mla *otherwise)
     if (mla->plain_width == 0) mla->plain_width = otherwise->plain_width;
     if (mla->rope_width == 0) mla->rope_width = otherwise->rope_width;
     if (mla->value_width == 0) mla->value_width = otherwise->value_width;
-}
-
-enum status import_model_named(struct import *import, const struct import_name *names,
-                               struct error *reterr)
-{
-    const struct import_names *said = &import->facts.names;
-    const char *known[NAMES_MAX + 1] = {NULL};
-    uint32_t count = 0;
-    if (import->model != NULL) return import_model(import, reterr);
-    for (; names[count].theirs != NULL && count < NAMES_MAX; count++)
-        known[count] = names[count].theirs;
-    const char *name = said->model == NULL ? ""
-                       : said->flavor == NULL
-                           ? said->model
-                           : arena_format(import->arena, "%s %s", said->model, said->flavor);
-    if (name == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
-    uint32_t const found = name_find(name, known);
-    if (found < count) sizes_drop(import, /* but_name= */ true, "the named model has its own");
-    uint64_t const mtp = import->facts.sizes.mtp;
-    if (found < count && names[found].lacks_mtp)
-        STATUS_TRY(import_set(import, reterr, "/workload/mtp=%s", mtp == 0 ? "false" : "true"));
-    if (found < count && mtp > names[found].lacks_mtp)
-        import_lacks(import, &import->facts.sizes.mtp,
-                     "modules for multi-token prediction that podsim's model does not have");
-    if (found < count) return import_set(import, reterr, "/workload/model=%s", names[found].ours);
-    return import_refuse(import, &said->model, reterr,
-                         "podsim has no sizes of the model \"%.60s\"%s; `--model NAME` names one "
-                         "of `podsim list models`, or a config.json",
-                         name, name_offer(name, known, "; the nearest it has is ", "", NULL).text);
 }
 
 enum status import_model_given(struct import *import, struct error *reterr)

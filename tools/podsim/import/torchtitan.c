@@ -144,15 +144,25 @@ static const struct import_row lacks[] = {
 
 /* Sizes are equal: torchtitan/models, the arguments of each flavor. */
 static const struct import_name models[] = {
+    {"llama2 7B", "llama-2-7b", false},
+    {"llama2 13B", "llama-2-13b", false},
+    {"llama2 70B", "llama-2-70b", false},
+    {"llama3 debugmodel", "llama-3-debug", false},
     {"llama3 8B", "llama-3-8b", false},
     {"llama3 70B", "llama-3-70b", false},
     {"llama3 405B", "llama-3-405b", false},
     {"deepseek_v3 671B", "deepseek-v3", true},
     {"deepseek_v3 16B", "deepseek-v2-lite", false},
+    {"qwen3 0.6B", "qwen3-0.6b", false},
+    {"qwen3 1.7B", "qwen3-1.7b", false},
+    {"qwen3 4B", "qwen3-4b", false},
     {"qwen3 8B", "qwen3-8b", false},
+    {"qwen3 14B", "qwen3-14b", false},
     {"qwen3 32B", "qwen3-32b", false},
     {"qwen3 30B-A3B", "qwen3-30b-a3b", false},
     {"qwen3 235B-A22B", "qwen3-235b-a22b", false},
+    {"gpt_oss 20b", "gpt-oss-20b", false},
+    {"gpt_oss 120b", "gpt-oss-120b", false},
     {NULL, NULL, false},
 };
 

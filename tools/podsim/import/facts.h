@@ -100,6 +100,16 @@ struct import_sizes {
     uint64_t mtp;
 };
 
+/* Parts of layers that some kinds of models have. */
+struct import_parts {
+    const char *type; /* The `model_type` whose layers the framework has by a name of its own. */
+    const char *activations;           /* Of the MLP, in the framework's words. */
+    uint64_t window, window_period;    /* Tokens; layers from one without a window to the next. */
+    const char *score_cap, *logit_cap; /* 0: none. */
+    uint64_t attention_normed, mlp_normed; /* Norms behind a block. */
+    uint64_t sinks, mlp_biased;
+};
+
 struct import_experts {
     uint64_t count, top_k;
     uint64_t width;  /* The width of one expert. */
@@ -124,6 +134,7 @@ struct import_facts {
     struct import_formats formats;
     struct import_names names;
     struct import_sizes sizes;
+    struct import_parts parts;
     struct import_experts experts;
     struct import_mla mla;
 };

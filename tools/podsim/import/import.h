@@ -19,6 +19,7 @@
 #include "tools/podsim/import/settings.h"
 
 struct json;
+struct json_writer;
 struct strbuf;
 
 /* How a row takes the value of its key. */
@@ -136,6 +137,13 @@ enum status import_precision_check(const struct import *import, struct error *re
 enum status import_batch(struct import *import, uint64_t copies, struct error *reterr);
 /* "/workload/model": that of `--model`, a built-in one whose sizes are the facts', or these. */
 enum status import_model(struct import *import, struct error *reterr);
+
+/* What the facts say of windows, caps, norms, biases and sinks, and no layer of the type has. */
+void import_family_gaps(struct import *import, const char *type);
+
+/* Members of a config.json for those of these parts that its type has. */
+void import_family_write(struct json_writer *json, const struct import_facts *facts,
+                         const char *type);
 
 /* "/workload/capacity_factor" of models with experts. -1 says that no token is dropped. */
 enum status import_capacity(struct import *import, struct error *reterr);

@@ -75,19 +75,62 @@ static void default_set(uint64_t *fact, uint64_t value)
     if (*fact == 0) *fact = value;
 }
 
-/* A model by its sizes, of decoders like LLaMA's. */
+/* What MaxText calls layers, and the type of Hugging Face that has such; NULL: by their sizes. */
+static const struct block {
+    const char *name, *type;
+    uint32_t layers; /* Layers of one of MaxText's. */
+} blocks[] = {
+    {"llama2", NULL, 1},   {"mistral", NULL, 1},      {"mixtral", NULL, 1},
+    {"qwen2", NULL, 1},    {"qwen3", NULL, 1},        {"qwen3_moe", NULL, 1},
+    {"deepseek", NULL, 1}, {"default", NULL, 1},      {"gpt3", NULL, 1},
+    {"gemma", "gemma", 1}, {"gemma2", "gemma2", 2},   {"gemma3", "gemma3_text", 1},
+    {"olmo3", "olmo3", 1}, {"gpt_oss", "gpt_oss", 1}, {NULL, NULL, 1},
+};
+
+/* An MLP with a gate has two activations, the second of which is none. */
+static void mlp_find(struct import *import)
+{
+    static const char *const gated[] = {"silu linear", "gelu linear", "sigmoid linear",
+                                        "relu linear", NULL};
+    static const char *const plain[] = {"silu", "gelu", "relu", NULL};
+    struct import_sizes *sizes = &import->facts.sizes;
+    const char *const said =
+        import->facts.parts.activations == NULL ? gated[0] : import->facts.parts.activations;
+    sizes->gated = plain[name_find(said, plain)] == NULL;
+    if (sizes->gated && gated[name_find(said, gated)] == NULL)
+        import_lacks(import, &import->facts.parts.activations,
+                     "another MLP than one that a gate weighs");
+}
+
+/* Whole parts that a kind of layers has, whatever the file says of them. */
+static void block_set(struct import *import, const struct block *block)
+{
+    struct import_sizes *sizes = &import->facts.sizes;
+    bool const is_gpt = name_same(block->name, "gpt3");
+    mlp_find(import);
+    import->facts.parts.type = block->type;
+    sizes->unbiased = !is_gpt;
+    sizes->layer_norm = is_gpt;
+    if (sizes->layers <= UINT32_MAX) sizes->layers *= block->layers;
+    if (!is_gpt && sizes->learned_positions > 0) {
+        import_lacks(import, &sizes->learned_positions, "learned positions");
+        sizes->learned_positions = 0;
+    }
+}
+
+/* A model by its sizes, of decoders that podsim has. */
 static enum status sizes_find(struct import *import, struct error *reterr)
 {
-    static const char *const blocks[] = {"llama2",    "mistral",  "mixtral", "qwen2", "qwen3",
-                                         "qwen3_moe", "deepseek", "default", NULL};
     struct import_facts *facts = &import->facts;
     struct import_sizes *sizes = &facts->sizes;
-    const char *const block = facts->names.flavor == NULL ? "llama2" : facts->names.flavor;
-    if (blocks[name_find(block, blocks)] == NULL)
+    const char *const name = facts->names.flavor == NULL ? "llama2" : facts->names.flavor;
+    const struct block *block = blocks;
+    while (block->name != NULL && !name_same(block->name, name)) block++;
+    if (block->name == NULL)
         return import_refuse(import, &facts->names.flavor, reterr,
                              "podsim does not make layers of \"%.40s\" out of sizes; `--model "
                              "NAME` names a model, or a config.json",
-                             block);
+                             name);
     default_set(&sizes->width, 2048);
     default_set(&sizes->heads, 16);
     default_set(&sizes->kv_heads, 16);
@@ -95,11 +138,14 @@ static enum status sizes_find(struct import *import, struct error *reterr)
     default_set(&sizes->layers, 16);
     default_set(&sizes->head_width, 128);
     default_set(&sizes->vocabulary, 32000);
-    sizes->gated = sizes->unbiased = 1;
+    block_set(import, block);
     if (import_said(import, &sizes->untied) == NULL) sizes->untied = 1;
-    sizes->qkv_biased |= name_same(block, "qwen2");
-    static const char *const kinds[] = {"global", "mla", NULL};
+    sizes->qkv_biased |= name_same(block->name, "qwen2");
+    static const char *const kinds[] = {"global", "mla",        "local_sliding",   "chunk",
+                                        "full",   "compressed", "block_diffusion", NULL};
     STATUS_TRY(import_choice(import, &sizes->positions, kinds, reterr));
+    if (sizes->positions != NULL && name_find(sizes->positions, kinds) > 1)
+        import_lacks(import, &sizes->positions, "attention to other tokens than all before");
     facts->mla.is_used = name_same(sizes->positions, "mla");
     if (facts->mla.is_used) {
         static const struct import_mla otherwise = {

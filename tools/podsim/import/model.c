@@ -37,12 +37,13 @@ static void put(struct json_writer *json, const char *key, uint64_t value)
 
 static bool has_mla(const struct import_facts *facts)
 {
-    return facts->mla.is_used > 0 && facts->experts.count > 0;
+    return facts->parts.type == NULL && facts->mla.is_used > 0 && facts->experts.count > 0;
 }
 
 static const char *type_of(const struct import_facts *facts)
 {
     const struct import_sizes *sizes = &facts->sizes;
+    if (facts->parts.type != NULL) return facts->parts.type;
     if (has_mla(facts)) return facts->experts.router_biased ? "deepseek_v3" : "deepseek_v2";
     if (facts->experts.count > 0)
         return sizes->qk_norm || facts->experts.dense_layers > 0 ? "qwen3_moe" : "mixtral";
@@ -95,7 +96,8 @@ static enum status gaps_say(struct import *import, const char *type, struct erro
         {has_experts && experts->router_biased, &experts->router_biased, "biases of experts",
          "podsim has biases of the router only with latent attention"},
     };
-    for (uint32_t i = 0; i < sizeof gaps / sizeof *gaps; i++) {
+    import_family_gaps(import, type);
+    for (uint32_t i = 0; facts->parts.type == NULL && i < sizeof gaps / sizeof *gaps; i++) {
         if (!gaps[i].is_lacking) continue;
         import_lacks(import, gaps[i].fact, gaps[i].what);
         if (import_said(import, gaps[i].fact) == NULL)
@@ -180,7 +182,7 @@ static void write_experts(struct json_writer *json, const struct import_facts *f
                           const char *type)
 {
     put(json, "num_experts_per_tok", facts->experts.top_k);
-    if (name_same(type, "mixtral")) {
+    if (name_same(type, "mixtral") || name_same(type, "gpt_oss")) {
         put(json, "num_local_experts", facts->experts.count);
         return;
     }
@@ -206,7 +208,8 @@ static void write_config(struct json_writer *json, const struct import_facts *fa
         put(json, "num_hidden_layers", facts->sizes.layers);
         put(json, "hidden_size", facts->sizes.width);
         put(json, "intermediate_size",
-            name_same(type, "mixtral") ? facts->experts.width : facts->sizes.mlp_width);
+            name_same(type, "mixtral") || name_same(type, "gpt_oss") ? facts->experts.width
+                                                                     : facts->sizes.mlp_width);
         put(json, "num_attention_heads", facts->sizes.heads);
         put(json, "num_key_value_heads", facts->sizes.kv_heads);
         if (!has_mla(facts)) put(json, "head_dim", facts->sizes.head_width);
@@ -215,6 +218,7 @@ static void write_config(struct json_writer *json, const struct import_facts *fa
     put_boolean(json, "tie_word_embeddings", !facts->sizes.untied);
     if (name_same(type, "starcoder2")) put_boolean(json, "use_bias", !facts->sizes.unbiased);
     if (name_same(type, "gpt_bigcode")) put_boolean(json, "multi_query", true);
+    import_family_write(json, facts, type);
     if (has_mla(facts))
         write_mla(json, facts);
     else if (facts->experts.count > 0)

@@ -17,11 +17,15 @@ static const uint64_t count_most = UINT64_C(999999999999999999);
 
 _Static_assert(sizeof(uint64_t) == sizeof(const char *), "a fact is a count or a text");
 
-/* "profiling.*" is for all keys that begin with "profiling.", "ici_*" for those with "ici_". */
+/* "profiling.*" is for all keys that begin with "profiling.", "ici_*" for those with "ici_",
+ * "*_for_vit" for those that end so. */
 static bool is_for(const struct import_row *row, const char *key)
 {
     size_t const length = strlen(row->key);
     if (length > 1 && row->key[length - 1] == '*') return strncmp(row->key, key, length - 1) == 0;
+    size_t const letters = strlen(key);
+    if (row->key[0] == '*' && letters >= length - 1)
+        return name_same(row->key + 1, key + letters - (length - 1));
     return name_same(row->key, key);
 }
 

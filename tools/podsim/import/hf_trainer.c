@@ -240,9 +240,10 @@ static enum status formats_set(struct import *import, bool has_master, bool cast
             import, &formats->precision, reterr, "no precision \"%.40s\"%s", formats->precision,
             name_offer(formats->precision, words, "; the nearest is ", "", NULL).text);
     if (found == 3)
-        return import_refuse(import, &formats->precision, reterr,
-                             "products in fp8 by accelerate are not modelled; bf16 is");
-    bool const is_bf16 = formats->bf16 || found == 1, is_fp16 = formats->fp16 || found == 2;
+        import_lacks(import, &formats->precision,
+                     "products in fp8, which podsim takes in bf16, as all else is");
+    bool const is_bf16 = formats->bf16 || found == 1 || found == 3,
+               is_fp16 = formats->fp16 || found == 2;
     formats->activations = is_bf16 ? "bf16" : is_fp16 ? "fp16" : "fp32";
     STATUS_TRY(import_precision_check(import, reterr));
     if (has_master || full[name_find(formats->weights, full)] != NULL)

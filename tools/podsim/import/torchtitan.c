@@ -151,6 +151,7 @@ static const struct import_name models[] = {
     {"llama3 8B", "llama-3-8b", false},
     {"llama3 70B", "llama-3-70b", false},
     {"llama3 405B", "llama-3-405b", false},
+    {"deepseek_v3 debugmodel", "deepseek-debug", false},
     {"deepseek_v3 671B", "deepseek-v3", true},
     {"deepseek_v3 16B", "deepseek-v2-lite", false},
     {"qwen3 0.6B", "qwen3-0.6b", false},
@@ -321,7 +322,7 @@ struct converters {
     bool others;
 };
 
-/* Of a list, ["float8", "mx"], or of a text, "float8". */
+/* Of a list, ["float8", "mx"], or of a text as older job files have it, "float8,mx". */
 static struct converters converters_of(const char *text)
 {
     static const char between[] = "[]\"', \t\n";
@@ -390,23 +391,12 @@ static enum status recipe_set(struct import *import, struct error *reterr)
                          ours[found], reterr);
 }
 
-/* The job file has a list; --with has any text. */
-static enum status converters_check(const struct import *import, struct error *reterr)
-{
-    const char *const *const converters = &import->facts.formats.converters;
-    const struct import_setting *const said = import_said(import, converters);
-    if (said == NULL || said->line == 0 || said->form == IMPORT_LIST) return STATUS_OK;
-    return import_refuse(import, converters, reterr, "\"%.40s\" is no list, such as [\"float8\"]",
-                         said->value);
-}
-
 static enum status formats_set(struct import *import, struct error *reterr)
 {
     struct import_formats *formats = &import->facts.formats;
     if (formats->weights == NULL) formats->weights = "bfloat16";
     if (formats->gradients == NULL) formats->gradients = "float32";
     STATUS_TRY(import_formats_set(import, reterr));
-    STATUS_TRY(converters_check(import, reterr));
     struct converters const found = converters_of(formats->converters);
     if (!found.float8)
         import_plain(import, &formats->fp8_recipe, "it counts with the converter float8");

@@ -116,6 +116,7 @@ struct import_experts {
     uint64_t shared; /* Experts that all tokens go to. */
     uint64_t shared_width;
     uint64_t dense_layers;
+    uint64_t step;      /* Layers from one with experts to the next; 0 and 1: all have them. */
     const char *layers; /* The layers that have experts, in the framework's words. */
     uint64_t groups, top_groups, router_biased;
     const char *capacity;

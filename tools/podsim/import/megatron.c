@@ -13,7 +13,7 @@
 #include "tools/podsim/common/placing.h"
 #include "tools/podsim/import/recompute.h"
 
-enum { VOCABULARY_MULTIPLE = 128, TOP_K = 2 };
+enum { VOCABULARY_MULTIPLE = 128 };
 
 /* --- The model --- */
 
@@ -54,50 +54,6 @@ static enum status vocabulary_find(struct import *import, struct error *reterr)
                              "a vocabulary of too many words");
     facts->sizes.vocabulary = (facts->sizes.vocabulary + multiple - 1) / multiple * multiple;
     return STATUS_OK;
-}
-
-/* "1", or "[0]*3+[1]*58" with spaces anywhere: layers without experts, then layers with them. */
-static bool expert_layers_read(const char *text, uint64_t layers, uint64_t *ret_dense)
-{
-    uint64_t dense = 0, sparse = 0;
-    *ret_dense = 0;
-    if (name_same(text, "1")) return true;
-    while (*text != '\0') {
-        char *end = NULL;
-        uint64_t times = 1;
-        text += strspn(text, " +'\"()");
-        if (*text == '\0') break;
-        bool const is_sparse = strncmp(text, "[1]", 3) == 0;
-        if (!is_sparse && strncmp(text, "[0]", 3) != 0) return false;
-        text += 3;
-        text += strspn(text, " ");
-        if (*text == '*') {
-            text += 1 + strspn(text + 1, " ");
-            times = strtoull(text, &end, 10);
-            if (end == text) return false;
-            text = end;
-        }
-        if (!is_sparse && sparse > 0) return false;
-        if (times > UINT32_MAX || dense + sparse > UINT32_MAX) return false;
-        *(is_sparse ? &sparse : &dense) += times;
-    }
-    *ret_dense = dense;
-    return sparse > 0 && dense + sparse == layers;
-}
-
-static enum status experts_find(struct import *import, struct error *reterr)
-{
-    struct import_facts *facts = &import->facts;
-    if (facts->experts.top_k == 0) facts->experts.top_k = TOP_K;
-    if (facts->experts.width == 0) facts->experts.width = facts->sizes.mlp_width;
-    if (facts->experts.layers != NULL && import->model == NULL &&
-        !expert_layers_read(facts->experts.layers, facts->sizes.layers,
-                            &facts->experts.dense_layers))
-        return import_refuse(import, &facts->experts.layers, reterr,
-                             "\"%.80s\" is not \"1\", or layers without experts before layers with "
-                             "them, %" PRIu64 " in all, such as \"[0]*3+[1]*58\"",
-                             facts->experts.layers, facts->sizes.layers);
-    return import_capacity(import, reterr);
 }
 
 /* `--swiglu` has two thirds of the width, in whole multiples of 64. */
@@ -142,7 +98,7 @@ static enum status model_find(struct import *import, struct error *reterr)
         facts->sizes.qk_norm = 0; /* Norms of the latents are part of it. */
     }
     STATUS_TRY(vocabulary_find(import, reterr));
-    if (facts->experts.count > 0) STATUS_TRY(experts_find(import, reterr));
+    if (facts->experts.count > 0) STATUS_TRY(megatron_experts_find(import, reterr));
     return import_model(import, reterr);
 }
 

@@ -18,4 +18,7 @@ extern const struct import_row megatron_facts[];
 extern const struct import_row megatron_plain[];
 extern const struct import_row megatron_lacks[];
 
+/* Fills in what nothing says of experts, and finds the layers that have them. */
+enum status megatron_experts_find(struct import *import, struct error *reterr);
+
 #endif

@@ -46,7 +46,9 @@ static const char *type_of(const struct import_facts *facts)
     if (facts->parts.type != NULL) return facts->parts.type;
     if (has_mla(facts)) return facts->experts.router_biased ? "deepseek_v3" : "deepseek_v2";
     if (facts->experts.count > 0)
-        return sizes->qk_norm || facts->experts.dense_layers > 0 ? "qwen3_moe" : "mixtral";
+        return sizes->qk_norm || facts->experts.dense_layers > 0 || facts->experts.step > 1
+                   ? "qwen3_moe"
+                   : "mixtral";
     if (sizes->gated && sizes->qk_norm) return "qwen3";
     if (sizes->gated) return sizes->qkv_biased ? "qwen2" : "llama";
     if (sizes->learned_positions > 0 && !sizes->unbiased && sizes->kv_heads == sizes->heads)
@@ -67,6 +69,7 @@ static enum status gaps_say(struct import *import, const char *type, struct erro
     bool const has_qkv = name_same(type, "qwen2") || (!is_gated && !sizes->unbiased);
     bool const has_experts = experts->count > 0 && !is_mla;
     const void *const dense = experts->layers != NULL ? (const void *)&experts->layers
+                              : experts->step > 1     ? (const void *)&experts->step
                                                       : (const void *)&experts->dense_layers;
     const struct {
         bool is_lacking;
@@ -87,12 +90,14 @@ static enum status gaps_say(struct import *import, const char *type, struct erro
          "the weights of learned positions"},
         {sizes->mtp > 0 && !is_mla, &sizes->mtp, "multi-token prediction",
          "podsim has multi-token prediction with latent attention alone"},
-        {has_experts && experts->dense_layers > 0 && !sizes->qk_norm, dense, "layers",
+        {has_experts && (experts->dense_layers > 0 || experts->step > 1) && !sizes->qk_norm, dense,
+         "layers",
          "layers without experts are expressed by a type that has norms of Q and K besides"},
         {has_experts && experts->shared_width > 0, &experts->shared_width, "shared experts",
          "podsim has experts that all tokens go to only with latent attention"},
         {has_experts && experts->groups > 1, &experts->groups, "groups of experts",
          "podsim has groups of experts only with latent attention"},
+        {is_mla && experts->step > 1, dense, "layers", "which layers have no experts"},
         {has_experts && experts->router_biased, &experts->router_biased, "biases of experts",
          "podsim has biases of the router only with latent attention"},
     };
@@ -188,6 +193,7 @@ static void write_experts(struct json_writer *json, const struct import_facts *f
     }
     put(json, "num_experts", facts->experts.count);
     put(json, "moe_intermediate_size", facts->experts.width);
+    put(json, "decoder_sparse_step", facts->experts.step);
     json_write_key(json, "mlp_only_layers");
     json_write_array(json);
     for (uint64_t i = 0; i < facts->experts.dense_layers && i < facts->sizes.layers; i++)

@@ -8,6 +8,7 @@
 #include "sim/base/units.h"
 #include "sim/engine/heap.h"
 #include "sim/engine/wheel.h"
+#include "sim/engine/windows.h"
 
 enum {
     BLOCK_CHIPS = ENGINE_BATCH_MAX,
@@ -45,10 +46,13 @@ struct engine {
     uint32_t block_free;
     uint32_t block_count;
     uint64_t pending_count; /* Events. */
-    uint64_t pending_max;   /* Of the fast queue; of the reference queue 0. */
+    uint64_t pending_max;   /* Of the wheel; of other queues 0. */
     struct wheel wheel;
 
     struct heap heap;
+    struct windows *windows; /* NULL: the wheel. */
+    engine_window_fn *window_handler;
+    uint32_t window_ahead; /* Events of the next list that are told ahead. */
     bool is_reference;
     bool has_overflowed; /* More events waited than pending_max. */
     bool has_passed_end; /* An event was posted after TIME_PS_END. */
@@ -114,6 +118,20 @@ enum status engine_create(struct arena *arena, const struct engine_options *opti
     return STATUS_OK;
 }
 
+enum status engine_take_windows(struct arena *arena, struct engine *engine, int64_t lookahead_ps,
+                                engine_window_fn *handler, uint32_t ahead_count,
+                                struct error *reterr)
+{
+    SIM_ASSERT(!engine->is_reference && engine->pending_count == 0);
+    /* A chip may be a lookahead ahead of another one, and post as much meanwhile as waits. */
+    engine->options.pending_max *= 2;
+    engine->pending_max = 0;
+    engine->window_handler = handler;
+    engine->window_ahead = engine->options.ahead == NULL ? 0 : ahead_count;
+    return windows_create(arena, lookahead_ps, engine->options.chip_count,
+                          engine->options.pending_max, &engine->windows, reterr);
+}
+
 static uint32_t block_take(struct engine *engine)
 {
     uint32_t block = engine->block_free;
@@ -177,7 +195,10 @@ static __attribute__((noinline)) void post_elsewhere(struct engine *engine, int6
         engine->check_entries = 0;
     } else {
         engine->pending_count++;
-        heap_push(&engine->heap, (struct heap_event){at_ps, key, chip});
+        if (engine->windows != NULL)
+            windows_post(engine->windows, at_ps, key, chip);
+        else
+            heap_push(&engine->heap, (struct heap_event){at_ps, key, chip});
     }
 }
 
@@ -209,8 +230,7 @@ void engine_post_many(struct engine *engine, int64_t at_ps, uint64_t key, uint32
                       const uint32_t *chips, uint32_t count)
 {
     uint32_t posted = 0;
-    bool const singly =
-        engine->is_reference || engine->pending_count + count > engine->options.pending_max;
+    bool const singly = engine->pending_count + count > engine->pending_max;
     while (posted < count) {
         /* Opens the entry, or a block of its list. */
         engine_post(engine, at_ps, key, channel, chips[posted++]);
@@ -292,8 +312,38 @@ static enum status engine_check(struct engine *engine, struct error *reterr)
     return STATUS_OK;
 }
 
+/* A list of the window is handled behind the next one. */
+static inline void window_ahead(const struct engine *engine, const struct window_group *group)
+{
+    for (uint32_t i = 0; i < group->count && i < engine->window_ahead; i++)
+        engine->options.ahead(engine->options.owner, group->key, group->chips[i]);
+}
+
+static void serve_windows(struct engine *engine)
+{
+    struct windows *windows = engine->windows;
+    bool const any = windows_open(windows);
+    SIM_ASSERT(any);
+    engine->now_ps = windows->begin_ps;
+    while (windows_round(windows)) {
+        for (uint32_t g = 0; g < windows->group_count; g++) {
+            const struct window_group *group = &windows->groups[g];
+            if (g + 1 < windows->group_count) window_ahead(engine, group + 1);
+            engine->popped_count++;
+            engine->pending_count -= group->count;
+            engine->event_count += group->count;
+            engine->window_handler(engine->options.owner, group->key, group->chips, group->at_ps,
+                                   group->count);
+        }
+    }
+}
+
 static inline void serve(struct engine *engine, bool is_reference)
 {
+    if (engine->windows != NULL) {
+        serve_windows(engine);
+        return;
+    }
     if (is_reference)
         serve_reference(engine);
     else
@@ -329,6 +379,7 @@ void engine_drain(struct engine *engine, engine_handler_fn *handler, void *owner
 {
     uint64_t const event_count = engine->event_count, popped_count = engine->popped_count;
     int64_t const now_ps = engine->now_ps;
+    SIM_ASSERT(engine->windows == NULL);
     struct engine_options const options = engine->options;
     engine->options.handler = handler;
     engine->options.owner = owner;
@@ -363,7 +414,7 @@ void engine_forget(struct engine *engine)
 
 void engine_pending_each(struct engine *engine, engine_pending_fn *each, void *owner)
 {
-    SIM_ASSERT(!engine->is_reference);
+    SIM_ASSERT(!engine->is_reference && engine->windows == NULL);
     for (uint32_t i = 1; i <= engine->entry_count; i++) {
         const struct wheel_entry *entry = &engine->entries[i];
         int64_t const at_ps = (int64_t)entry->at_ps;
@@ -376,7 +427,7 @@ void engine_pending_each(struct engine *engine, engine_pending_fn *each, void *o
 
 void engine_jump(struct engine *engine, int64_t by_ps, uint64_t event_count)
 {
-    SIM_ASSERT(!engine->is_reference && by_ps >= 0);
+    SIM_ASSERT(!engine->is_reference && engine->windows == NULL && by_ps >= 0);
     for (uint32_t i = 1; i <= engine->entry_count; i++)
         if (engine->entries[i].at_ps != free_ps) engine->entries[i].at_ps += (uint64_t)by_ps;
     wheel_later(&engine->wheel, (uint64_t)by_ps);

@@ -34,6 +34,10 @@ enum { ENGINE_BATCH_MAX = 62 };
 typedef void engine_handler_fn(void *owner, struct engine *engine, int64_t now_ps, uint64_t key,
                                const uint32_t *chips, uint32_t count);
 
+/* Called with events of one key on different chips, each at its instant (windows.h). */
+typedef void engine_window_fn(void *owner, uint64_t key, const uint32_t *chips,
+                              const int64_t *at_ps, uint32_t count);
+
 /* Called between batches every few thousand events; returning false stops the run cleanly. */
 typedef bool engine_watch_fn(void *owner, int64_t now_ps, uint64_t event_count);
 
@@ -58,6 +62,13 @@ struct engine_options {
 
 enum status engine_create(struct arena *arena, const struct engine_options *options,
                           struct engine **ret_engine, struct error *reterr);
+
+/* Of the fast queue, before the first post: no post to another chip lies less than `lookahead_ps`
+ * ahead, so events of several instants are handed over together. `ahead` is called with the first
+ * `ahead_count` events of a list before the list in front of it is handled. */
+enum status engine_take_windows(struct arena *arena, struct engine *engine, int64_t lookahead_ps,
+                                engine_window_fn *handler, uint32_t ahead_count,
+                                struct error *reterr);
 
 /* `at_ps` must not lie in the past. At or after TIME_PS_END the run ends with STATUS_LIMIT. Events
  * of one key are posted by one channel. */

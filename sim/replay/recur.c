@@ -10,8 +10,7 @@
 #include "sim/replay/state.h"
 #include "sim/replay/tree.h"
 
-/* CHIP_CLASSES_MAX: of chips with more speeds the state was never seen to come again. */
-enum { BARREN_MAX = 8, CHIP_CLASSES_MAX = 16 };
+enum { BARREN_MAX = 8 };
 
 /* Whether the step may be long enough for a state to come again. What an overridden chip or link
  * delays spreads over the grid for many layers. In steps of fewer slots than 2.5 for each hop
@@ -34,7 +33,8 @@ static bool all_is_named(const struct replay *replay)
     if (options->every_layer || engine_is_reference(replay->engine)) return false;
     if (options->record || options->curves || options->count_waits) return false;
     if (replay->prefetch.is_on || replay->host != NULL) return false;
-    if (replay->fold->chip_class_count > CHIP_CLASSES_MAX || !is_long_enough(replay)) return false;
+    if (replay->fold->chip_class_count > RECUR_CHIP_CLASSES_MAX || !is_long_enough(replay))
+        return false;
     for (uint32_t r = 0; r < replay->program->role_count; r++)
         if (replay->roles[r].block_launches != NULL) return false;
     for (uint32_t i = 0; i < replay->lanes.plan_count; i++)

@@ -50,6 +50,9 @@ struct flight_log;
 struct recur;
 struct replay;
 
+/* Of chips with more speeds the state was never seen to come again. */
+enum { RECUR_CHIP_CLASSES_MAX = 16 };
+
 struct recurrence {
     struct recur *search; /* NULL: all layers are simulated. */
     bool asked;           /* The engine was stopped to look at the state. */

@@ -388,6 +388,7 @@ enum status replay_run(struct arena *arena, const struct replay_options *options
     recur_build(arena, replay);
     /* Messages on their way name their records, and further steps have none. */
     replay->steps.pauses = options->steps_max > 1 && !options->record;
+    STATUS_TRY(windows_take(arena, replay, reterr));
     enum status status = play(arena, replay, &further, ret_trace, reterr);
     free(replay->records.record);
     if (status == STATUS_OK && options->steps_max > 1)

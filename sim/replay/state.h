@@ -3,7 +3,7 @@
  * keep it.
  *
  *   replay.c     sets a run up, runs it; stuck.c: names a rank that does not end
- *   event.c      which handler an event has
+ *   event.c      which handler an event has; window.c: events of several instants together
  *   *_tables.c   what is constant about streams, lanes, servers, trees
  *   streams.c    ops of a stream in order, needs, parts; the compute stream
  *   chain.c      compute ops that follow one another without events of their own
@@ -211,5 +211,8 @@ void replay_event(struct replay *replay, int64_t now_ps, uint64_t key, const uin
 /* event.c: what the engine calls with events, and some time before (engine.h). */
 engine_handler_fn replay_handle;
 engine_ahead_fn replay_ahead;
+/* window.c: where chips are not alike and only messages on the grid lead from chip to chip, events
+ * of several instants are handed over together. Before the first post. */
+enum status windows_take(struct arena *arena, struct replay *replay, struct error *reterr);
 
 #endif

@@ -260,11 +260,10 @@ void transport_message_land(struct replay *replay, struct lane_table *lane, uint
     arrival_follow(replay, lane, chip, now_ps);
 }
 
-/* A message of a light lane has arrived. Not inlined, so that what nearly every message of a single
- * chip does has the registers to itself. */
-static __attribute__((noinline)) void light_arrive(struct replay *replay, struct lane_table *lane,
-                                                   const struct message_cost *cost, uint64_t key,
-                                                   uint32_t chip, int64_t now_ps)
+/* A message of a light lane has arrived. */
+static inline __attribute__((always_inline)) void
+light_land(struct replay *replay, struct lane_table *lane, const struct message_cost *cost,
+           uint64_t key, uint32_t chip, int64_t now_ps)
 {
     struct lane_state *state = &lane->states[chip];
     if (promise_is_void(replay, key, chip, now_ps)) return;
@@ -282,6 +281,15 @@ static __attribute__((noinline)) void light_arrive(struct replay *replay, struct
     }
     light_try(replay, lane, chip, now_ps);
     arrival_follow(replay, lane, chip, now_ps);
+}
+
+/* Not inlined, so that what nearly every message of a single chip does has the registers to itself.
+ */
+static __attribute__((noinline)) void light_arrive(struct replay *replay, struct lane_table *lane,
+                                                   const struct message_cost *cost, uint64_t key,
+                                                   uint32_t chip, int64_t now_ps)
+{
+    light_land(replay, lane, cost, key, chip, now_ps);
 }
 
 void transport_land(struct replay *replay, uint64_t key, const uint32_t *chips, uint32_t count,
@@ -337,6 +345,47 @@ void transport_arrive(struct replay *replay, uint64_t key, const uint32_t *chips
         light_arrive(replay, lane, cost, key, chips[0], now_ps);
     else
         messages_arrive(replay, lane, cost, key, chips, count, now_ps);
+}
+
+/* Chips whose state is loaded at once. */
+enum { LOADED = 16 };
+
+/* A load: a processor may leave out what it is only asked to prefetch. */
+static inline void line_load(const void *line)
+{
+    (void)*(const volatile char *)line;
+}
+
+/* Loads what messages of the lane will touch on several chips. */
+static inline void light_load(const struct replay *replay, const struct lane_table *lane,
+                              const uint32_t *chips, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        line_load(&lane->states[chips[i]]);
+        line_load(&lane->owner.running[chips[i]]);
+        line_load(&lane->owner.states[chips[i]]);
+        line_load(&lane->route.ports[chips[i]]);
+        line_load(&replay->servers.states[chips[i]]);
+    }
+}
+
+void transport_window(struct replay *replay, uint64_t key, const uint32_t *chips,
+                      const int64_t *at_ps, uint32_t count)
+{
+    struct lane_table *lane = lane_of_key(replay, key);
+    const struct message_cost *cost =
+        cost_at(lane, event_key_field(key, KEY_CLASS_SHIFT, KEY_CLASS_BITS),
+                event_key_field(key, 0, KEY_UNITS_BITS));
+    if (lane->steps.light == NULL) {
+        for (uint32_t i = 0; i < count; i++)
+            messages_arrive(replay, lane, cost, key, &chips[i], 1, at_ps[i]);
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (i % LOADED == 0)
+            light_load(replay, lane, &chips[i], count - i < LOADED ? count - i : LOADED);
+        light_land(replay, lane, cost, key, chips[i], at_ps[i]);
+    }
 }
 
 /* Around a root most chips have a part in one item of an order only: it need not ask the others. */

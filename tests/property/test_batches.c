@@ -1,7 +1,8 @@
 /*
  * Chips that are alike go through handlers together (sim/replay/batch.h): whatever is drawn, with
  * overridden chips and links among them, digest and the bytes of the result are those of the
- * reference queue, which hands one chip at a time to the handlers.
+ * reference queue, which hands one chip at a time to the handlers. So are they if events of several
+ * instants are handed over together (sim/replay/window.c).
  */
 #include <stdio.h>
 #include <string.h>
@@ -131,11 +132,18 @@ static void draw(uint64_t *state, char text[2 * TEXT_BYTES])
 }
 
 /* The result as the engine `name` has it. */
+static bool tell_as(const char *text, const char *name, bool windows, struct strbuf *ret_result,
+                    struct trace *ret_trace)
+{
+    struct play_options const options = {
+        .full = true, .every_layer = true, .engine = name, .windows = windows};
+    return play_result(text, &options, ret_result, ret_trace);
+}
+
 static bool tell(const char *text, const char *name, struct strbuf *ret_result,
                  struct trace *ret_trace)
 {
-    struct play_options const options = {.full = true, .every_layer = true, .engine = name};
-    return play_result(text, &options, ret_result, ret_trace);
+    return tell_as(text, name, false, ret_result, ret_trace);
 }
 
 static void alike_chips_do_together_what_each_does_alone(void **state)
@@ -147,15 +155,19 @@ static void alike_chips_do_together_what_each_does_alone(void **state)
         char text[2 * TEXT_BYTES];
         draw(&random, text);
         if (sampling_skips(&walked)) continue;
-        struct strbuf together = {0}, alone = {0};
-        struct trace traces[2];
+        struct strbuf together = {0}, alone = {0}, windows = {0};
+        struct trace traces[3];
         taken++;
         if (!tell(text, "fast", &together, &traces[0])) continue;
         assert_true(tell(text, "reference", &alone, &traces[1]));
+        assert_true(tell_as(text, "fast", true, &windows, &traces[2]));
         case_that(traces[0].digest == traces[1].digest, text);
         case_that(strcmp(together.bytes, alone.bytes) == 0, text);
+        case_that(traces[2].digest == traces[1].digest, text);
+        case_that(strcmp(windows.bytes, alone.bytes) == 0, text);
         strbuf_free(&together);
         strbuf_free(&alone);
+        strbuf_free(&windows);
         simulated++;
     }
     print_message("%u simulated\n", (unsigned)simulated);

@@ -45,6 +45,7 @@ enum status play_stages(struct play *play, const struct play_options *options, s
         .shown_count = options->shown != NULL ? options->shown_count : 1,
         .record = options->record,
         .every_layer = options->every_layer,
+        .windows = options->windows,
         .every_message = options->every_message,
         .count_waits = options->count_waits,
         .steps_max = options->steps_max};

@@ -6,6 +6,7 @@
 #include "sim/base/arena.h"
 #include "sim/replay/p2p.h"
 #include "sim/replay/state.h"
+#include "sim/replay/stretch.h"
 
 /* Of the streams in `among`, as bits, the one at which `stream` has named itself; else none of the
  * program's. */
@@ -135,6 +136,8 @@ void breakdown_pass(struct replay *replay, const struct need_cache *needs, uint3
     }
     int64_t const counted_ps = until_ps - role->pass_until_ps;
     if (replay->recurrence.keeps) recur_pass(replay, chip, counted_ps, begin_ps, end_ps);
+    if (stretch_is_recorded(replay, chip))
+        stretch_note_pass(replay, chip, until_ps, begin_ps, end_ps);
     breakdown_pass_add(role, needs, counted_ps, begin_ps, end_ps);
 }
 
@@ -146,6 +149,8 @@ void breakdown_class(struct replay *replay, const struct program_op *op, uint32_
     total->count++;
     total->busy_ps += end_ps - begin_ps;
     int64_t *class_end_ps = &replay->breakdowns.class_end_ps[op->class_index];
+    if (stretch_is_recorded(replay, chip))
+        stretch_note_class(replay, chip, op->class_index, end_ps);
     if (end_ps > *class_end_ps) *class_end_ps = end_ps;
 }
 
@@ -257,11 +262,23 @@ void breakdown_effect(struct replay *replay, const struct program_effect *effect
                       uint32_t chip, int64_t now_ps)
 {
     struct memory_state *state = &replay->breakdowns.memories[chip];
+    if (stretch_is_recorded(replay, chip))
+        stretch_note_effect(replay, effect, stream, chip, now_ps);
     held_add(state, effect->memory, effect->bytes);
     if (!memory_is_noted(replay, state, effect->memory, chip)) return;
     struct memory_place const place = {.slot = stream_at(replay, stream, chip)->slot,
                                        .op = streams_op_index(replay, stream, chip)};
     memory_note(replay, chip, effect->memory, &place, now_ps);
+}
+
+void breakdown_effect_at(struct replay *replay, const struct program_effect *effect, uint32_t slot,
+                         uint16_t op, uint32_t chip, int64_t now_ps)
+{
+    struct memory_state *state = &replay->breakdowns.memories[chip];
+    struct memory_place const place = {.slot = slot, .op = op};
+    held_add(state, effect->memory, effect->bytes);
+    if (memory_is_noted(replay, state, effect->memory, chip))
+        memory_note(replay, chip, effect->memory, &place, now_ps);
 }
 
 void breakdown_resident(struct replay *replay, uint32_t chip)

@@ -69,6 +69,8 @@ struct tally {
     /* Of collectives (flight.h), a chip's by itself: simulated once for all that are alike, and by
      * that posted; of these landed; all of whose messages were simulated. */
     uint64_t recorded, posted, landed, simulated;
+    /* Stretches (stretch.h) that were recorded, and repeated; of these some that were broken. */
+    uint64_t stretches, repeated, broken;
     uint64_t flown;        /* Events of collectives that have flown. */
     uint64_t recurred;     /* Events that were not simulated one by one (recur.h). */
     uint32_t prefix_chips; /* Chips of the prefix fold that the run continued; 0: none. */
@@ -83,6 +85,9 @@ void breakdown_span(struct replay *replay, uint32_t chip, int64_t now_ps);
 /* An op of a stream takes memory, or gives it back. */
 void breakdown_effect(struct replay *replay, const struct program_effect *effect, uint32_t stream,
                       uint32_t chip, int64_t now_ps);
+/* An op takes memory or gives it back whose place in its template alone is known. */
+void breakdown_effect_at(struct replay *replay, const struct program_effect *effect, uint32_t slot,
+                         uint16_t op, uint32_t chip, int64_t now_ps);
 void breakdown_class(struct replay *replay, const struct program_op *op, uint32_t chip,
                      int64_t begin_ps, int64_t end_ps);
 /* An op of compute before the update ends. */

@@ -5,6 +5,7 @@
 #include "sim/replay/batch.h"
 #include "sim/replay/flight.h"
 #include "sim/replay/stream_steps.h"
+#include "sim/replay/stretch.h"
 
 static const uint64_t end_key = (uint64_t)EVENT_COMPUTE_END << KEY_KIND_SHIFT;
 
@@ -95,7 +96,9 @@ void chain_settle(struct replay *replay, int64_t now_ps)
 {
     struct chains *chains = replay->streams.chains;
     chains->is_offered = false;
-    if (!chain_begin(replay, chains->offered, now_ps)) end_post(replay, chains->offered);
+    uint32_t const chip = chains->offered;
+    if (replay->streams.stretches != NULL && stretch_settle(replay, chip, now_ps)) return;
+    if (!chain_begin(replay, chip, now_ps)) end_post(replay, chip);
 }
 
 /* What ops of a chain have in common. */
@@ -165,6 +168,7 @@ void chain_end(struct replay *replay, uint32_t chip, int64_t now_ps)
     struct chain *chain = &replay->streams.chains->of[chip];
     if (!chain->runs) { /* It has been broken. */
         engine_count(replay->engine, -1);
+        if (stretch_is_recorded(replay, chip)) stretch_note_events(replay, chip, -1);
         return;
     }
     int64_t const count = ops_pass(replay, chip, now_ps, chain_key);
@@ -172,6 +176,7 @@ void chain_end(struct replay *replay, uint32_t chip, int64_t now_ps)
     chain->runs = false;
     replay->streams.chains->run_count--;
     engine_count(replay->engine, count - !is_last);
+    if (stretch_is_recorded(replay, chip)) stretch_note_events(replay, chip, count - !is_last);
     if (is_last)
         streams_compute_end(replay, chip, now_ps);
     else
@@ -185,6 +190,7 @@ void chain_break(struct replay *replay, uint32_t chip)
     replay->streams.chains->of[chip].runs = false;
     replay->streams.chains->run_count--;
     engine_count(replay->engine, count);
+    if (stretch_is_recorded(replay, chip)) stretch_note_events(replay, chip, count);
     end_post(replay, chip);
 }
 

@@ -6,6 +6,7 @@
 #include "sim/replay/promise.h"
 #include "sim/replay/routed.h"
 #include "sim/replay/state.h"
+#include "sim/replay/stretch.h"
 #include "sim/replay/transport.h"
 
 /* Kinds of events that need a loop have functions that are not inlined, so that for all kinds the
@@ -135,13 +136,39 @@ static APART void flights_event(struct replay *replay, int64_t now_ps, uint64_t 
     event_or_end(replay, now_ps, key, chips, count);
 }
 
+/* Whether an event is of a chip by itself: an op, or a collective, ends there. */
+static bool is_own(const struct replay *replay, uint64_t key)
+{
+    if (event_key_kind(key) == EVENT_COMPUTE_END) return true;
+    return event_key_kind(key) == EVENT_COLLECTIVE_END &&
+           replay->program->stream[event_key_stream(key)].kind == PROGRAM_OP_COLLECTIVE;
+}
+
+/* Before an event of chips of which some may have stretches. */
+static void stretches_event(struct replay *replay, uint64_t key, const uint32_t *chips,
+                            uint32_t count)
+{
+    bool const own = is_own(replay, key);
+    for (uint32_t i = 0; key != stretch_key && i < count; i++)
+        if (!own)
+            stretch_clear(replay, chips[i]);
+        else if (stretch_is_recorded(replay, chips[i]))
+            stretch_note_events(replay, chips[i], 1);
+}
+
 /* An event where compute ops may have events in common, too. */
 static APART void chains_event(struct replay *replay, int64_t now_ps, uint64_t key,
                                const uint32_t *chips, uint32_t count)
 {
     flights_order(replay->lanes.flights, now_ps, key);
+    if (replay->streams.stretches != NULL) stretches_event(replay, key, chips, count);
     if (key == chain_key) {
         for (uint32_t i = 0; i < count; i++) chain_end(replay, chips[i], now_ps);
+    } else if (key == stretch_key) {
+        for (uint32_t i = 0; i < count; i++) {
+            stretch_end(replay, chips[i]);
+            chains_settle(replay, now_ps);
+        }
     } else {
         for (uint32_t i = 0; i < count; i++) chain_clear(replay, chips[i]);
         event_or_end(replay, now_ps, key, chips, count);

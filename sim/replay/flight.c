@@ -7,12 +7,8 @@
 #include "sim/replay/flight_log.h"
 #include "sim/replay/fold_prefix.h"
 #include "sim/replay/routed.h"
+#include "sim/replay/stretch.h"
 #include "sim/replay/transport.h"
-
-static struct flight *flight_at(const struct replay *replay, uint32_t stream, uint32_t chip)
-{
-    return &replay->lanes.flights->aloft[(uint64_t)stream * replay->chip_count + chip];
-}
 
 /* The key of a logged event, in the epoch of its collective. */
 static uint64_t key_in_epoch(uint64_t key, uint32_t epoch)
@@ -95,7 +91,7 @@ void flight_serve(struct replay *replay, struct flight *flight, uint32_t chip, u
     }
 }
 
-static void serve_until_now(struct replay *replay, uint32_t stream, uint32_t chip)
+void flight_serve_until_now(struct replay *replay, uint32_t stream, uint32_t chip)
 {
     struct flight_instant const *order = &replay->lanes.flights->order;
     struct flight *flight = flight_at(replay, stream, chip);
@@ -112,71 +108,12 @@ static void serve_until_now(struct replay *replay, uint32_t stream, uint32_t chi
 void flights_serve_chip(struct replay *replay, uint32_t chip)
 {
     for (uint32_t bits = replay->lanes.flights->of_chip[chip]; bits != 0; bits &= bits - 1)
-        serve_until_now(replay, (uint32_t)__builtin_ctz(bits), chip);
-}
-
-bool flight_finds_free(struct replay *replay, const struct flight_log *log, uint32_t stream,
-                       uint32_t chip, int64_t now_ps)
-{
-    const struct stream_state *own = stream_at(replay, stream, chip);
-    const struct plan_table *plan = &replay->lanes.plans[*running_at(replay, stream, chip)];
-    const struct servers *servers = &replay->servers;
-    if (flight_at(replay, stream, chip)->void_ps != 0) return false;
-    if (own->operand_parts > 0 &&
-        stream_at(replay, PROGRAM_COMPUTE, chip)->done < own->operand_first + own->operand_parts)
-        return false;
-    if (log->length_ps > TIME_PS_END / 2 - now_ps) return false;
-    for (enum server server = SERVER_HBM; server < SERVER_COUNT; server++)
-        if (server_at(servers, server, chip)->dma_ps > TIME_PS_END / 2) return false;
-    for (uint32_t i = 0; i < log->link_count; i++)
-        if (log->links[i].waits_here &&
-            (log->links[i].link->free_ps > now_ps || log->links[i].link->flown))
-            return false;
-    for (uint32_t ways = log->ways; ways != 0; ways &= ways - 1)
-        if (reads_at(servers, (uint32_t)__builtin_ctz(ways), chip)->until_ps > now_ps) return false;
-    for (uint32_t bits = replay->lanes.flights->of_chip[chip]; bits != 0; bits &= bits - 1)
-        if (flight_at(replay, (uint32_t)__builtin_ctz(bits), chip)->log->ways & log->ways)
-            return false;
-    for (uint32_t i = 0; i < plan->lane_count; i++) {
-        const struct lane_state *state = &plan->lane[i].states[chip];
-        if (state->free_ps > now_ps || state->waiting) return false;
-    }
-    return true;
-}
-
-/* The log of the collective that begins; NULL: its messages are simulated. */
-static const struct flight_log *log_of(struct replay *replay, uint32_t stream, uint32_t chip)
-{
-    struct flights *flights = replay->lanes.flights;
-    uint32_t const plan = *running_at(replay, stream, chip);
-    uint64_t const index = (uint64_t)plan * replay->chip_count + chip;
-    if (flights->never[plan]) return NULL;
-    if (flights->states[index] == FLIGHT_UNSEEN) {
-        flights->states[index] = FLIGHT_SEEN;
-    } else if (flights->states[index] == FLIGHT_SEEN) {
-        if (!flight_record(replay, stream, chip, &flights->logs[index])) {
-            flights->never[plan] = true;
-            if (flights->aside != NULL) flights->groups[plan] = flight_group_build(replay, plan);
-            return NULL;
-        }
-        flights->states[index] = FLIGHT_LOGGED;
-        replay->tally.recorded++;
-    }
-    return flights->states[index] == FLIGHT_LOGGED ? &flights->logs[index] : NULL;
-}
-
-/* The log by which the collective that begins flies; NULL: its messages are simulated. */
-static const struct flight_log *log_to_fly(struct replay *replay, uint32_t stream, uint32_t chip,
-                                           int64_t now_ps)
-{
-    if (replay->lanes.flights == NULL) return NULL;
-    const struct flight_log *log = log_of(replay, stream, chip);
-    return log != NULL && flight_finds_free(replay, log, stream, chip, now_ps) ? log : NULL;
+        flight_serve_until_now(replay, (uint32_t)__builtin_ctz(bits), chip);
 }
 
 bool flight_begin(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
 {
-    const struct flight_log *log = log_to_fly(replay, stream, chip, now_ps);
+    const struct flight_log *log = flight_log_to_fly(replay, stream, chip, now_ps);
     if (log == NULL) {
         if (replay->lanes.flights != NULL && flight_group_begin(replay, stream, chip, now_ps))
             return true;
@@ -199,7 +136,7 @@ bool flight_begin(struct replay *replay, uint32_t stream, uint32_t chip, int64_t
 void flight_leave(struct replay *replay, uint32_t stream, uint32_t chip)
 {
     struct flight *flight = flight_at(replay, stream, chip);
-    for (uint32_t i = 0; i < flight->log->link_count; i++)
+    for (uint32_t i = 0; !flight->is_off && i < flight->log->link_count; i++)
         flight->log->links[i].link->flown = false;
     flight->log = NULL;
     replay->lanes.flights->of_chip[chip] &= ~(1u << stream);
@@ -216,29 +153,26 @@ uint64_t flight_digest(const struct flight_log *log, int64_t begin_ps, uint32_t 
     return digest;
 }
 
-/* What its messages add to the digest. Further steps have none. */
-static void digest_close(struct replay *replay, const struct flight *flight, uint32_t stream,
-                         uint32_t chip)
+void flight_digest_close(struct replay *replay, const struct flight_log *log, int64_t begin_ps,
+                         uint32_t epoch, uint32_t stream, uint32_t chip)
 {
-    uint32_t const epoch = stream_at(replay, stream, chip)->epoch;
-    const struct flight_log *log = flight->log;
     if (replay->steps.max != 0) return;
     if (replay->recurrence.keeps && log->senders == NULL)
-        recur_flight(replay, log, flight->begin_ps, stream, chip);
+        recur_flight(replay, log, begin_ps, epoch, stream, chip);
     else if (replay->recurrence.keeps) /* The log is written anew for each collective. */
         for (uint32_t i = 0; i < log->message_count; i++)
-            recur_digest_add(replay, flight->begin_ps + log->arrived_at[i].at_ps,
+            recur_digest_add(replay, begin_ps + log->arrived_at[i].at_ps,
                              key_in_epoch(log->arrived_at[i].key, epoch), log->senders[i]);
     if (replay->images == NULL) {
-        replay->tally.digest += flight_digest(log, flight->begin_ps, epoch, chip);
+        replay->tally.digest += flight_digest(log, begin_ps, epoch, chip);
         return;
     }
     for (uint32_t i = 0; i < log->message_count; i++)
-        prefix_digest_add(replay, flight->begin_ps + log->arrived_at[i].at_ps,
+        prefix_digest_add(replay, begin_ps + log->arrived_at[i].at_ps,
                           key_in_epoch(log->arrived_at[i].key, epoch), chip);
 }
 
-static void links_close(struct replay *replay, const struct flight *flight)
+void flight_links_close(struct replay *replay, const struct flight *flight)
 {
     for (uint32_t i = 0; i < flight->log->link_count; i++) {
         const struct flight_link *at = &flight->log->links[i];
@@ -258,6 +192,17 @@ static void links_close(struct replay *replay, const struct flight *flight)
     }
 }
 
+void flight_lanes_close(const struct plan_table *plan, const struct flight_log *log,
+                        int64_t begin_ps, uint32_t chip)
+{
+    for (uint32_t i = 0; i < plan->lane_count; i++) {
+        struct lane_state *lane = &plan->lane[i].states[chip];
+        int64_t const free_ps = lane->free_ps;
+        *lane = log->lanes[i];
+        lane->free_ps = lane->sends > 0 ? begin_ps + lane->free_ps : free_ps;
+    }
+}
+
 void flight_close(struct replay *replay, uint32_t stream, uint32_t chip)
 {
     struct flight *flight = flight_at(replay, stream, chip);
@@ -265,13 +210,12 @@ void flight_close(struct replay *replay, uint32_t stream, uint32_t chip)
     const struct plan_table *plan = &replay->lanes.plans[*running_at(replay, stream, chip)];
     struct stream_state *state = stream_at(replay, stream, chip);
     flight_serve(replay, flight, chip, log->arrived_count, log->left_count);
-    digest_close(replay, flight, stream, chip);
-    links_close(replay, flight);
-    for (uint32_t i = 0; i < plan->lane_count; i++) {
-        struct lane_state *lane = &plan->lane[i].states[chip];
-        int64_t const free_ps = lane->free_ps;
-        *lane = log->lanes[i];
-        lane->free_ps = lane->sends > 0 ? flight->begin_ps + lane->free_ps : free_ps;
+    flight_digest_close(replay, log, flight->begin_ps, state->epoch, stream, chip);
+    if (!flight->is_off) flight_links_close(replay, flight);
+    flight_lanes_close(plan, log, flight->begin_ps, chip);
+    if (stretch_is_recorded(replay, chip)) {
+        stretch_note_flight(replay, stream, chip, log, flight->begin_ps);
+        stretch_note_events(replay, chip, (int64_t)log->event_count);
     }
     replay->tally.transfers += log->transfers;
     replay->tally.flown += log->event_count;
@@ -304,6 +248,7 @@ uint32_t flights_end(struct replay *replay, uint64_t key, const uint32_t *chips,
     for (uint32_t i = 0; i < count; i++) {
         if (flight_void_take(replay, key, chips[i], now_ps)) {
             engine_count(replay->engine, -1);
+            if (stretch_is_recorded(replay, chips[i])) stretch_note_events(replay, chips[i], -1);
             if (flights->together[stream] != NULL && !flights->timed[stream])
                 flight_group_land(replay, stream);
             continue;
@@ -331,7 +276,8 @@ void flight_landing_begin(struct replay *replay, uint32_t stream, int64_t begin_
     struct flights *flights = replay->lanes.flights;
     if (replay->recurrence.keeps) recur_land(replay, flights->order.key, stream);
     for (uint32_t chip = 0; chip < replay->chip_count; chip++)
-        if (flight_at(replay, stream, chip)->log != NULL) serve_until_now(replay, stream, chip);
+        if (flight_at(replay, stream, chip)->log != NULL)
+            flight_serve_until_now(replay, stream, chip);
     for (uint32_t chip = 0; chip < replay->chip_count; chip++)
         flight_servers_save(replay, chip, &flights->aside[chip]);
     flights->landed_for = replay->engine;
@@ -350,6 +296,24 @@ void flight_landing_end(struct replay *replay)
     engine_drain(flights->engine, event_repost, replay);
 }
 
+/* Links that are written already are put aside while their messages are simulated. */
+static void links_aside(const struct flight_log *log, struct flight_link *ret_links)
+{
+    for (uint32_t i = 0; i < log->link_count; i++) {
+        ret_links[i].after = *log->links[i].link;
+        *log->links[i].link = (struct link_state){.free_ps = 0};
+        if (log->links[i].waits != NULL) ret_links[i].added = *log->links[i].waits;
+    }
+}
+
+static void links_back(const struct flight_log *log, const struct flight_link *links)
+{
+    for (uint32_t i = 0; i < log->link_count; i++) {
+        *log->links[i].link = links[i].after;
+        if (log->links[i].waits != NULL) *log->links[i].waits = links[i].added;
+    }
+}
+
 /* Its handlers run up to now, as if it had never flown. What they ask of servers has been served.
  */
 static void flight_land(struct replay *replay, uint32_t stream, uint32_t chip)
@@ -361,20 +325,26 @@ static void flight_land(struct replay *replay, uint32_t stream, uint32_t chip)
     }
     struct flight *flight = flight_at(replay, stream, chip);
     struct flight_servers saved;
+    struct flight_link links[FLIGHT_START_LINKS];
+    bool const is_off = flight->is_off;
+    const struct flight_log *log = flight->log;
     struct engine *engine = replay->engine;
     int64_t const begin_ps = flight->begin_ps;
     if (replay->recurrence.keeps) recur_land(replay, flights->order.key, stream);
-    serve_until_now(replay, stream, chip);
+    if (stretch_is_recorded(replay, chip)) stretch_drop(replay, chip);
+    flight_serve_until_now(replay, stream, chip);
     flight->void_ps = begin_ps + flight->log->length_ps;
     flight_leave(replay, stream, chip);
     replay->tally.landed++;
     flight_servers_save(replay, chip, &saved);
+    if (is_off) links_aside(log, links);
     replay->engine = flights->engine;
     engine_restart(flights->engine, begin_ps);
     transport_open(replay, stream, chip, begin_ps);
     transport_operand(replay, stream, chip, begin_ps);
     engine_run_before(flights->engine, flights->order.at_ps, flights->order.key);
     flight_servers_restore(replay, chip, &saved);
+    if (is_off) links_back(log, links);
     replay->engine = engine;
     engine_count(engine, (int64_t)engine_event_count(flights->engine));
     engine_drain(flights->engine, event_repost, replay);
@@ -382,6 +352,8 @@ static void flight_land(struct replay *replay, uint32_t stream, uint32_t chip)
 
 void flights_land_link(struct replay *replay, const struct link_state *link)
 {
+    stretches_clear_link(replay, link);
+    if (!link->flown) return;
     for (uint32_t stream = 0; stream < replay->stream_count; stream++) {
         if (flight_group_uses(replay, stream, link)) {
             flight_group_land(replay, stream);
@@ -389,7 +361,7 @@ void flights_land_link(struct replay *replay, const struct link_state *link)
         }
         for (uint32_t chip = 0; chip < replay->chip_count; chip++) {
             const struct flight_log *log = flight_at(replay, stream, chip)->log;
-            if (log == NULL) continue;
+            if (log == NULL || flight_at(replay, stream, chip)->is_off) continue;
             for (uint32_t i = 0; i < log->link_count; i++)
                 if (log->links[i].link == link && log->links[i].waits_here) {
                     flight_land(replay, stream, chip);
@@ -403,7 +375,8 @@ void flights_land_way(struct replay *replay, uint32_t chip, uint32_t way)
 {
     for (uint32_t bits = replay->lanes.flights->of_chip[chip]; bits != 0; bits &= bits - 1) {
         uint32_t const stream = (uint32_t)__builtin_ctz(bits);
-        if (flight_at(replay, stream, chip)->log->ways >> way & 1)
+        const struct flight *flight = flight_at(replay, stream, chip);
+        if (!flight->is_off && (flight->log->ways >> way & 1) != 0)
             flight_land(replay, stream, chip);
     }
 }
@@ -467,6 +440,8 @@ enum status flights_build(struct arena *arena, struct replay *replay, struct err
     flights->aloft = memory;
     STATUS_TRY(arena_try(arena, replay->chip_count, sizeof *flights->of_chip, &memory, reterr));
     flights->of_chip = memory;
+    STATUS_TRY(arena_try(arena, plan_rows, sizeof *flights->variants, &memory, reterr));
+    flights->variants = memory;
     STATUS_TRY(flight_groups_build(arena, replay, together, flights, reterr));
     for (uint32_t i = 0; i < replay->lanes.plan_count; i++)
         flights->never[i] = !plan_may_fly(replay, &replay->lanes.plans[i]);

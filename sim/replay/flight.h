@@ -29,6 +29,12 @@
  * ports of a way have a latency of at least 1 ps (route.h), and a message that finds a link busy
  * goes on at a later instant. A flown event thus waits already when its instant begins.
  *
+ * Links that are still held. Where links of a collective that begins are held by messages that have
+ * been put on them, or reads of its ways go on, its log is one of a collective that begins so
+ * (flight_start): what is left of these is all that it knows of others. A collective that flies
+ * leaves its links to it, once its own messages have taken all of them (`is_off`). Where streams
+ * take turns at links there is no such log.
+ *
  * Collectives that lead from chip to chip fly for all chips at once: flight_group.h.
  *
  * A change of these can break exactness: a handler of messages that reads state of others than its
@@ -98,6 +104,7 @@ struct flight_log {
     uint32_t left_count;
     uint32_t left_at_begin; /* Messages that leave while the collective begins. */
     int64_t passage_ps;     /* The longest passage of a message that arrives. */
+    int64_t taken_ps;       /* When a message takes a link last. */
     const struct flight_link *links;
     uint32_t link_count;
     uint32_t ways;                  /* Ways by which messages leave; bits. */
@@ -110,6 +117,24 @@ struct flight {
     int64_t begin_ps;
     int64_t void_ps;        /* Instant of an end that is to be ignored; 0: none. */
     uint32_t arrived, left; /* Of the log: what has been served. */
+    bool is_off;            /* All links have been taken by its messages, and are written. */
+};
+
+enum { FLIGHT_START_LINKS = 8, FLIGHT_START_WAYS = 2 };
+
+/* What is not free when a collective begins: links that messages of others still hold, and reads of
+ * ways that go on. Instants count from the begin; of a link 0: it is free. */
+struct flight_start {
+    int64_t free_ps[FLIGHT_START_LINKS]; /* [link of the plan's first log] */
+    struct server_reads reads[FLIGHT_START_WAYS];
+};
+
+/* A log of a collective that begins so. */
+struct flight_variant {
+    struct flight_variant *next;
+    struct flight_start start;
+    struct flight_log log;
+    bool fails; /* True where there is no log. */
 };
 
 struct flights {
@@ -119,6 +144,7 @@ struct flights {
     uint8_t *states;                  /* [plan][chip]: enum flight_log_state */
     struct flight_log *logs;          /* [plan][chip]: where FLIGHT_LOGGED. */
     struct flight *aloft;             /* [stream][chip] */
+    struct flight_variant **variants; /* [plan][chip] */
     uint32_t *of_chip;                /* [chip]: streams with a collective aloft; bits. */
     struct flight_recorder *recorder; /* NULL unless a collective is logged. */
     uint64_t log_bytes;
@@ -151,6 +177,20 @@ void flights_land_all(struct replay *replay);
 uint64_t flight_digest(const struct flight_log *log, int64_t begin_ps, uint32_t epoch,
                        uint32_t chip);
 
+static inline struct flight *flight_at(const struct replay *replay, uint32_t stream, uint32_t chip)
+{
+    return &replay->lanes.flights->aloft[(uint64_t)stream * replay->chip_count + chip];
+}
+
+/* flight_start.c: the log by which the collective that begins flies; NULL: its messages are
+ * simulated. */
+const struct flight_log *flight_log_to_fly(struct replay *replay, uint32_t stream, uint32_t chip,
+                                           int64_t now_ps);
+/* Brings servers up to now. */
+void flight_serve_until_now(struct replay *replay, uint32_t stream, uint32_t chip);
+/* Its links become what they were at the end of the log. */
+void flight_links_close(struct replay *replay, const struct flight *flight);
+
 /* flight_group.c calls these. Whether all that a collective of a log uses of the chip is free: */
 bool flight_finds_free(struct replay *replay, const struct flight_log *log, uint32_t stream,
                        uint32_t chip, int64_t now_ps);
@@ -159,6 +199,12 @@ void flight_serve(struct replay *replay, struct flight *flight, uint32_t chip, u
                   uint32_t left);
 /* All is as its messages have left it; what follows is the end of any collective. */
 void flight_close(struct replay *replay, uint32_t stream, uint32_t chip);
+/* What its messages add to the digest. Further steps have none. */
+void flight_digest_close(struct replay *replay, const struct flight_log *log, int64_t begin_ps,
+                         uint32_t epoch, uint32_t stream, uint32_t chip);
+/* Its lanes become what they were at the end of the log. */
+void flight_lanes_close(const struct plan_table *plan, const struct flight_log *log,
+                        int64_t begin_ps, uint32_t chip);
 /* It flies no longer. */
 void flight_leave(struct replay *replay, uint32_t stream, uint32_t chip);
 /* Before handlers run for collectives of a stream that land, from the first begin on, and after. */

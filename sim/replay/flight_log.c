@@ -20,7 +20,9 @@ struct saved_link {
 
 struct flight_recorder {
     uint32_t chip;
-    struct flight_instant now; /* Of the event at hand. */
+    const struct flight_log *first;   /* Of whose links `start` speaks. */
+    const struct flight_start *start; /* NULL: all is free. */
+    struct flight_instant now;        /* Of the event at hand. */
     bool fails;
     struct flight_log log;
     int64_t seen_ps[SERVER_COUNT];    /* Granted when something was last recorded. */
@@ -60,6 +62,7 @@ void flight_record_link(struct replay *replay, struct link_state *link, struct l
 {
     struct flight_recorder *recorder = replay->lanes.flights->recorder;
     const struct flight_link *links = recorder->links.items;
+    if (waits_here) recorder->log.taken_ps = recorder->now.at_ps;
     for (uint32_t i = 0; i < recorder->links.count; i++)
         if (links[i].link == link) return;
     struct flight_link *added = vector_add(recorder, &recorder->links, sizeof *added);
@@ -78,6 +81,8 @@ void flight_record_link(struct replay *replay, struct link_state *link, struct l
         (struct flight_link){.link = link, .waits = waits, .port = port, .waits_here = waits_here};
     saved->state = *link;
     *link = (struct link_state){.free_ps = 0};
+    for (uint32_t i = 0; recorder->start != NULL && i < recorder->first->link_count; i++)
+        if (recorder->first->links[i].link == link) link->free_ps = recorder->start->free_ps[i];
     if (waits == NULL) return;
     saved->waits = *waits;
     *waits = (struct link_waits){.messages = 0};
@@ -311,8 +316,24 @@ static bool log_keep(struct replay *replay, uint32_t plan, const struct lane_sta
     return true;
 }
 
+/* Reads that go on when it begins. */
+static void reads_start(struct replay *replay, uint32_t chip, const struct flight_log *first,
+                        const struct flight_start *start)
+{
+    uint32_t number = 0;
+    for (uint32_t ways = first->ways; ways != 0; ways &= ways - 1)
+        *reads_at(&replay->servers, (uint32_t)__builtin_ctz(ways), chip) = start->reads[number++];
+}
+
 bool flight_record(struct replay *replay, uint32_t stream, uint32_t chip,
                    struct flight_log *ret_log)
+{
+    return flight_record_from(replay, stream, chip, NULL, NULL, ret_log);
+}
+
+bool flight_record_from(struct replay *replay, uint32_t stream, uint32_t chip,
+                        const struct flight_log *first, const struct flight_start *start,
+                        struct flight_log *ret_log)
 {
     struct flights *flights = replay->lanes.flights;
     uint32_t const index = *running_at(replay, stream, chip);
@@ -323,13 +344,14 @@ bool flight_record(struct replay *replay, uint32_t stream, uint32_t chip,
     struct ports *ports = replay->ports;
     struct flight_servers servers;
     struct lane_state before[REPLAY_LANES_MAX], after[REPLAY_LANES_MAX];
-    struct flight_recorder recorder = {.chip = chip};
+    struct flight_recorder recorder = {.chip = chip, .first = first, .start = start};
     if (flight_has_ahead(plan, chip)) return false;
     for (uint32_t i = 0; i < plan->lane_count; i++) {
         before[i] = plan->lane[i].states[chip];
         plan->lane[i].states[chip] = (struct lane_state){.free_ps = 0};
     }
     flight_servers_save(replay, chip, &servers);
+    if (start != NULL) reads_start(replay, chip, first, start);
     replay->tally = (struct tally){.transfers = 0};
     replay->engine = flights->engine;
     replay->ports = NULL; /* Its messages have their links for themselves, without turns. */

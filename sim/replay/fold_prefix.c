@@ -390,7 +390,9 @@ static void event_hand(void *owner, struct engine *engine, int64_t now_ps, uint6
     struct handed *handed = owner;
     (void)engine;
     for (uint32_t i = 0; i < count; i++) {
-        if (flight_void_take(handed->first, key, chips[i], now_ps) || key == chain_key) continue;
+        if (flight_void_take(handed->first, key, chips[i], now_ps) || key == chain_key ||
+            key == stretch_key)
+            continue;
         images_post(handed->first, now_ps, key, chips[i]);
         handed->events[handed->count++] = (struct handed_event){now_ps, key, chips[i]};
     }
@@ -419,6 +421,7 @@ enum status prefix_share(struct arena *arena, struct replay *first, struct repla
     void *same = NULL, *events = NULL;
     *ret_shared = false;
     if (!can_be_shared(first)) return STATUS_OK;
+    stretches_break_all(first);
     flights_land_all(first);
     chains_break_all(first);
     STATUS_TRY(arena_try(arena, chips, sizeof(uint32_t), &same, reterr));

@@ -26,7 +26,7 @@
 #ifndef SIM_REPLAY_FOLD_PREFIX_H
 #define SIM_REPLAY_FOLD_PREFIX_H
 
-#include "sim/replay/state.h"
+#include "sim/replay/stretch.h"
 
 /* Adds a record to the digest for each chip that this one stands for. */
 void prefix_digest_add(struct replay *prefix, int64_t now_ps, uint64_t key, uint32_t chip);
@@ -38,6 +38,7 @@ static inline void digest_add(struct replay *replay, int64_t now_ps, uint64_t ke
     else
         replay->tally.digest += digest_record(now_ps, key, chip);
     if (replay->recurrence.keeps) recur_digest_add(replay, now_ps, key, chip);
+    if (stretch_is_recorded(replay, chip)) stretch_note_digest(replay, chip, now_ps, key);
 }
 
 /* Makes `prefix`, set up for whole->fold->prefix, the beginning of `whole`. False: a refining

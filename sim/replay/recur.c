@@ -8,6 +8,7 @@
 #include "sim/replay/recur_search.h"
 #include "sim/replay/routed.h"
 #include "sim/replay/state.h"
+#include "sim/replay/stretch.h"
 #include "sim/replay/tree.h"
 
 enum { BARREN_MAX = 8 };
@@ -107,6 +108,7 @@ static bool all_are_in_one_step(const struct replay *replay)
 
 static bool none_flies(const struct replay *replay)
 {
+    if (replay->streams.stretches != NULL && replay->streams.stretches->run_count > 0) return false;
     for (uint32_t chip = 0; replay->lanes.flights != NULL && chip < replay->chip_count; chip++)
         if (replay->lanes.flights->of_chip[chip] != 0) return false;
     return true;
@@ -337,6 +339,7 @@ static void repeat(struct replay *replay, uint64_t times)
             if (times > 0) waits_settle(replay, chip, state);
         }
     recur_others_repeat(replay, period_ps, times, times * events);
+    if (times > 0) stretches_jumped(replay, (int64_t)times * period_ps);
     replay->tally.recurred += times * events;
     if (times > 0) recur->barren = 0;
 }

@@ -73,7 +73,7 @@ void recur_event(struct replay *replay, int64_t now_ps, uint64_t key, const uint
                  uint32_t count);
 /* A collective that flew has ended. */
 void recur_flight(struct replay *replay, const struct flight_log *log, int64_t begin_ps,
-                  uint32_t stream, uint32_t chip);
+                  uint32_t epoch, uint32_t stream, uint32_t chip);
 /* A collective of a stream lands for an event: which of its messages have been before is decided by
  * orders. */
 void recur_land(struct replay *replay, uint64_t key, uint32_t stream);

@@ -192,19 +192,18 @@ void recur_digest_add(struct replay *replay, int64_t now_ps, uint64_t key, uint3
 }
 
 void recur_flight(struct replay *replay, const struct flight_log *log, int64_t begin_ps,
-                  uint32_t stream, uint32_t chip)
+                  uint32_t epoch, uint32_t stream, uint32_t chip)
 {
     struct recur_kept *kept = &replay->recurrence.search->kept;
     if (kept->flight_count == kept->entry_room) {
         kept->failed = true;
         return;
     }
-    kept->flights[kept->flight_count++] =
-        (struct kept_flight){.log = log,
-                             .begin_ps = begin_ps,
-                             .chip = chip,
-                             .stream = (uint8_t)stream,
-                             .epoch = stream_at(replay, stream, chip)->epoch};
+    kept->flights[kept->flight_count++] = (struct kept_flight){.log = log,
+                                                               .begin_ps = begin_ps,
+                                                               .chip = chip,
+                                                               .stream = (uint8_t)stream,
+                                                               .epoch = (uint8_t)epoch};
 }
 
 static void flights_repeat(struct replay *replay, int64_t period_ps, uint64_t times)

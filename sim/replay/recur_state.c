@@ -9,6 +9,7 @@
 #include "sim/replay/p2p.h"
 #include "sim/replay/port.h"
 #include "sim/replay/route.h"
+#include "sim/replay/stretch.h"
 
 #define FIELD(kind, type, member)                                                                  \
     {                                                                                              \
@@ -141,12 +142,19 @@ static const struct recur_field class_fields[] = {FIELD(SUM, class_total, count)
                                                   {0}};
 HAS_BYTES(class_total, 32);
 
-static const struct recur_field tally_fields[] = {
-    FIELD(SUM, tally, transfers),  FIELD(SUM, tally, bound_checks),
-    FIELD(SUM, tally, parts_done), FIELD(SUM, tally, flown),
-    FIELD(SUM, tally, recorded),   FIELD(SUM, tally, posted),
-    FIELD(SUM, tally, landed),     FIELD(SUM, tally, simulated),
-    FIELD(SAME, tally, queued_ps), {0}};
+static const struct recur_field tally_fields[] = {FIELD(SUM, tally, transfers),
+                                                  FIELD(SUM, tally, bound_checks),
+                                                  FIELD(SUM, tally, parts_done),
+                                                  FIELD(SUM, tally, flown),
+                                                  FIELD(SUM, tally, recorded),
+                                                  FIELD(SUM, tally, posted),
+                                                  FIELD(SUM, tally, landed),
+                                                  FIELD(SUM, tally, simulated),
+                                                  FIELD(SUM, tally, stretches),
+                                                  FIELD(SUM, tally, repeated),
+                                                  FIELD(SUM, tally, broken),
+                                                  FIELD(SAME, tally, queued_ps),
+                                                  {0}};
 
 /* recur.c holds what is held at the most against what is held. */
 static const struct recur_field memory_fields[] = {
@@ -168,14 +176,24 @@ static const struct recur_field wait_fields[] = {
     FIELD(SUM, p2p_wait, sent_bytes),   {0}};
 HAS_BYTES(p2p_wait, 8 * PROGRAM_PHASE_COUNT + 40);
 
-static const struct recur_field flight_fields[] = {
-    FIELD(SAME, flight, log),     FIELD(INSTANT, flight, begin_ps), FIELD(INSTANT, flight, void_ps),
-    FIELD(SAME, flight, arrived), FIELD(SAME, flight, left),        {0}};
-HAS_BYTES(flight, 32);
+static const struct recur_field flight_fields[] = {FIELD(SAME, flight, log),
+                                                   FIELD(INSTANT, flight, begin_ps),
+                                                   FIELD(INSTANT, flight, void_ps),
+                                                   FIELD(SAME, flight, arrived),
+                                                   FIELD(SAME, flight, left),
+                                                   FIELD(SAME, flight, is_off),
+                                                   {0}};
+HAS_BYTES(flight, 40);
 
 static const struct recur_field chain_fields[] = {
     FIELD(INSTANT, chain, end_ps), FIELD(SAME, chain, left), FIELD(SAME, chain, runs), {0}};
 HAS_BYTES(chain, 16);
+
+static const struct recur_field stretch_fields[] = {FIELD(SAME, stretch_run, of),
+                                                    FIELD(INSTANT, stretch_run, begin_ps),
+                                                    FIELD(INSTANT, stretch_run, end_ps),
+                                                    {0}};
+HAS_BYTES(stretch_run, 24);
 
 /* recur.c holds messages that came against those of the role. */
 static const struct recur_field sum_32[] = {{RECUR_SUM, 0, 4, 1}, {0}};
@@ -232,6 +250,7 @@ static void arrays_list(struct replay *replay, struct recur_state *state)
         list_add(state, p2p->waits, chips, sizeof *p2p->waits, wait_fields);
     }
     if (replay->streams.chains != NULL) ADD(streams.chains->of, 1, chain_fields);
+    if (replay->streams.stretches != NULL) ADD(streams.stretches->runs, 1, stretch_fields);
     if (replay->lanes.flights != NULL) {
         struct flights *flights = replay->lanes.flights;
         list_add(state, flights->aloft, streams * chips, sizeof *flights->aloft, flight_fields);

@@ -228,6 +228,7 @@ static enum status replay_make(struct arena *arena, const struct replay_options 
     STATUS_TRY(ports_build(arena, replay, pending_max, reterr));
     STATUS_TRY(flights_build(arena, replay, reterr));
     STATUS_TRY(chains_build(arena, replay, reterr));
+    STATUS_TRY(stretches_build(arena, replay, reterr));
     return record_owner_build(arena, replay, reterr);
 }
 

@@ -186,6 +186,7 @@ void routed_arrive(struct replay *replay, uint64_t key, const uint32_t *chips, u
         if (promise_is_void(replay, key, chips[i], 0)) continue;
         uint32_t const chip = message_receive(replay, lane, key, chips[i], &message);
         if (flight_is_recorded(replay) && flight_record_leads_away(replay, chip)) continue;
+        stretch_clear(replay, chip);
         chain_clear(replay, chip);
         digest_add(replay, now_ps, key, chips[i]);
         const struct message_cost *cost = &message.cost->memory;
@@ -212,6 +213,7 @@ void routed_land(struct replay *replay, uint64_t key, const uint32_t *chips, uin
     if (lane->routed->guide != ROUTED_BY_TREE) routed_open(replay, lane, key, &message);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t const chip = message_receive(replay, lane, key, chips[i], &message);
+        stretch_clear(replay, chip);
         chain_clear(replay, chip);
         message_land(replay, lane, chip, &message, now_ps);
     }

@@ -53,6 +53,8 @@ void server_passed(const struct servers *servers, enum server server, uint32_t c
         past->room_ps[i] -= part_ps;
         settled_ps += part_ps;
         if (i > 0) end_ps = past->run[i - 1].begin_ps;
+        if (i == past->run_count || servers->notes == NULL) continue;
+        servers->notes[chip].looks_back = true;
     }
     int64_t owed_ps = work_ps - settled_ps - open_ps;
     if (!past->needed) {
@@ -84,7 +86,8 @@ static int64_t unserved_ps(const struct servers *servers, enum server server, ui
 }
 
 /* Keeps the latest run among the ended ones. If it was none, its two breaks are one. */
-static void run_keep(struct server_past *past, int64_t edge_ps)
+static inline __attribute__((always_inline)) void run_keep(struct server_past *past,
+                                                           int64_t edge_ps)
 {
     struct server_run *run = past->run;
     int64_t *room_ps = past->room_ps;
@@ -111,6 +114,27 @@ static int64_t break_left_ps(const struct server_state *state, int64_t served_ps
     return now_ps - state->edge_ps - (served_ps - state->settled_ps);
 }
 
+void server_run_push(struct server_past *past, const struct server_push *push, bool has_room)
+{
+    if (has_room) past->room_ps[past->run_count] = push->room_ps;
+    past->run_begin_ps = push->begin_ps;
+    run_keep(past, push->end_ps);
+}
+
+static void push_note(struct server_notes *notes, enum server server,
+                      const struct server_past *past, int64_t edge_ps)
+{
+    uint32_t const number = notes->count[server];
+    if (past->run_begin_ps == edge_ps) return;
+    if (number == SERVER_PUSHES_MAX) {
+        notes->looks_back = true;
+        return;
+    }
+    notes->push[server][number] =
+        (struct server_push){past->run_begin_ps, edge_ps, past->room_ps[past->run_count]};
+    notes->count[server]++;
+}
+
 /* A break ends. */
 static void break_end(struct server_state *state, struct server_past *past, int64_t served_ps,
                       int64_t now_ps)
@@ -128,6 +152,8 @@ void server_part_begin(const struct servers *servers, enum server server, uint32
 {
     struct server_state *state = server_at(servers, server, chip);
     struct server_past *past = server_past_at(servers, server, chip);
+    if (state->edge_ps != now_ps && servers->notes != NULL && servers->notes[chip].is_on)
+        push_note(&servers->notes[chip], server, past, state->edge_ps);
     if (state->edge_ps != now_ps)
         break_end(state, past,
                   state->dma_ps - unserved_ps(servers, server, chip, now_ps) - state->debt_ps,
@@ -154,6 +180,7 @@ void server_part_end(const struct servers *servers, enum server server, uint32_t
     state->edge_ps = now_ps;
     past->spared_ps = spared_ps;
     past->needed = false;
+    if (servers->notes != NULL) servers->notes[chip].spared[server] = true;
 }
 
 int64_t servers_left_ps(const struct servers *servers, uint32_t chip, int64_t now_ps)

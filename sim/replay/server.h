@@ -100,12 +100,30 @@ struct op_server {
     bool spares; /* No load of messages can delay the op. */
 };
 
+/* A run that has ended, as it was put among those that a chip remembers. */
+struct server_push {
+    int64_t begin_ps, end_ps;
+    int64_t room_ps; /* That the break before it had left when the next one ended. */
+};
+
+enum { SERVER_PUSHES_MAX = 32 };
+
+/* What servers of a chip note while a stretch is recorded (stretch.h). */
+struct server_notes {
+    bool is_on;
+    bool looks_back; /* A message looked behind the latest of the ended runs; or there were more. */
+    bool spared[SERVER_COUNT]; /* A part has ended. */
+    uint32_t count[SERVER_COUNT];
+    struct server_push push[SERVER_COUNT][SERVER_PUSHES_MAX];
+};
+
 struct servers {
     struct cores cores;
     struct chip_servers *states; /* [chip] */
     struct chip_pasts *pasts;    /* [chip] */
     struct grid_port *ports;     /* [way][chip]: reads by ports of the grid (link.h). */
     struct server_reads *reads;  /* [way][chip]: by the ways behind these. */
+    struct server_notes *notes;  /* [chip]; NULL: nothing is noted. */
     uint32_t chip_count;
     uint32_t read_ways;         /* Ways by which reads leave a chip: ports, levels, the host. */
     uint32_t port_ways;         /* Of these, ports of the grid. */
@@ -153,6 +171,9 @@ int64_t server_owed_ps(const struct servers *servers, enum server server, uint32
 /* The part ends, has paid `owed_ps`, and had `spared_ps` left over. */
 void server_part_end(const struct servers *servers, enum server server, uint32_t chip,
                      int64_t owed_ps, int64_t spared_ps, int64_t now_ps);
+/* Puts a run that has ended among those that a chip remembers, as server_part_begin() does. */
+void server_run_push(struct server_past *past, const struct server_push *push, bool has_room);
+
 /* A part of an op ends, and pays debt from the time that it had to spare. */
 static inline void server_spare(struct server_state *state, const struct op_server *own)
 {

@@ -7,6 +7,8 @@
  *   *_tables.c   what is constant about streams, lanes, servers, trees
  *   streams.c    ops of a stream in order, needs, parts; the compute stream
  *   chain.c      compute ops that follow one another without events of their own
+ *   stretch.c    stretches of a chip's step that come again: what they are (stretch_note.c), how a
+ *                state is named (stretch_key.c), what is so behind them (stretch_close.c)
  *   batch_lanes.c, batch_streams.c  alike chips of an entry, through both at once
  *   steps.c      further steps after the first
  *   transport.c  lanes of collectives
@@ -24,6 +26,7 @@
  *   breakdown.c  breakdown, memory; results.c: what was found, as a trace
  *   record.c     records of a timeline; record_owner.c: the ops of messages in them
  *   flight.c     collectives that are simulated once; flight_log.c: what they did then;
+ *                flight_start.c: whether they fly;
  *                flight_group*.c: those of all chips, whose messages wait at links alone
  *   fold_prefix.c pipelines replayed as one while they are alike
  *

@@ -14,6 +14,7 @@
 #include "sim/replay/state.h"
 #include "sim/replay/steps.h"
 #include "sim/replay/stream_steps.h"
+#include "sim/replay/stretch.h"
 #include "sim/replay/transport.h"
 
 static const struct program_block *block_at(const struct role_table *role, uint32_t slot)
@@ -147,6 +148,8 @@ static void op_begin(struct replay *replay, const struct need_cache *needs, uint
         compute_begin_part(replay, needs, chip, now_ps);
         return;
     }
+    if (op->kind != PROGRAM_OP_COLLECTIVE && stretch_is_recorded(replay, chip))
+        stretch_drop(replay, chip);
     if (op->kind == PROGRAM_OP_COPY || op->kind == PROGRAM_OP_RECEIVE) {
         state->begun++;
         if (op->kind == PROGRAM_OP_COPY)
@@ -161,10 +164,12 @@ static void op_begin(struct replay *replay, const struct need_cache *needs, uint
     collective_open(replay, needs, stream, chip, now_ps);
     if (replay->records.active)
         record_owner_op_begin(replay, *running_at(replay, stream, chip), chip);
-    if (op->kind == PROGRAM_OP_COLLECTIVE && flight_begin(replay, stream, chip, now_ps))
+    if (op->kind == PROGRAM_OP_COLLECTIVE && flight_begin(replay, stream, chip, now_ps)) {
         streams_progress(replay, stream, chip, 0, now_ps);
-    else
-        transport_begin(replay, stream, chip, now_ps);
+        return;
+    }
+    if (stretch_is_recorded(replay, chip)) stretch_drop(replay, chip);
+    transport_begin(replay, stream, chip, now_ps);
 }
 
 /* Inline, since the end of each part needs it for the compute stream. */

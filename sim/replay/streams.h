@@ -13,6 +13,7 @@
 #include "sim/trace/trace.h"
 
 struct chains;
+struct stretches;
 struct replay;
 
 /* A compute op on one class of chips. A span of time is cut into the op's parts as evenly
@@ -66,6 +67,7 @@ struct streams {
     struct op_table *works;      /* [work][chip class]: chips mostly run the same op. */
     struct stream_state *states; /* [stream][chip] */
     struct chains *chains;       /* chain.h; NULL: each compute op has events of its own. */
+    struct stretches *stretches; /* stretch.h; NULL: there are none. */
 };
 
 struct chip_state {

@@ -97,6 +97,9 @@ static struct table_figure millions(struct column_value value)
     X(POSTED, "collectives_posted", TIMED(WHOLE(trace->work.posted)), HIDDEN)                      \
     X(LANDED, "collectives_landed", TIMED(WHOLE(trace->work.landed)), HIDDEN)                      \
     X(SIMULATED, "collectives_simulated", TIMED(WHOLE(trace->work.simulated)), HIDDEN)             \
+    X(STRETCHES, "stretches_recorded", TIMED(WHOLE(trace->work.stretches)), HIDDEN)                \
+    X(REPEATED, "stretches_repeated", TIMED(WHOLE(trace->work.repeated)), HIDDEN)                  \
+    X(BROKEN, "stretches_broken", TIMED(WHOLE(trace->work.broken)), HIDDEN)                        \
     X(TRANSFERS_PER_S, "transfers_per_s",                                                          \
       TIMED(REAL((double)trace->work.transfers / input->wall_s)), IN_WORDS(millions))              \
     X(RANK, "reported_rank", PIPELINED(WHOLE(analysis_role(input, trace->reported_chip))),         \

@@ -106,7 +106,7 @@ static void draw_together(uint64_t *state, char text[TEXT_BYTES])
 }
 
 struct found {
-    uint32_t simulated, flown, landed;
+    uint32_t simulated, flown, landed, repeated, broken;
 };
 
 /* Compares a run with one that simulates every message of every layer. */
@@ -117,7 +117,7 @@ static void compare(const char *text, struct play_options options, struct found 
     if (!play_result(text, &options, &short_way, &some)) return;
     options.every_message = options.every_layer = true;
     assert_true(play_result(text, &options, &long_way, &all));
-    case_that(all.work.posted == 0 && all.work.landed == 0, text);
+    case_that(all.work.posted == 0 && all.work.landed == 0 && all.work.repeated == 0, text);
     case_that(some.work.posted + some.work.simulated == all.work.simulated ||
                   some.work.recurred > 0,
               text);
@@ -130,6 +130,8 @@ static void compare(const char *text, struct play_options options, struct found 
     found->simulated++;
     found->flown += some.work.posted > 0;
     found->landed += some.work.landed > 0;
+    found->repeated += some.work.repeated > some.work.stretches;
+    found->broken += some.work.broken > 0;
     strbuf_free(&short_way);
     strbuf_free(&long_way);
 }
@@ -197,11 +199,50 @@ static void heads_take_a_link_in_order(void **state)
     assert_true(found.flown == 1 && found.landed == 0);
 }
 
+/* Long pipelines of few chips a stage, whose passes are alike. */
+static void draw_stretches(uint64_t *state, char text[TEXT_BYTES])
+{
+    const char *mesh = CASE_PICK(state, "{\"pp\": [\"node\"], \"tp\": [\"gpu\"]}",
+                                 "{\"pp\": [\"node:2\"], \"dp\": [\"node:2\"], \"tp\": [\"gpu\"]}");
+    const char *chips =
+        CASE_PICK(state, "", "", ", \"chips\": [{\"at\": [1, \"*\"], \"hbm\": 0.7}]");
+    char machine[64];
+    case_text(machine, sizeof machine, "\"chip\": \"h100-sxm\", \"nodes\": 4, \"gpus\": %s",
+              CASE_PICK(state, "2", "4"));
+    struct step_drawn const step = {.machine = machine,
+                                    .overrides = chips,
+                                    .mesh = mesh,
+                                    .workload = "",
+                                    .run = "",
+                                    .batch_tokens = 8192u << case_draw(state, 3),
+                                    .microbatches = 16u << case_draw(state, 2)};
+    step_draw(state, &step, text);
+}
+
+static void stretches_are_as_their_ops(void **state)
+{
+    uint32_t walked = 0;
+    struct found found = {0};
+    (void)state;
+    for (uint32_t n = 0; n < DRAWN; n++) {
+        uint64_t random = walk_draw(2 * DRAWN + n);
+        char text[TEXT_BYTES];
+        draw_stretches(&random, text);
+        struct play_options const options = {.every_layer = case_draw(&random, 2) == 0,
+                                             .steps_max = case_draw(&random, 2) == 0 ? 0 : 3};
+        if (!sampling_skips(&walked)) compare(text, options, &found);
+    }
+    print_message("%u simulated, in %u of them stretches were repeated, in %u some broken\n",
+                  (unsigned)found.simulated, (unsigned)found.repeated, (unsigned)found.broken);
+    assert_true(found.simulated < 12 || (found.repeated > 0 && found.broken > 0));
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(each_result_is_that_of_every_message),
                                        cmocka_unit_test(chips_fly_together),
-                                       cmocka_unit_test(heads_take_a_link_in_order)};
+                                       cmocka_unit_test(heads_take_a_link_in_order),
+                                       cmocka_unit_test(stretches_are_as_their_ops)};
     walk_seed(argc, argv);
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

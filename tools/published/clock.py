@@ -51,14 +51,25 @@ def measured_rows():
     return rows
 
 
-def rows_of(chip, format_name):
+def scenario_of(podsim, row):
+    return subprocess.run([podsim, "validate", "--published", "--show", row["id"]],
+                          capture_output=True, text=True, check=True).stdout
+
+
+def has_eight_bits(scenario):
+    formats = json.loads(scenario)["workload"].get("formats", {})
+    return formats.get("matmuls", "bf16").startswith("fp8")
+
+
+def rows_of(podsim, chip, format_name):
     measured = measured_rows()
     with open(os.path.join(ROOT, "workloads/residuals.json")) as file:
         residuals = json.load(file)["rows"]
-    return [row | {"measured_s": measured[row["id"]]["seconds"],
-                   "model": measured[row["id"]]["model"]} for row in residuals
-            if row["id"] in measured and row["chip"] == chip and row["stack"]
-            and row["eight_bits"] == (format_name == "fp8")]
+    rows = [row | {"measured_s": measured[row["id"]]["seconds"],
+                   "model": measured[row["id"]]["model"],
+                   "scenario": scenario_of(podsim, row)} for row in residuals
+            if row["id"] in measured and row["chip"] == chip and row["stack"]]
+    return [row for row in rows if has_eight_bits(row["scenario"]) == (format_name == "fp8")]
 
 
 def predicted_s(podsim, scenario, key, share):
@@ -70,9 +81,7 @@ def predicted_s(podsim, scenario, key, share):
 
 
 def times_of(podsim, row, key):
-    show = subprocess.run([podsim, "validate", "--published", "--show", row["id"]],
-                          capture_output=True, text=True, check=True)
-    return [predicted_s(podsim, show.stdout, key, share) for share in SHARES]
+    return [predicted_s(podsim, row["scenario"], key, share) for share in SHARES]
 
 
 def error_at(row, share):
@@ -117,7 +126,7 @@ def main():
     if len(sys.argv) != 4 or sys.argv[3] not in KEYS:
         sys.exit(__doc__)
     podsim, chip, format_name = sys.argv[1:]
-    rows = rows_of(chip, format_name)
+    rows = rows_of(podsim, chip, format_name)
     for row in rows:
         row["times_s"] = times_of(podsim, row, KEYS[format_name])
     if not rows:

@@ -22,6 +22,7 @@ enum {
     REGIMES_GROUPS_MAX = 64,
     REGIMES_ALGORITHMS_MAX = PLAN_ALGORITHMS_MAX,
     REGIMES_CROSSOVERS_MAX = 64,
+    REGIMES_KNOWN_MAX = 96,
     REGIMES_NONE = 0xff,
 };
 
@@ -41,6 +42,12 @@ struct regimes_plan {
     void *watch_owner;
 };
 
+/* A size that was simulated, and its time. */
+struct regimes_known {
+    uint64_t size_bytes;
+    int64_t time_ps;
+};
+
 /* Sizes and times of one algorithm on one group. */
 struct regimes_curve {
     bool applies;
@@ -56,6 +63,8 @@ struct regimes_curve {
     bool has_theory; /* A script has none. */
     double theory_alpha_s;
     double theory_beta_s_per_byte;
+    uint32_t known_count;
+    struct regimes_known known[REGIMES_KNOWN_MAX]; /* None of them is simulated again. */
 };
 
 struct regimes_crossover {

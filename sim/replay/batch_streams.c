@@ -216,7 +216,7 @@ void streams_compute_end_many(struct replay *replay, const uint32_t *chips, uint
             engine_post(replay->engine, end_ps, key, channel, chip);
             continue;
         }
-        digest_add(replay, now_ps, key, chip);
+        digest_add_own(replay, now_ps, key, chip);
         part_close(replay, &needs, chip, now_ps);
         batch_add(&ended, chip);
         if (stream_has_come(&states[chip])) batch_add(&woken, chip);

@@ -8,6 +8,9 @@
 #include "sim/replay/state.h"
 #include "sim/replay/stretch.h"
 
+/* What few calls do stands apart, so that the others keep no registers for it. */
+#define APART __attribute__((noinline))
+
 /* Of the streams in `among`, as bits, the one at which `stream` has named itself; else none of the
  * program's. */
 static uint32_t waited_for(struct replay *replay, uint32_t stream, uint32_t chip, uint32_t among)
@@ -123,12 +126,11 @@ void breakdown_pass_add(struct role_table *role, const struct need_cache *needs,
     }
 }
 
-void breakdown_pass(struct replay *replay, const struct need_cache *needs, uint32_t chip,
-                    int64_t begin_ps, int64_t end_ps)
+/* Of the chip whose passes are counted. */
+static APART void pass_count(struct replay *replay, const struct need_cache *needs, uint32_t chip,
+                             int64_t begin_ps, int64_t end_ps, struct role_table *role)
 {
-    struct role_table *role = &replay->roles[replay->chips[chip].role];
     int64_t until_ps = 0;
-    if (role->pass_ps == NULL || role->pass_chip != chip) return;
     for (uint32_t phase = 0; phase < PROGRAM_PHASE_UPDATE; phase++) {
         const struct breakdown *breakdown =
             &replay->breakdowns.of_phase[breakdown_row(replay, phase, chip)];
@@ -136,9 +138,17 @@ void breakdown_pass(struct replay *replay, const struct need_cache *needs, uint3
     }
     int64_t const counted_ps = until_ps - role->pass_until_ps;
     if (replay->recurrence.keeps) recur_pass(replay, chip, counted_ps, begin_ps, end_ps);
+    breakdown_pass_add(role, needs, counted_ps, begin_ps, end_ps);
     if (stretch_is_recorded(replay, chip))
         stretch_note_pass(replay, chip, until_ps, begin_ps, end_ps);
-    breakdown_pass_add(role, needs, counted_ps, begin_ps, end_ps);
+}
+
+void breakdown_pass(struct replay *replay, const struct need_cache *needs, uint32_t chip,
+                    int64_t begin_ps, int64_t end_ps)
+{
+    struct role_table *role = role_at(replay, chip);
+    if (role->pass_ps != NULL && role->pass_chip == chip)
+        pass_count(replay, needs, chip, begin_ps, end_ps, role);
 }
 
 void breakdown_class(struct replay *replay, const struct program_op *op, uint32_t chip,
@@ -149,9 +159,9 @@ void breakdown_class(struct replay *replay, const struct program_op *op, uint32_
     total->count++;
     total->busy_ps += end_ps - begin_ps;
     int64_t *class_end_ps = &replay->breakdowns.class_end_ps[op->class_index];
+    if (end_ps > *class_end_ps) *class_end_ps = end_ps;
     if (stretch_is_recorded(replay, chip))
         stretch_note_class(replay, chip, op->class_index, end_ps);
-    if (end_ps > *class_end_ps) *class_end_ps = end_ps;
 }
 
 enum status breakdown_curve_build(struct arena *arena, const struct program *program,
@@ -243,7 +253,7 @@ static inline bool memory_is_noted(const struct replay *replay, const struct mem
                                    enum program_memory memory, uint32_t chip)
 {
     return state->total_bytes > state->peak_bytes || state->held_bytes[memory] < 0 ||
-           replay->options->curves || replay->chips[chip].shown;
+           replay->breakdowns.effect_watchers != 0 || replay->chips[chip].shown;
 }
 
 static void memory_note(struct replay *replay, uint32_t chip, enum program_memory memory,
@@ -258,17 +268,23 @@ static void memory_note(struct replay *replay, uint32_t chip, enum program_memor
     if (replay->chips[chip].shown) memory_record(replay, chip, memory, place, now_ps);
 }
 
+static APART void effect_note(struct replay *replay, const struct program_effect *effect,
+                              uint32_t stream, uint32_t chip, int64_t now_ps)
+{
+    if (stretch_is_recorded(replay, chip))
+        stretch_note_effect(replay, effect, stream, chip, now_ps);
+    struct memory_place const place = {.slot = stream_at(replay, stream, chip)->slot,
+                                       .op = streams_op_index(replay, stream, chip)};
+    memory_note(replay, chip, effect->memory, &place, now_ps);
+}
+
 void breakdown_effect(struct replay *replay, const struct program_effect *effect, uint32_t stream,
                       uint32_t chip, int64_t now_ps)
 {
     struct memory_state *state = &replay->breakdowns.memories[chip];
-    if (stretch_is_recorded(replay, chip))
-        stretch_note_effect(replay, effect, stream, chip, now_ps);
     held_add(state, effect->memory, effect->bytes);
-    if (!memory_is_noted(replay, state, effect->memory, chip)) return;
-    struct memory_place const place = {.slot = stream_at(replay, stream, chip)->slot,
-                                       .op = streams_op_index(replay, stream, chip)};
-    memory_note(replay, chip, effect->memory, &place, now_ps);
+    if (memory_is_noted(replay, state, effect->memory, chip))
+        effect_note(replay, effect, stream, chip, now_ps);
 }
 
 void breakdown_effect_at(struct replay *replay, const struct program_effect *effect, uint32_t slot,

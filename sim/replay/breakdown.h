@@ -55,6 +55,7 @@ struct breakdowns {
     int64_t *class_end_ps;         /* [class]: end of the last op on any chip. */
     struct memory_state *memories; /* [chip] */
     uint32_t link_sets;            /* Number of sets of machine axes. */
+    uint32_t effect_watchers;      /* That ask for each effect: curves, stretches recorded. */
     /* Machine axes along which a stream's collectives, copies or messages go, as bits. */
     uint8_t stream_links[PROGRAM_STREAMS_MAX];
 };

@@ -122,7 +122,7 @@ static bool op_pass(struct replay *replay, struct passing *at, int64_t now_ps)
     struct stream_state *state = at->state;
     at->self->part_end_ps = part_end_ps(replay, table_of(replay, at), 0, at->chip, now_ps);
     if (at->self->part_end_ps > now_ps) return false;
-    digest_add(replay, now_ps, end_key, at->chip);
+    digest_add_own(replay, now_ps, end_key, at->chip);
     replay->tally.parts_done++;
     state->done++;
     op_leave(replay, &at->needs, PROGRAM_COMPUTE, at->chip, now_ps);

@@ -144,16 +144,21 @@ static bool is_own(const struct replay *replay, uint64_t key)
            replay->program->stream[event_key_stream(key)].kind == PROGRAM_OP_COLLECTIVE;
 }
 
-/* Before an event of chips of which some may have stretches. */
-static void stretches_event(struct replay *replay, uint64_t key, const uint32_t *chips,
-                            uint32_t count)
+/* An event where some chips have stretches. True: it was the end of one. */
+static APART bool stretches_event(struct replay *replay, int64_t now_ps, uint64_t key,
+                                  const uint32_t *chips, uint32_t count)
 {
     bool const own = is_own(replay, key);
+    for (uint32_t i = 0; key == stretch_key && i < count; i++) {
+        stretch_end(replay, chips[i]);
+        chains_settle(replay, now_ps);
+    }
     for (uint32_t i = 0; key != stretch_key && i < count; i++)
         if (!own)
             stretch_clear(replay, chips[i]);
         else if (stretch_is_recorded(replay, chips[i]))
             stretch_note_events(replay, chips[i], 1);
+    return key == stretch_key;
 }
 
 /* An event where compute ops may have events in common, too. */
@@ -161,14 +166,10 @@ static APART void chains_event(struct replay *replay, int64_t now_ps, uint64_t k
                                const uint32_t *chips, uint32_t count)
 {
     flights_order(replay->lanes.flights, now_ps, key);
-    if (replay->streams.stretches != NULL) stretches_event(replay, key, chips, count);
+    if (replay->streams.stretched != 0 && stretches_event(replay, now_ps, key, chips, count))
+        return;
     if (key == chain_key) {
         for (uint32_t i = 0; i < count; i++) chain_end(replay, chips[i], now_ps);
-    } else if (key == stretch_key) {
-        for (uint32_t i = 0; i < count; i++) {
-            stretch_end(replay, chips[i]);
-            chains_settle(replay, now_ps);
-        }
     } else {
         for (uint32_t i = 0; i < count; i++) chain_clear(replay, chips[i]);
         event_or_end(replay, now_ps, key, chips, count);

@@ -10,6 +10,9 @@
 #include "sim/replay/stretch.h"
 #include "sim/replay/transport.h"
 
+/* For each collective that ends. */
+#define INLINED inline __attribute__((always_inline))
+
 /* The key of a logged event, in the epoch of its collective. */
 static uint64_t key_in_epoch(uint64_t key, uint32_t epoch)
 {
@@ -136,8 +139,9 @@ bool flight_begin(struct replay *replay, uint32_t stream, uint32_t chip, int64_t
 void flight_leave(struct replay *replay, uint32_t stream, uint32_t chip)
 {
     struct flight *flight = flight_at(replay, stream, chip);
-    for (uint32_t i = 0; !flight->is_off && i < flight->log->link_count; i++)
-        flight->log->links[i].link->flown = false;
+    if (!flight->is_off)
+        for (uint32_t i = 0; i < flight->log->link_count; i++)
+            flight->log->links[i].link->flown = false;
     flight->log = NULL;
     replay->lanes.flights->of_chip[chip] &= ~(1u << stream);
 }
@@ -153,8 +157,8 @@ uint64_t flight_digest(const struct flight_log *log, int64_t begin_ps, uint32_t 
     return digest;
 }
 
-void flight_digest_close(struct replay *replay, const struct flight_log *log, int64_t begin_ps,
-                         uint32_t epoch, uint32_t stream, uint32_t chip)
+static INLINED void digest_close(struct replay *replay, const struct flight_log *log,
+                                 int64_t begin_ps, uint32_t epoch, uint32_t stream, uint32_t chip)
 {
     if (replay->steps.max != 0) return;
     if (replay->recurrence.keeps && log->senders == NULL)
@@ -172,7 +176,7 @@ void flight_digest_close(struct replay *replay, const struct flight_log *log, in
                           key_in_epoch(log->arrived_at[i].key, epoch), chip);
 }
 
-void flight_links_close(struct replay *replay, const struct flight *flight)
+static INLINED void links_close(struct replay *replay, const struct flight *flight)
 {
     for (uint32_t i = 0; i < flight->log->link_count; i++) {
         const struct flight_link *at = &flight->log->links[i];
@@ -192,8 +196,8 @@ void flight_links_close(struct replay *replay, const struct flight *flight)
     }
 }
 
-void flight_lanes_close(const struct plan_table *plan, const struct flight_log *log,
-                        int64_t begin_ps, uint32_t chip)
+static INLINED void lanes_close(const struct plan_table *plan, const struct flight_log *log,
+                                int64_t begin_ps, uint32_t chip)
 {
     for (uint32_t i = 0; i < plan->lane_count; i++) {
         struct lane_state *lane = &plan->lane[i].states[chip];
@@ -203,6 +207,23 @@ void flight_lanes_close(const struct plan_table *plan, const struct flight_log *
     }
 }
 
+void flight_digest_close(struct replay *replay, const struct flight_log *log, int64_t begin_ps,
+                         uint32_t epoch, uint32_t stream, uint32_t chip)
+{
+    digest_close(replay, log, begin_ps, epoch, stream, chip);
+}
+
+void flight_links_close(struct replay *replay, const struct flight *flight)
+{
+    links_close(replay, flight);
+}
+
+void flight_lanes_close(const struct plan_table *plan, const struct flight_log *log,
+                        int64_t begin_ps, uint32_t chip)
+{
+    lanes_close(plan, log, begin_ps, chip);
+}
+
 void flight_close(struct replay *replay, uint32_t stream, uint32_t chip)
 {
     struct flight *flight = flight_at(replay, stream, chip);
@@ -210,9 +231,9 @@ void flight_close(struct replay *replay, uint32_t stream, uint32_t chip)
     const struct plan_table *plan = &replay->lanes.plans[*running_at(replay, stream, chip)];
     struct stream_state *state = stream_at(replay, stream, chip);
     flight_serve(replay, flight, chip, log->arrived_count, log->left_count);
-    flight_digest_close(replay, log, flight->begin_ps, state->epoch, stream, chip);
-    if (!flight->is_off) flight_links_close(replay, flight);
-    flight_lanes_close(plan, log, flight->begin_ps, chip);
+    digest_close(replay, log, flight->begin_ps, state->epoch, stream, chip);
+    if (!flight->is_off) links_close(replay, flight);
+    lanes_close(plan, log, flight->begin_ps, chip);
     if (stretch_is_recorded(replay, chip)) {
         stretch_note_flight(replay, stream, chip, log, flight->begin_ps);
         stretch_note_events(replay, chip, (int64_t)log->event_count);
@@ -276,8 +297,10 @@ void flight_landing_begin(struct replay *replay, uint32_t stream, int64_t begin_
     struct flights *flights = replay->lanes.flights;
     if (replay->recurrence.keeps) recur_land(replay, flights->order.key, stream);
     for (uint32_t chip = 0; chip < replay->chip_count; chip++)
-        if (flight_at(replay, stream, chip)->log != NULL)
+        if (flight_at(replay, stream, chip)->log != NULL) {
+            if (stretch_is_recorded(replay, chip)) stretch_drop(replay, chip);
             flight_serve_until_now(replay, stream, chip);
+        }
     for (uint32_t chip = 0; chip < replay->chip_count; chip++)
         flight_servers_save(replay, chip, &flights->aside[chip]);
     flights->landed_for = replay->engine;
@@ -376,7 +399,7 @@ void flights_land_way(struct replay *replay, uint32_t chip, uint32_t way)
     for (uint32_t bits = replay->lanes.flights->of_chip[chip]; bits != 0; bits &= bits - 1) {
         uint32_t const stream = (uint32_t)__builtin_ctz(bits);
         const struct flight *flight = flight_at(replay, stream, chip);
-        if (!flight->is_off && (flight->log->ways >> way & 1) != 0)
+        if ((flight->log->ways >> way & 1) != 0 && !flight->is_off)
             flight_land(replay, stream, chip);
     }
 }

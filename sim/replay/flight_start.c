@@ -7,10 +7,14 @@
 #include "sim/replay/flight_group.h"
 #include "sim/replay/flight_log.h"
 
-/* Whether a collective of a log may fly, if its links and reads are free. */
-static bool flight_may_begin(struct replay *replay, const struct flight_log *log, uint32_t stream,
-                             uint32_t chip, int64_t now_ps)
+/* For each collective that begins. */
+#define INLINED inline __attribute__((always_inline))
+
+/* Whether a collective of a log may fly, if its links and reads are free, and whether they are. */
+static INLINED bool flight_may_begin(struct replay *replay, const struct flight_log *log,
+                                     uint32_t stream, uint32_t chip, int64_t now_ps, bool *ret_free)
 {
+    bool is_free = true;
     const struct stream_state *own = stream_at(replay, stream, chip);
     const struct plan_table *plan = &replay->lanes.plans[*running_at(replay, stream, chip)];
     const struct servers *servers = &replay->servers;
@@ -26,7 +30,13 @@ static bool flight_may_begin(struct replay *replay, const struct flight_log *log
         if (!other->is_off && (other->log->ways & log->ways) != 0) return false;
     }
     for (uint32_t i = 0; i < log->link_count; i++)
-        if (log->links[i].waits_here && log->links[i].link->flown) return false;
+        if (log->links[i].waits_here) {
+            if (log->links[i].link->flown) return false;
+            is_free = is_free && log->links[i].link->free_ps <= now_ps;
+        }
+    for (uint32_t ways = log->ways; is_free && ways != 0; ways &= ways - 1)
+        is_free = reads_at(servers, (uint32_t)__builtin_ctz(ways), chip)->until_ps <= now_ps;
+    *ret_free = is_free;
     for (uint32_t i = 0; i < plan->lane_count; i++) {
         const struct lane_state *state = &plan->lane[i].states[chip];
         if (state->free_ps > now_ps || state->waiting) return false;
@@ -54,23 +64,11 @@ static void start_find(const struct replay *replay, const struct flight_log *log
     }
 }
 
-/* Whether nothing holds the links and ways of a log. */
-static inline bool finds_all_free(const struct replay *replay, const struct flight_log *log,
-                                  uint32_t chip, int64_t now_ps)
-{
-    for (uint32_t i = 0; i < log->link_count; i++)
-        if (log->links[i].waits_here && log->links[i].link->free_ps > now_ps) return false;
-    for (uint32_t ways = log->ways; ways != 0; ways &= ways - 1)
-        if (reads_at(&replay->servers, (uint32_t)__builtin_ctz(ways), chip)->until_ps > now_ps)
-            return false;
-    return true;
-}
-
 bool flight_finds_free(struct replay *replay, const struct flight_log *log, uint32_t stream,
                        uint32_t chip, int64_t now_ps)
 {
-    return flight_may_begin(replay, log, stream, chip, now_ps) &&
-           finds_all_free(replay, log, chip, now_ps);
+    bool is_free = false;
+    return flight_may_begin(replay, log, stream, chip, now_ps, &is_free) && is_free;
 }
 
 /* The log of the collective that begins; NULL: its messages are simulated. */
@@ -152,13 +150,14 @@ static const struct flight_log *variant_of(struct replay *replay, const struct f
 const struct flight_log *flight_log_to_fly(struct replay *replay, uint32_t stream, uint32_t chip,
                                            int64_t now_ps)
 {
+    bool is_free = false;
     if (replay->lanes.flights == NULL) return NULL;
     const struct flight_log *log = log_of(replay, stream, chip);
     if (log == NULL) return NULL;
     if (replay->ports == NULL && replay->lanes.flights->of_chip[chip] != 0)
         flights_off(replay, log, chip, now_ps);
-    if (!flight_may_begin(replay, log, stream, chip, now_ps)) return NULL;
-    if (finds_all_free(replay, log, chip, now_ps)) return log;
+    if (!flight_may_begin(replay, log, stream, chip, now_ps, &is_free)) return NULL;
+    if (is_free) return log;
     if (replay->ports != NULL) return NULL;
     struct flight_start start = {.free_ps = {0}};
     start_find(replay, log, chip, now_ps, &start);

@@ -38,6 +38,13 @@ static inline void digest_add(struct replay *replay, int64_t now_ps, uint64_t ke
     else
         replay->tally.digest += digest_record(now_ps, key, chip);
     if (replay->recurrence.keeps) recur_digest_add(replay, now_ps, key, chip);
+}
+
+/* Of an event that a stretch may have: an op of compute, or a collective, ends. */
+static inline void digest_add_own(struct replay *replay, int64_t now_ps, uint64_t key,
+                                  uint32_t chip)
+{
+    digest_add(replay, now_ps, key, chip);
     if (stretch_is_recorded(replay, chip)) stretch_note_digest(replay, chip, now_ps, key);
 }
 

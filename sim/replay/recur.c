@@ -108,7 +108,9 @@ static bool all_are_in_one_step(const struct replay *replay)
 
 static bool none_flies(const struct replay *replay)
 {
-    if (replay->streams.stretches != NULL && replay->streams.stretches->run_count > 0) return false;
+    const struct stretches *stretches = replay->streams.stretches;
+    for (uint32_t chip = 0; stretches != NULL && chip < replay->chip_count; chip++)
+        if (stretches->runs[chip].of != NULL) return false;
     for (uint32_t chip = 0; replay->lanes.flights != NULL && chip < replay->chip_count; chip++)
         if (replay->lanes.flights->of_chip[chip] != 0) return false;
     return true;

@@ -208,6 +208,7 @@ static enum status replay_make(struct arena *arena, const struct replay_options 
     STATUS_TRY(tables_build(arena, replay, reterr));
     STATUS_TRY(state_build(arena, replay, reterr));
     shown_mark(replay);
+    replay->breakdowns.effect_watchers = options->curves;
     STATUS_TRY(lanes_attach(arena, replay, reterr));
     STATUS_TRY(p2p_build(arena, replay, reterr));
     bool is_limit = false;

@@ -176,7 +176,7 @@ static inline void collective_close(struct replay *replay, const struct need_cac
                                     uint32_t stream, uint32_t chip, int64_t now_ps)
 {
     struct stream_state *state = stream_at(replay, stream, chip);
-    digest_add(replay, now_ps, event_key_make(EVENT_COLLECTIVE_END, 0, stream, 0), chip);
+    digest_add_own(replay, now_ps, event_key_make(EVENT_COLLECTIVE_END, 0, stream, 0), chip);
     *running_at(replay, stream, chip) = RUNNING_NONE;
     if (needs->op->kind == PROGRAM_OP_COLLECTIVE || needs->op->kind == PROGRAM_OP_SEND)
         cores_change(replay, chip, needs->op->index, /* begins= */ false, now_ps);

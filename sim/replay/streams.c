@@ -278,7 +278,7 @@ void streams_compute_end(struct replay *replay, uint32_t chip, int64_t now_ps)
         engine_post(replay->engine, end_ps, key, channel_of(replay, EVENT_COMPUTE_END, 0), chip);
         return;
     }
-    digest_add(replay, now_ps, key, chip);
+    digest_add_own(replay, now_ps, key, chip);
     replay->tally.parts_done++;
     if (replay->chips[chip].shown) part_record(replay, chip, now_ps);
     part_close(replay, needs, chip, now_ps);

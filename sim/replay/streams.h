@@ -68,6 +68,8 @@ struct streams {
     struct stream_state *states; /* [stream][chip] */
     struct chains *chains;       /* chain.h; NULL: each compute op has events of its own. */
     struct stretches *stretches; /* stretch.h; NULL: there are none. */
+    uint32_t recorded;           /* Chips of which a stretch is recorded. */
+    uint32_t stretched;          /* These, and chips for which the end of one is posted. */
 };
 
 struct chip_state {

@@ -8,9 +8,18 @@
 
 /* EVENTS_MIN: a stretch of fewer is not worth an event. PENDING_MAX: of one chip. VAIN_MAX: after
  * so many more looks than stretches that came again, the chip looks each VAIN_TURNth time.
- * LOOKS_EACH: of a chip on average, after which states are looked for no more if fewer than half of
- * them came again. */
-enum { EVENTS_MIN = 30, PENDING_MAX = 1 << 14, VAIN_MAX = 128, VAIN_TURN = 16, LOOKS_EACH = 24 };
+ * LOOKS_EACH, STRAYS_EACH: looks, or records into which ops of another slot came, of a chip on
+ * average, after which states are looked for no more if less than one of SHARE looks has found one
+ * that came again. */
+enum {
+    EVENTS_MIN = 30,
+    PENDING_MAX = 1 << 14,
+    VAIN_MAX = 128,
+    VAIN_TURN = 16,
+    LOOKS_EACH = 24,
+    STRAYS_EACH = 4,
+    SHARE = 8,
+};
 
 enum status stretches_build(struct arena *arena, struct replay *replay, struct error *reterr)
 {
@@ -28,7 +37,7 @@ enum status stretches_build(struct arena *arena, struct replay *replay, struct e
     STATUS_TRY(arena_try(arena, replay->chip_count, sizeof *stretches->chips, &memory, reterr));
     stretches->chips = memory;
     STATUS_TRY(arena_try(arena, replay->chip_count, sizeof *stretches->notes, &memory, reterr));
-    stretches->notes = replay->servers.notes = memory;
+    stretches->notes = memory;
     STATUS_TRY(stretch_slots_build(arena, replay, &stretches->slots, reterr));
     struct engine_options const engine = {
         .queue = "reference",
@@ -126,7 +135,7 @@ static void play(struct replay *replay, uint32_t chip, const struct stretch *str
     int64_t const end_ps = now_ps + stretch->length_ps;
     stretches->runs[chip] =
         (struct stretch_run){.of = stretch, .begin_ps = now_ps, .end_ps = end_ps};
-    stretches->run_count++;
+    replay->streams.stretched++;
     replay->tally.repeated++;
     if (stretches->chips[chip].vain > 0) stretches->chips[chip].vain--;
     if (stretches->chips[chip].vain > 0) stretches->chips[chip].vain--;
@@ -152,12 +161,14 @@ static bool is_in_vain(struct replay *replay)
 {
     struct stretches *stretches = replay->streams.stretches;
     uint64_t const looks = ++stretches->looks;
-    if (looks < LOOKS_EACH * (uint64_t)replay->chip_count || replay->tally.repeated * 8 > looks)
-        return false;
+    uint64_t const chips = replay->chip_count;
+    if (looks < LOOKS_EACH * chips && stretches->strays < STRAYS_EACH * chips) return false;
+    if (replay->tally.repeated * SHARE > looks) return false;
     for (uint32_t chip = 0; chip < replay->chip_count; chip++)
         if (stretches->runs[chip].end_ps != 0) return false;
+    for (uint32_t chip = 0; chip < replay->chip_count; chip++)
+        if (stretches->notes[chip].is_on) stretch_drop(replay, chip);
     replay->streams.stretches = NULL;
-    replay->servers.notes = NULL;
     return true;
 }
 
@@ -209,7 +220,6 @@ static void stop(struct replay *replay, uint32_t chip)
     for (uint32_t i = 0; i < stretch->link_count; i++)
         if (stretch->link[i].free_ps >= 0) stretch->link[i].link->flown = false;
     stretches->runs[chip].of = NULL;
-    stretches->run_count--;
 }
 
 void stretch_end(struct replay *replay, uint32_t chip)
@@ -217,6 +227,7 @@ void stretch_end(struct replay *replay, uint32_t chip)
     struct stretches *stretches = replay->streams.stretches;
     const struct stretch *stretch = stretches->runs[chip].of;
     stretches->runs[chip].end_ps = 0;
+    replay->streams.stretched--;
     if (stretch == NULL) { /* It has been broken. */
         engine_count(replay->engine, -1);
         return;
@@ -270,6 +281,7 @@ void stretches_break_all(struct replay *replay)
     struct stretches *stretches = replay->streams.stretches;
     for (uint32_t chip = 0; stretches != NULL && chip < replay->chip_count; chip++) {
         stretch_clear(replay, chip);
+        replay->streams.stretched -= stretches->runs[chip].end_ps != 0;
         stretches->runs[chip].end_ps = 0; /* Events of broken stretches are dropped. */
     }
 }
@@ -277,7 +289,7 @@ void stretches_break_all(struct replay *replay)
 void stretches_clear_link(struct replay *replay, const struct link_state *link)
 {
     struct stretches *stretches = replay->streams.stretches;
-    if (stretches == NULL || stretches->run_count == 0) return;
+    if (replay->streams.stretched == 0) return;
     for (uint32_t chip = 0; chip < replay->chip_count; chip++) {
         const struct stretch *stretch = stretches->runs[chip].of;
         for (uint32_t i = 0; stretch != NULL && i < stretch->link_count; i++)

@@ -63,7 +63,7 @@ struct stretches {
     struct engine *engine; /* Handles events of a chip whose stretch is broken. */
     uint64_t bytes;        /* Of all that is recorded. */
     uint64_t looks;        /* For states of chips. */
-    uint32_t run_count;    /* Stretches that are repeated. */
+    uint64_t strays;       /* Records that were none, since ops of another slot came into them. */
 };
 
 static const uint64_t stretch_key =
@@ -97,17 +97,18 @@ void stretch_note_pass(struct replay *replay, uint32_t chip, int64_t until_ps, i
                        int64_t end_ps);
 void stretch_note_events(struct replay *replay, uint32_t chip, int64_t count);
 
+/* Asked by each op and message: where no stretch is recorded, a count says so. */
 static inline bool stretch_is_recorded(const struct replay *replay, uint32_t chip)
 {
-    const struct stretches *stretches = replay->streams.stretches;
-    return stretches != NULL && stretches->notes[chip].is_on;
+    return __builtin_expect(replay->streams.recorded != 0, 0) &&
+           replay->streams.stretches->notes[chip].is_on;
 }
 
 /* Somebody else touches the state of a chip. */
 static inline void stretch_clear(struct replay *replay, uint32_t chip)
 {
     const struct stretches *stretches = replay->streams.stretches;
-    if (stretches == NULL) return;
+    if (replay->streams.stretched == 0) return;
     if (stretches->runs[chip].of != NULL) stretch_break(replay, chip);
     if (stretches->notes[chip].is_on) stretch_drop(replay, chip);
 }

@@ -15,10 +15,21 @@ static struct stretch_recorder *recorder_of(const struct replay *replay, uint32_
 
 /* --- While it is recorded --- */
 
+static void recording_set(struct replay *replay, uint32_t chip, bool is_on)
+{
+    struct stretches *stretches = replay->streams.stretches;
+    if (stretches->notes[chip].is_on == is_on) return;
+    stretches->notes[chip].is_on = is_on;
+    replay->streams.recorded += is_on ? 1 : UINT32_MAX;
+    replay->streams.stretched += is_on ? 1 : UINT32_MAX;
+    replay->breakdowns.effect_watchers += is_on ? 1 : UINT32_MAX;
+    replay->servers.notes = replay->streams.recorded > 0 ? stretches->notes : NULL;
+}
+
 void stretch_drop(struct replay *replay, uint32_t chip)
 {
     struct stretch_chip *own = &replay->streams.stretches->chips[chip];
-    replay->streams.stretches->notes[chip].is_on = false;
+    recording_set(replay, chip, false);
     own->recorder->from->dropped++;
     if (own->drops[own->recorder->site] < UINT8_MAX) own->drops[own->recorder->site]++;
 }
@@ -57,6 +68,7 @@ void stretch_note_effect(struct replay *replay, const struct program_effect *eff
     struct stretch_recorder *recorder = recorder_of(replay, chip);
     const struct stream_state *state = stream_at(replay, stream, chip);
     if (state->slot != recorder->streams[PROGRAM_COMPUTE].slot) {
+        replay->streams.stretches->strays++;
         stretch_drop(replay, chip);
         return;
     }
@@ -185,7 +197,7 @@ void stretch_record(struct replay *replay, uint32_t chip, struct stretch_place *
     recorder->effect_count = recorder->class_count = 0;
     for (uint32_t i = 0; i < recorder->sum_count; i++) recorder->were[i] = *recorder->sums[i];
     struct server_notes *notes = &stretches->notes[chip];
-    notes->is_on = true;
+    recording_set(replay, chip, true);
     notes->looks_back = false;
     for (uint32_t server = 0; server < SERVER_COUNT; server++) {
         notes->spared[server] = false;
@@ -461,7 +473,7 @@ void stretch_keep(struct replay *replay, uint32_t chip, struct stretch_place *to
         stretch_drop(replay, chip);
         return;
     }
-    notes->is_on = false;
+    recording_set(replay, chip, false);
     replay->streams.stretches->chips[chip].drops[recorder->site] = 0;
     recorder->from->stretch = stretch;
     replay->tally.stretches++;

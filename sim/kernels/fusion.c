@@ -132,8 +132,8 @@ const struct fusion fusion_list[] = {
             "LlamaMLP; products: q_proj, k_proj, v_proj; gate_proj, up_proj), modeling_mixtral.py "
             "(MixtralSparseMoeBlock) at 00d4b3d2; PyTorch "
             "aten/src/ATen/native/cuda/layer_norm_kernel.cu, "
-            "torch/nn/utils/clip_grad.py, torch/optim/adamw.py (fused). Host: 18 steps "
-            "of Megatron-LM on eight A100 (vTrain), whose median error vanishes",
+            "torch/nn/utils/clip_grad.py, torch/optim/adamw.py (fused). Host: layers of "
+            "Megatron-LM that vTrain traced on A100; the fastest takes 2.3 ms for 32 ops",
         .joins = PRODUCT_JOINS_NONE,
         .sums_apart = true,
         .functions_apart = true,

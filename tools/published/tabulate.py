@@ -240,6 +240,8 @@ def step_row(row):
         facts["lacks"] = "how long a step takes: it timed one layer"
     elif row.get("subkind"):
         facts["lacks"] = "how long a step takes: it timed kernels that share a chip"
+    elif row["group"] in framework.PREDICTED:
+        facts["lacks"] = "how long a step takes: its times are predictions"
     elif "heads" not in model or "layers" not in model:
         facts["lacks"] = "sizes of the model"
     elif ranks is None:

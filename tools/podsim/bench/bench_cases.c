@@ -21,18 +21,18 @@ static void write_slice(struct strbuf *text)
                      "     \"matrices\": 2}}}");
 }
 
-/* LLaMA-3-70B with fewer layers, as the value of "model". */
-static void write_llama_70b(struct strbuf *text, unsigned layers)
+/* LLaMA-3-70B with fewer layers. */
+void bench_case_model(const struct bench_case *step, struct strbuf *text)
 {
     strbuf_add(text,
                "{\"model_type\": \"llama\", \"hidden_size\": 8192, \"intermediate_size\": 28672,"
                " \"num_hidden_layers\": %u, \"num_attention_heads\": 64,"
                " \"num_key_value_heads\": 8, \"vocab_size\": 128256,"
                " \"tie_word_embeddings\": false}",
-               layers);
+               step->layers);
 }
 
-/* The headline with 8 layers. `overrides`: members of the machine, a comma before each. */
+/* The headline up to its model. `overrides`: members of the machine, a comma before each. */
 static void write_layers(struct strbuf *text, const char *overrides)
 {
     strbuf_add(text,
@@ -41,10 +41,8 @@ static void write_layers(struct strbuf *text, const char *overrides)
                " \"mesh\": {\"fsdp\": [\"x\", \"y\"], \"tp\": [\"z\"]},"
                " \"run\": {\"collective_matmul\": true},"
                " \"workload\": {\"kind\": \"train_step\", \"batch_tokens\": 4194304,"
-               "   \"sequence_length\": 4096, \"model\": ",
+               "   \"sequence_length\": 4096",
                overrides);
-    write_llama_70b(text, 8);
-    strbuf_add(text, "}}");
 }
 
 /* 2,048 nodes. Of an algorithm with a message from each node to each other one the events grow with
@@ -56,9 +54,7 @@ static void write_nodes(struct strbuf *text)
                      " \"mesh\": {\"fsdp\": [\"node\"], \"tp\": [\"gpu\"]},"
                      " \"run\": {\"algorithm\": \"bruck\"},"
                      " \"workload\": {\"kind\": \"train_step\", \"batch_tokens\": 8388608,"
-                     "   \"sequence_length\": 4096, \"model\": ");
-    write_llama_70b(text, 2);
-    strbuf_add(text, "}}");
+                     "   \"sequence_length\": 4096");
 }
 
 static void write_alike(struct strbuf *text)
@@ -97,42 +93,69 @@ static void write_overridden(struct strbuf *text)
 
 enum { FOLDED, FULL, EVERY_LAYER };
 
-#define STEP(its_name, its_scenario, its_write, how, is_quick, ...)                                \
+#define NONE                                                                                       \
+    {                                                                                              \
+        NULL                                                                                       \
+    }
+#define FIFO                                                                                       \
+    {                                                                                              \
+        "/run/arbitration=fifo", NULL                                                              \
+    }
+#define FIFO_LAYER                                                                                 \
+    {                                                                                              \
+        "/run/arbitration=fifo", "/workload/remat=layer", NULL                                     \
+    }
+
+#define FIFO_LAYER_ONCE                                                                            \
+    {                                                                                              \
+        "/run/arbitration=fifo", "/workload/remat=layer", "/run/steps=1", NULL                     \
+    }
+
+#define STEP(its_name, its_scenario, its_write, its_layers, how, is_quick, its_early, ...)         \
     {                                                                                              \
         .name = (its_name), .scenario = (its_scenario), .write = (its_write),                      \
-        .full = (how) != FOLDED, .every_layer = (how) == EVERY_LAYER, .quick = (is_quick),         \
-        .settings = {                                                                              \
+        .layers = (its_layers), .early = its_early, .full = (how) != FOLDED,                       \
+        .every_layer = (how) == EVERY_LAYER, .quick = (is_quick), .settings = {                    \
             __VA_ARGS__                                                                            \
         }                                                                                          \
     }
 
 const struct bench_case bench_cases[] = {
-    STEP("headline folded", HEADLINE, NULL, FOLDED, true, NULL),
-    STEP("decode, v5e 4x4", INT8_DECODE, NULL, FOLDED, true, NULL),
-    STEP("decode, v5e 4x4, trees", INT8_DECODE, NULL, FOLDED, true,
+    STEP("headline folded", HEADLINE, NULL, 0, FOLDED, true, FIFO_LAYER, NULL),
+    STEP("decode, v5e 4x4", INT8_DECODE, NULL, 0, FOLDED, true, NONE, NULL),
+    STEP("decode, v5e 4x4, trees", INT8_DECODE, NULL, 0, FOLDED, true, NONE,
          "/workload/activations=replicated"),
-    STEP("decode, 8 H100", "llama3-70b-decode-h100-8", NULL, FOLDED, true, NULL),
-    STEP("decode, 320 H800", "deepseek-v3-decode-h800-320", NULL, FOLDED, true, NULL),
-    STEP("headline --full", HEADLINE, NULL, FULL, false, NULL),
-    STEP("headline, every layer", HEADLINE, NULL, EVERY_LAYER, false, NULL),
-    STEP("8 layers --full", NULL, write_alike, FULL, false, NULL),
-    STEP("8 layers, slow chip", NULL, write_slow_chip, FULL, false, NULL),
-    STEP("8 layers, slow link", NULL, write_slow_link, FULL, false, NULL),
-    STEP("8 layers, all overridden", NULL, write_overridden, FULL, false, NULL),
-    STEP("2 layers, 16,384 H100", NULL, write_nodes, FULL, false, NULL),
-    STEP("MLP --full, 512 chips", NULL, write_slice, FULL, true, NULL),
-    STEP("MLP --full, 4,096 chips", NULL, write_slice, FULL, false, "/machine/shape=16x16x16",
-         "/workload/batch_tokens=4194304"),
-    STEP("MLP --full, 8,960 chips", NULL, write_slice, FULL, false, "/machine/shape=16x20x28",
-         "/workload/batch_tokens=9175040"),
+    STEP("decode, 8 H100", "llama3-70b-decode-h100-8", NULL, 0, FOLDED, true, NONE, NULL),
+    STEP("decode, 320 H800", "deepseek-v3-decode-h800-320", NULL, 0, FOLDED, true, NONE, NULL),
+    STEP("headline --full", HEADLINE, NULL, 0, FULL, false, FIFO_LAYER, NULL),
+    STEP("headline, every layer", HEADLINE, NULL, 0, EVERY_LAYER, false, FIFO_LAYER, NULL),
+    STEP("DeepSeek-V3, 2,048 H800", "deepseek-v3-h800-2048", NULL, 0, FOLDED, false,
+         FIFO_LAYER_ONCE, NULL),
+    STEP("8 layers --full", NULL, write_alike, 8, FULL, false, FIFO_LAYER, NULL),
+    STEP("8 layers, slow chip", NULL, write_slow_chip, 8, FULL, false, FIFO_LAYER, NULL),
+    STEP("8 layers, slow link", NULL, write_slow_link, 8, FULL, false, FIFO_LAYER, NULL),
+    STEP("8 layers, all overridden", NULL, write_overridden, 8, FULL, false, FIFO_LAYER, NULL),
+    STEP("2 layers, 16,384 H100", NULL, write_nodes, 2, FULL, false, FIFO_LAYER, NULL),
+    STEP("MLP --full, 512 chips", NULL, write_slice, 0, FULL, true, FIFO, NULL),
+    STEP("MLP --full, 4,096 chips", NULL, write_slice, 0, FULL, false, FIFO,
+         "/machine/shape=16x16x16", "/workload/batch_tokens=4194304"),
+    STEP("MLP --full, 8,960 chips", NULL, write_slice, 0, FULL, false, FIFO,
+         "/machine/shape=16x20x28", "/workload/batch_tokens=9175040"),
 };
 const uint32_t bench_case_count = sizeof bench_cases / sizeof *bench_cases;
 
-enum status bench_case_text(const struct bench_case *step, struct strbuf *text,
+enum status bench_case_text(const struct bench_case *step, const char *model, struct strbuf *text,
                             struct error *reterr)
 {
     if (step->scenario == NULL) {
         step->write(text);
+        if (step->layers == 0) return STATUS_OK;
+        strbuf_add(text, ", \"model\": ");
+        if (model != NULL)
+            strbuf_add(text, "\"%s\"", model);
+        else
+            bench_case_model(step, text);
+        strbuf_add(text, "}}");
         return STATUS_OK;
     }
     const struct embed_file *const file =

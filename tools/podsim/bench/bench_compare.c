@@ -1,4 +1,4 @@
-#define _XOPEN_SOURCE 700 /* rusage */
+#define _DEFAULT_SOURCE /* rusage, mkstemps */
 
 #include "tools/podsim/bench/bench_compare.h"
 
@@ -19,8 +19,18 @@
 #include "tools/podsim/bench/bench_cases.h"
 #include "tools/podsim/common/worker.h"
 
-enum { PATH_BYTES = 4096, ARGUMENTS_MAX = 9 + 2 * BENCH_SETTINGS_MAX, RUNS_MAX = 20 };
+enum {
+    PATH_BYTES = 4096,
+    ARGUMENTS_MAX = 9 + 2 * (BENCH_SETTINGS_MAX + BENCH_EARLY_MAX),
+    RUNS_MAX = 20
+};
 static const double least_s = 0.2; /* What one side of a pair takes at least, if repeating helps. */
+
+struct side {
+    const char *program;
+    bool is_early, like_early;
+    double cpu_s[BENCH_PAIRS_MAX];
+};
 
 /* One process, or several in a row. */
 struct taken {
@@ -55,20 +65,28 @@ static enum status read_whole(FILE *file, struct strbuf *text, struct error *ret
     return STATUS_OK;
 }
 
-/* `podsim run` of the scenario in a file that has no name any more. */
-static enum status spawn(const char *program, const struct bench_case *step, FILE *scenario,
+static void settings_add(const char *const *settings, const char **argument, uint32_t *count)
+{
+    for (uint32_t i = 0; settings[i] != NULL; i++) {
+        argument[(*count)++] = "--set";
+        argument[(*count)++] = settings[i];
+    }
+}
+
+/* `podsim run` of the scenario in a file that has no name any more. A podsim that is early
+ * simulates every layer in any case. */
+static enum status spawn(const struct side *side, const struct bench_case *step, FILE *scenario,
                          FILE *result, FILE *said, int *ret_ended, struct error *reterr)
 {
+    const char *const program = side->program;
     char path[32];
     (void)snprintf(path, sizeof path, "/dev/fd/%d", fileno(scenario));
     const char *argument[ARGUMENTS_MAX] = {program, "run", path, "--quiet", "--json", "-"};
     uint32_t count = 6;
     if (step->full) argument[count++] = "--full";
-    if (step->every_layer) argument[count++] = "--every-layer";
-    for (uint32_t i = 0; step->settings[i] != NULL; i++) {
-        argument[count++] = "--set";
-        argument[count++] = step->settings[i];
-    }
+    if (step->every_layer && !side->is_early) argument[count++] = "--every-layer";
+    settings_add(step->settings, argument, &count);
+    if (side->like_early) settings_add(step->early, argument, &count);
     pid_t const child = fork();
     if (child < 0) return fail(errno, reterr);
     if (child == 0) {
@@ -123,7 +141,7 @@ static void refusal_read(const struct strbuf *text, int ended, struct taken *tak
 }
 
 /* Runs once. Errors are of this process; what the other says is in `taken`. */
-static enum status run_once(const char *program, const struct bench_case *step, FILE *scenario,
+static enum status run_once(const struct side *side, const struct bench_case *step, FILE *scenario,
                             struct taken *ret_taken, struct error *reterr)
 {
     FILE *const result = tmpfile(), *const said = tmpfile();
@@ -135,7 +153,7 @@ static enum status run_once(const char *program, const struct bench_case *step, 
     if (status == STATUS_OK && arena == NULL)
         status = error_set(reterr, STATUS_NO_MEMORY, "--compare", "out of memory");
     double const begin_s = children_cpu_s();
-    if (status == STATUS_OK) status = spawn(program, step, scenario, result, said, &ended, reterr);
+    if (status == STATUS_OK) status = spawn(side, step, scenario, result, said, &ended, reterr);
     ret_taken->cpu_s = children_cpu_s() - begin_s;
     bool const is_well = WIFEXITED(ended) && WEXITSTATUS(ended) == 0;
     if (status == STATUS_OK) status = read_whole(is_well ? result : said, &text, reterr);
@@ -147,11 +165,6 @@ static enum status run_once(const char *program, const struct bench_case *step, 
     if (arena != NULL) arena_destroy(arena);
     return status;
 }
-
-struct side {
-    const char *program;
-    double cpu_s[BENCH_PAIRS_MAX];
-};
 
 struct comparison {
     const struct bench_comparing *comparing;
@@ -185,7 +198,7 @@ static enum status side_run(struct comparison *comparison, const struct bench_ca
     side->cpu_s[pair] = 0;
     for (uint32_t i = 0; i < runs; i++) {
         struct taken taken;
-        STATUS_TRY(run_once(side->program, step, comparison->scenario, &taken, reterr));
+        STATUS_TRY(run_once(side, step, comparison->scenario, &taken, reterr));
         STATUS_TRY(worker_check(comparison->worker, reterr));
         if (*taken.refused != '\0')
             return error_set(reterr, STATUS_IO, side->program, "%s: %s", step->name, taken.refused);
@@ -199,8 +212,9 @@ static void row_fill(struct comparison *comparison, struct bench_pairs *row)
 {
     uint32_t const count = comparison->comparing->pairs;
     double ratio[BENCH_PAIRS_MAX];
+    double const events = (double)row->other_events / (double)row->events;
     for (uint32_t pair = 0; pair < count; pair++)
-        ratio[pair] = comparison->side[0].cpu_s[pair] / comparison->side[1].cpu_s[pair];
+        ratio[pair] = events * comparison->side[0].cpu_s[pair] / comparison->side[1].cpu_s[pair];
     row->ratio = median(ratio, count);
     row->ratio_least = ratio[0];
     row->ratio_most = ratio[count - 1];
@@ -216,13 +230,13 @@ static enum status row_compare(struct comparison *comparison, const struct bench
 {
     struct taken first[2];
     for (uint32_t s = 0; s < 2; s++) {
-        STATUS_TRY(
-            run_once(comparison->side[s].program, step, comparison->scenario, &first[s], reterr));
+        STATUS_TRY(run_once(&comparison->side[s], step, comparison->scenario, &first[s], reterr));
         STATUS_TRY(worker_check(comparison->worker, reterr));
     }
     if (*first[0].refused != '\0')
         return error_set(reterr, STATUS_IO, step->name, "%s", first[0].refused);
-    *row = (struct bench_pairs){.name = step->name, .events = first[0].events};
+    *row = (struct bench_pairs){
+        .name = step->name, .events = first[0].events, .other_events = first[1].events};
     memcpy(row->refused, first[1].refused, sizeof row->refused);
     if (*row->refused != '\0') return STATUS_OK;
     row->same = strcmp(first[0].digest, first[1].digest) == 0;
@@ -249,12 +263,32 @@ static enum status other_check(const char *other, struct error *reterr)
     return STATUS_OK;
 }
 
+/* A file of its own, which every podsim reads; some read no model inside a scenario. */
+static enum status model_write(const struct bench_case *step, char *path, struct error *reterr)
+{
+    enum { SUFFIX = 5 }; /* ".json" */
+    struct strbuf text = {0};
+    bench_case_model(step, &text);
+    int const file = text.failed ? -1 : mkstemps(path, SUFFIX);
+    bool const is_written =
+        file >= 0 && write(file, text.bytes, text.size_bytes) == (ssize_t)text.size_bytes;
+    int const cause = errno;
+    if (file >= 0) (void)close(file);
+    if (file >= 0 && !is_written) (void)unlink(path);
+    strbuf_free(&text);
+    return is_written ? STATUS_OK : fail(cause, reterr);
+}
+
 static enum status step_compare(struct comparison *comparison, const struct bench_case *step,
                                 double share, double share_of_pair, struct bench_pairs *row,
                                 struct error *reterr)
 {
     struct strbuf text = {0};
-    enum status status = bench_case_text(step, &text, reterr);
+    char model[] = "/tmp/podsim-bench-XXXXXX.json";
+    bool const has_model = step->layers > 0;
+    enum status status = has_model ? model_write(step, model, reterr) : STATUS_OK;
+    bool const is_written = has_model && status == STATUS_OK;
+    if (status == STATUS_OK) status = bench_case_text(step, model, &text, reterr);
     comparison->scenario = tmpfile();
     if (status == STATUS_OK && text.failed)
         status = error_set(reterr, STATUS_NO_MEMORY, "--compare", "out of memory");
@@ -266,6 +300,7 @@ static enum status step_compare(struct comparison *comparison, const struct benc
     if (status == STATUS_OK)
         status = row_compare(comparison, step, share, share_of_pair, row, reterr);
     if (comparison->scenario != NULL) (void)fclose(comparison->scenario);
+    if (is_written) (void)unlink(model);
     strbuf_free(&text);
     return status;
 }
@@ -284,6 +319,7 @@ enum status bench_compare(const struct bench_comparing *comparing, struct worker
     comparison = (struct comparison){.comparing = comparing, .worker = worker};
     comparison.side[0].program = own;
     comparison.side[1].program = comparing->other;
+    comparison.side[0].like_early = comparison.side[1].is_early = comparing->early;
     for (uint32_t i = 0; i < bench_case_count; i++) {
         if (comparing->quick && !bench_cases[i].quick) continue;
         double const part = 1.0 / bench_case_count;

@@ -16,12 +16,13 @@ struct worker;
 enum { BENCH_PAIRS = 5, BENCH_PAIRS_MAX = 99, BENCH_REFUSED_BYTES = 128 };
 
 struct bench_pairs {
-    const char *name; /* The name of the step. */
-    uint64_t events;  /* Events of one run of this podsim. */
-    uint32_t runs;    /* Runs of each podsim in a pair: short ones are repeated. */
+    const char *name;              /* The name of the step. */
+    uint64_t events, other_events; /* Of one run of either podsim. */
+    uint32_t runs;                 /* Runs of each podsim in a pair: short ones are repeated. */
     double cpu_s, other_cpu_s;
-    double ratio, ratio_least, ratio_most; /* This podsim's CPU over the other's; the median. */
-    bool same;                             /* Both podsims have one digest. */
+    double ratio, ratio_least,
+        ratio_most; /* CPU an event, this podsim over the other; the median. */
+    bool same;      /* Both podsims have one digest. */
     /* What the other one said instead of a result; "": it has one. */
     char refused[BENCH_REFUSED_BYTES];
 };
@@ -30,6 +31,7 @@ struct bench_comparing {
     const char *other; /* The path of the other podsim. */
     uint32_t pairs;    /* 1 to BENCH_PAIRS_MAX. */
     bool quick;        /* Only steps that take well under a second. */
+    bool early;        /* The other one has no run.arbitration: as it runs, this one does. */
 };
 
 /* Fills up to BENCH_STEPS_MAX rows. CPU is user and system time of whole commands, `podsim run`,

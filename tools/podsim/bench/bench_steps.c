@@ -29,7 +29,7 @@ struct report {
 static enum status source_of(const struct bench_case *step, struct strbuf *text,
                              struct session_source *ret_source, struct error *reterr)
 {
-    STATUS_TRY(bench_case_text(step, text, reterr));
+    STATUS_TRY(bench_case_text(step, NULL, text, reterr));
     if (text->failed) return error_set(reterr, STATUS_NO_MEMORY, step->name, "out of memory");
     *ret_source = (struct session_source){.path = step->name,
                                           .text = text->bytes,

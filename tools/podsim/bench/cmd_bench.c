@@ -16,6 +16,7 @@
 
 static const struct option bench_options[] = {
     {"--compare", "PROGRAM", "run the steps with another podsim in turn: CPU ratios", false},
+    {"--early", NULL, "of --compare: the other has no run.arbitration; work as it does", false},
     {"--pairs", "N", "of --compare: runs of each step by both (5)", false},
     {"--json", "FILE", "write it as JSON; - is standard output", false},
     {"--quick", NULL, "a few seconds: short loads, no step that takes long", false},
@@ -112,7 +113,10 @@ static enum status comparing_read(const struct options *options, struct bench_co
     const char *const pairs = options_value(options, "--pairs");
     *comparing = (struct bench_comparing){.other = options_value(options, "--compare"),
                                           .pairs = BENCH_PAIRS,
-                                          .quick = options_has(options, "--quick")};
+                                          .quick = options_has(options, "--quick"),
+                                          .early = options_has(options, "--early")};
+    if (comparing->early && comparing->other == NULL)
+        return error_set(reterr, STATUS_INVALID, "--early", "is of --compare PROGRAM");
     if (pairs == NULL) return STATUS_OK;
     if (comparing->other == NULL)
         return error_set(reterr, STATUS_INVALID, "--pairs", "pairs are of --compare PROGRAM");
@@ -154,7 +158,7 @@ static int bench(const struct options *options)
 const struct command command_bench = {
     .name = "bench",
     .usage = "podsim bench [--quick] [--json FILE|-]\n"
-             "podsim bench --compare PROGRAM [--pairs N] [--quick] [--json FILE|-]",
+             "podsim bench --compare PROGRAM [--early] [--pairs N] [--quick] [--json FILE|-]",
     .summary = "measures how fast the simulator itself is",
     .help = "Runs the headline folded and with every chip and hop, decode steps, and one program\n"
             "on 512, 4,096 and 8,960 chips: transfers, events, wall time, peak memory. A transfer\n"
@@ -162,8 +166,10 @@ const struct command command_bench = {
             "the engine alone. Takes about a minute.\n"
             "\n"
             "--compare runs each step with another podsim in turn, as processes of their own,\n"
-            "and gives the ratio of their CPU: the median of the pairs, and from the least to\n"
-            "the most. Other work on the machine meets both alike. Takes some ten minutes.\n"
+            "and gives the ratio of their CPU an event: the median of the pairs, and from the\n"
+            "least to the most. Other work on the machine meets both alike. Takes some ten\n"
+            "minutes. --early is for versions before run.arbitration (commit 799f0ea): this\n"
+            "podsim then runs with fifo, and remat layer, which was called block.\n"
             "\n"
             "  podsim bench --compare ./podsim-before --quick\n"
             "  podsim bench --compare /opt/podsim-0.4/bin/podsim --pairs 9 --json pairs.json\n",

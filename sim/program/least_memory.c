@@ -261,35 +261,65 @@ static struct slot_course course_of_windows(const struct program_template *templ
     return course;
 }
 
-static struct holding holding_sum(const struct holding *one, const struct holding *other,
-                                  int64_t times)
+static void holding_add(struct holding *sum, const struct holding *other, int64_t times)
 {
-    struct holding sum = {.total_bytes = one->total_bytes + times * other->total_bytes};
+    sum->total_bytes += times * other->total_bytes;
     for (uint32_t kind = 0; kind < PROGRAM_MEMORY_COUNT; kind++)
-        sum.bytes[kind] = one->bytes[kind] + times * other->bytes[kind];
-    return sum;
+        sum->bytes[kind] += times * other->bytes[kind];
 }
 
-static struct holding role_highest(const struct program_role *role,
-                                   const struct slot_course *courses)
+static struct holding resident_of(const struct program_role *role)
 {
-    struct holding held = {.total_bytes = 0}, highest;
+    struct holding held = {.total_bytes = 0};
     for (uint32_t kind = 0; kind < PROGRAM_MEMORY_COUNT; kind++) {
         held.bytes[kind] = (int64_t)role->resident_bytes[kind];
         held.total_bytes += held.bytes[kind];
     }
-    highest = held;
+    return held;
+}
+
+/* Of a block's slots, those before the one that is highest: all but the last, if they take more
+ * than they give. */
+static int64_t slots_before(const struct program_block *block, const struct slot_course *course)
+{
+    return course->change.total_bytes > 0 ? block->repeat - 1 : 0;
+}
+
+/* The block in which a role holds most, by sums over all kinds; UINT32_MAX: it is highest before
+ * the first. */
+static uint32_t highest_block(const struct program_role *role, const struct slot_course *courses,
+                              int64_t *ret_bytes)
+{
+    int64_t held_bytes = resident_of(role).total_bytes, most_bytes = held_bytes;
+    uint32_t most = UINT32_MAX;
     for (uint32_t b = 0; b < role->block_count; b++) {
         const struct program_block *block = &role->block[b];
         const struct slot_course *course = &courses[block->template_index];
-        /* Slots that take more than they give are highest in the last of them. */
-        int64_t const before = course->change.total_bytes > 0 ? block->repeat - 1 : 0;
-        struct holding const start = holding_sum(&held, &course->change, before);
-        struct holding const high = holding_sum(&start, &course->highest, 1);
-        if (high.total_bytes > highest.total_bytes) highest = high;
-        held = holding_sum(&held, &course->change, block->repeat);
+        int64_t const high_bytes = held_bytes + course->highest.total_bytes +
+                                   slots_before(block, course) * course->change.total_bytes;
+        if (high_bytes > most_bytes) {
+            most_bytes = high_bytes;
+            most = b;
+        }
+        held_bytes += block->repeat * course->change.total_bytes;
     }
-    return highest;
+    *ret_bytes = most_bytes;
+    return most;
+}
+
+/* What a role holds in that block. */
+static struct holding held_in(const struct program_role *role, const struct slot_course *courses,
+                              uint32_t highest)
+{
+    struct holding held = resident_of(role);
+    if (highest == UINT32_MAX) return held;
+    for (uint32_t b = 0; b < highest; b++)
+        holding_add(&held, &courses[role->block[b].template_index].change, role->block[b].repeat);
+    const struct program_block *block = &role->block[highest];
+    const struct slot_course *course = &courses[block->template_index];
+    holding_add(&held, &course->change, slots_before(block, course));
+    holding_add(&held, &course->highest, 1);
+    return held;
 }
 
 enum memory_bound { BOUND_KNOWN, BOUND_LEAST, BOUND_MOST };
@@ -306,8 +336,10 @@ static void bound_find(const struct program *program, const struct windows *wind
                                           : course_of_windows(&program->templates[t], &windows[t],
                                                               bound == BOUND_LEAST);
     for (uint32_t r = 0; r < program->role_count; r++) {
-        struct holding const highest = role_highest(&program->roles[r], courses);
-        if ((uint64_t)highest.total_bytes <= most.total_bytes) continue;
+        int64_t bytes = 0;
+        uint32_t const block = highest_block(&program->roles[r], courses, &bytes);
+        if ((uint64_t)bytes <= most.total_bytes) continue;
+        struct holding const highest = held_in(&program->roles[r], courses, block);
         most.role = r;
         most.total_bytes = (uint64_t)highest.total_bytes;
         memcpy(most.bytes, highest.bytes, sizeof most.bytes);

@@ -253,7 +253,7 @@ static inline bool memory_is_noted(const struct replay *replay, const struct mem
                                    enum program_memory memory, uint32_t chip)
 {
     return state->total_bytes > state->peak_bytes || state->held_bytes[memory] < 0 ||
-           replay->breakdowns.effect_watchers != 0 || replay->chips[chip].shown;
+           replay->options->curves || replay->chips[chip].shown;
 }
 
 static void memory_note(struct replay *replay, uint32_t chip, enum program_memory memory,
@@ -271,8 +271,10 @@ static void memory_note(struct replay *replay, uint32_t chip, enum program_memor
 static APART void effect_note(struct replay *replay, const struct program_effect *effect,
                               uint32_t stream, uint32_t chip, int64_t now_ps)
 {
+    const struct memory_state *state = &replay->breakdowns.memories[chip];
     if (stretch_is_recorded(replay, chip))
         stretch_note_effect(replay, effect, stream, chip, now_ps);
+    if (!memory_is_noted(replay, state, effect->memory, chip)) return;
     struct memory_place const place = {.slot = stream_at(replay, stream, chip)->slot,
                                        .op = streams_op_index(replay, stream, chip)};
     memory_note(replay, chip, effect->memory, &place, now_ps);
@@ -283,7 +285,8 @@ void breakdown_effect(struct replay *replay, const struct program_effect *effect
 {
     struct memory_state *state = &replay->breakdowns.memories[chip];
     held_add(state, effect->memory, effect->bytes);
-    if (memory_is_noted(replay, state, effect->memory, chip))
+    if (state->total_bytes > state->peak_bytes || state->held_bytes[effect->memory] < 0 ||
+        replay->breakdowns.effect_watchers != 0 || replay->chips[chip].shown)
         effect_note(replay, effect, stream, chip, now_ps);
 }
 

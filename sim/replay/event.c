@@ -144,6 +144,13 @@ static bool is_own(const struct replay *replay, uint64_t key)
            replay->program->stream[event_key_stream(key)].kind == PROGRAM_OP_COLLECTIVE;
 }
 
+/* Whether an event is not the end of a stretch, and its chip has none. */
+static inline bool is_apart(const struct replay *replay, uint64_t key, uint32_t chip)
+{
+    return key != stretch_key && replay->streams.stretches->runs[chip].of == NULL &&
+           !stretch_is_recorded(replay, chip);
+}
+
 /* An event where some chips have stretches. True: it was the end of one. */
 static APART bool stretches_event(struct replay *replay, int64_t now_ps, uint64_t key,
                                   const uint32_t *chips, uint32_t count)
@@ -166,7 +173,8 @@ static APART void chains_event(struct replay *replay, int64_t now_ps, uint64_t k
                                const uint32_t *chips, uint32_t count)
 {
     flights_order(replay->lanes.flights, now_ps, key);
-    if (replay->streams.stretched != 0 && stretches_event(replay, now_ps, key, chips, count))
+    if (replay->streams.stretched != 0 && !(count == 1 && is_apart(replay, key, chips[0])) &&
+        stretches_event(replay, now_ps, key, chips, count))
         return;
     if (key == chain_key) {
         for (uint32_t i = 0; i < count; i++) chain_end(replay, chips[i], now_ps);

@@ -9,8 +9,10 @@
 void prefetch_build(const struct program *program, const struct chip *chip,
                     struct role_table *roles, struct prefetch *ret_prefetch)
 {
-    bool is_on = false;
-    for (uint32_t r = 0; r < program->role_count; r++) {
+    bool is_on = false, has_any = false;
+    for (uint32_t w = 0; w < program->work_count; w++)
+        has_any = has_any || program->works[w].prefetch_bytes > 0;
+    for (uint32_t r = 0; has_any && r < program->role_count; r++) {
         const struct program_role *role = &program->roles[r];
         uint64_t bytes = 0;
         for (uint32_t b = 0; b < role->block_count; b++) {

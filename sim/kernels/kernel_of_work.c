@@ -57,12 +57,17 @@ static bool has_batch(const struct kernel_stack *stack, enum format format,
     return has;
 }
 
-/* Products of a batch without a table are looked up as one product, whose longer side of the
- * result is theirs together: it has as many tiles, and the more of their bytes. */
+/* The longer side of the result is that of all products: as many tiles, and the more of bytes. */
+static void batch_joined(uint64_t count, uint64_t side[KERNEL_SIDES_MAX])
+{
+    uint32_t const longer = side[KERNEL_M] < side[KERNEL_N] ? KERNEL_N : KERNEL_M;
+    side[longer] = times(side[longer], count);
+}
+
+/* Products of a batch without a table are looked up as one product. */
 static void batch_set(const struct kernel_stack *stack, const struct work *work,
                       struct work_call *call)
 {
-    uint64_t const m = call->side[KERNEL_M], n = call->side[KERNEL_N];
     call->whole[KERNEL_BATCH] = call->count;
     memcpy(call->whole + KERNEL_EACH, call->side, 3 * sizeof *call->side);
     call->is_batched = true;
@@ -70,8 +75,7 @@ static void batch_set(const struct kernel_stack *stack, const struct work *work,
         call->family = KERNEL_BATCHED;
         memcpy(call->side, call->whole, sizeof call->side);
     } else {
-        uint32_t const longer = m < n ? KERNEL_N : KERNEL_M;
-        call->side[longer] = times(call->side[longer], call->count);
+        batch_joined(call->count, call->side);
     }
     call->count = 1;
 }
@@ -195,6 +199,38 @@ const struct kernel_table *kernel_table_of_call(const struct kernel_stack *stack
     return kernel_other_of(stack, call->family, format, reads_cache ? call->stored : format);
 }
 
+/* One product in place of a batch is as much faster as the batch of the nearest sides that were
+ * measured is than one product in place of it. */
+static uint32_t of_batch_ppm(const struct kernel_stack *stack, enum format format,
+                             const struct work_call *call, uint32_t core_count, uint32_t ppm)
+{
+    const struct kernel_table *batch = kernel_other_of(stack, KERNEL_BATCHED, format, format),
+                              *single = kernel_table_of(stack, format, KERNEL_TN, FORMAT_BF16,
+                                                        call->cast);
+    if (batch == NULL || single == NULL) return ppm;
+    uint64_t nearest[KERNEL_SIDES_MAX];
+    for (uint32_t s = 0; s < kernel_side_count(KERNEL_BATCHED); s++) {
+        uint64_t const least = batch->edge[s][0], most = batch->edge[s][batch->edge_count[s] - 1];
+        nearest[s] = call->whole[s] < least ? least : call->whole[s] > most ? most : call->whole[s];
+    }
+    uint64_t side[KERNEL_SIDES_MAX];
+    memcpy(side, nearest + KERNEL_EACH, 3 * sizeof *side);
+    batch_joined(nearest[KERNEL_BATCH], side);
+    uint32_t const joined_ppm = kernel_table_share(single, side, core_count).ppm;
+    units_wide const found = (units_wide)ppm * kernel_table_inside_ppm(batch, nearest) / joined_ppm;
+    return found == 0 ? 1 : found > PPM_ONE ? PPM_ONE : (uint32_t)found;
+}
+
+static struct kernel_share share_of(const struct kernel_stack *stack, const struct work *work,
+                                    const struct kernel_table *table, const struct work_call *call,
+                                    uint32_t core_count)
+{
+    struct kernel_share share = kernel_table_share(table, call->side, core_count);
+    if (call->is_batched && call->family != KERNEL_BATCHED)
+        share.ppm = of_batch_ppm(stack, work->math_format, call, core_count, share.ppm);
+    return share;
+}
+
 static bool has_a_side_of_nothing(const struct work_call *call)
 {
     bool has = false;
@@ -238,7 +274,7 @@ bool kernel_waves_ppm(const struct kernel_stack *stack, uint32_t core_count,
         const struct kernel_table *table = kernel_table_of_call(stack, work->math_format, call);
         if (table == NULL) return false;
         if (has_a_side_of_nothing(call)) continue;
-        struct kernel_share const share = kernel_table_share(table, call->side, core_count);
+        struct kernel_share const share = share_of(stack, work, table, call, core_count);
         own_ps[i] = kernels_ps(table, call, &share);
         steps[i] = kernel_tile_steps(call->family, call->side, core_count);
         all_ps += own_ps[i];
@@ -269,7 +305,7 @@ struct work_kernels kernel_of_work(const struct kernel_stack *stack, uint32_t co
         const struct kernel_table *table = kernel_table_of_call(stack, work->math_format, call);
         if (table == NULL) return (struct work_kernels){.share_ppm = PPM_ONE};
         if (has_a_side_of_nothing(call)) continue;
-        struct kernel_share const share = kernel_table_share(table, call->side, core_count);
+        struct kernel_share const share = share_of(stack, work, table, call, core_count);
         struct kernel_demand const of = call_demand(table, call, call->whole);
         math_ps += (units_wide)(uint64_t)of.math_ps * call->count;
         move_ps += (units_wide)(uint64_t)of.move_ps * call->count;

@@ -120,10 +120,16 @@ static void batches_without_a_table_are_one_product(void **state)
 {
     static const struct {
         struct work_matmul of;
-        uint64_t side[3];
+        uint64_t side[3], nearest_batch[KERNEL_SIDES_MAX], nearest[KERNEL_SIDES_MAX];
     } rows[] = {
-        {{4096, 128, 4096, 32}, {131072, 4096, 128}}, /* Scores. */
-        {{32, 64, 256, 16}, {32, 4096, 64}},          /* Heads of a small model. */
+        {{4096, 128, 4096, 32}, /* Scores. */
+         {131072, 4096, 128},
+         {32, 4096, 512, 128},
+         {131072, 512, 128}},
+        {{32, 64, 256, 16}, /* Heads of a small model. */
+         {32, 4096, 64},
+         {16, 32, 256, 128},
+         {32, 4096, 128}},
     };
     (void)state;
     struct kernel_stack const stack = shipped("h100-sxm", "vllm");
@@ -140,7 +146,12 @@ static void batches_without_a_table_are_one_product(void **state)
         for (uint32_t s = 0; s < 3; s++) assert_int_equal(calls[0].side[s], rows[i].side[s]);
         struct work_kernels const kernels = kernel_of_work(&stack, CORES, &work);
         assert_true(kernels.is_of_single);
-        uint32_t const ppm = kernel_table_share(kernels.table, calls[0].side, CORES).ppm;
+        const struct kernel_table *batch =
+            kernel_other_of(&stack, KERNEL_BATCHED, FORMAT_BF16, FORMAT_BF16);
+        uint32_t const ppm =
+            (uint32_t)((uint64_t)kernel_table_share(kernels.table, calls[0].side, CORES).ppm *
+                       kernel_table_inside_ppm(batch, rows[i].nearest_batch) /
+                       kernel_table_share(kernels.table, rows[i].nearest, CORES).ppm);
         assert_in_range(kernels.share_ppm, ppm - 1, ppm + 1);
         struct kernel_demand const of = kernel_batched_demand(kernels.table, calls[0].whole);
         assert_int_equal(of.move_ps, units_duration_ps(2 * rows[i].of.count *
@@ -149,6 +160,25 @@ static void batches_without_a_table_are_one_product(void **state)
                                                             rows[i].of.rows * rows[i].of.columns),
                                                        kernels.table->bytes_per_s));
     }
+}
+
+/* Of a layout that was not measured in batches, a batch within their table takes that table's time
+ * where the layout alone takes the time of the measured one. */
+static void a_batch_of_another_layout_is_as_fast_as_measured_ones(void **state)
+{
+    static const uint64_t side[KERNEL_SIDES_MAX] = {32, 1024, 512, 128};
+    (void)state;
+    struct kernel_stack const stack = shipped("a100-sxm", "trtllm");
+    struct work const work = {.matmul = {{1024, 512, 128, 32}},
+                              .matmul_count = 1,
+                              .math_format = FORMAT_BF16,
+                              .kernel = WORK_KERNEL_INPUT,
+                              .batched = 1};
+    struct work_kernels const kernels = kernel_of_work(&stack, CORES, &work);
+    assert_true(kernels.is_of_single);
+    uint32_t const ppm = kernel_table_inside_ppm(
+        kernel_other_of(&stack, KERNEL_BATCHED, FORMAT_BF16, FORMAT_BF16), side);
+    assert_in_range(kernels.share_ppm, ppm - 2, ppm + 2);
 }
 
 /* One after the other they would take 16 launches. */
@@ -222,6 +252,7 @@ int main(void)
         cmocka_unit_test(a_decode_absorbs_its_matrices_by_one_kernel_each),
         cmocka_unit_test(batches_without_a_table_are_one_product),
         cmocka_unit_test(a_batch_is_faster_than_its_products),
+        cmocka_unit_test(a_batch_of_another_layout_is_as_fast_as_measured_ones),
         cmocka_unit_test(unfused_attention_has_a_kernel_for_all_heads),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);

@@ -13,14 +13,12 @@ extern const struct embed_file residual_files[];
 
 enum { ROWS_MAX = 4096, REACH_LEAST_PPM = 1000 * 1000 };
 
-const char *const residual_work_names[RESIDUAL_WORKS + 1] = {[RESIDUAL_DENSE] = "dense",
-                                                             [RESIDUAL_SPARSE] = "sparse",
-                                                             [RESIDUAL_PAST] = "past",
-                                                             [RESIDUAL_SERVING] = "serving"};
+const char *const residual_work_names[RESIDUAL_WORKS + 1] = {
+    [RESIDUAL_DENSE] = "dense", [RESIDUAL_OTHER] = "other", [RESIDUAL_SERVING] = "serving"};
 const char *const residual_work_words[RESIDUAL_WORKS] = {
     [RESIDUAL_DENSE] = "training without experts at 25% MFU or more",
-    [RESIDUAL_SPARSE] = "training with experts or below 25% MFU",
-    [RESIDUAL_PAST] = "training with a framework of 2022 or before",
+    [RESIDUAL_OTHER] =
+        "training with experts, below 25% MFU, or with a framework of 2022 or before",
     [RESIDUAL_SERVING] = "inference"};
 
 static enum status text_read(struct json *row, const char *key, const char **ret,
@@ -126,8 +124,8 @@ static enum status work_find(const struct session *session, enum residual_work *
     double const peak_flop = session->machine.chip_count * roofline->rates.peak_flop_per_s *
                              units_seconds(session->trace.step_ps);
     bool const is_steady = 100 * useful_flop >= RESIDUAL_STEADY_MFU_PERCENT * peak_flop;
-    *ret_work = model_has_experts(&plan->model) || !is_steady ? RESIDUAL_SPARSE : RESIDUAL_DENSE;
-    if (is_past) *ret_work = RESIDUAL_PAST;
+    bool const is_other = is_past || !is_steady || model_has_experts(&plan->model);
+    *ret_work = is_other ? RESIDUAL_OTHER : RESIDUAL_DENSE;
     return STATUS_OK;
 }
 

@@ -25,8 +25,7 @@ enum {
 /* Steps of one work are compared with each other alone. */
 enum residual_work {
     RESIDUAL_DENSE,   /* Training of a dense model, near the peak. */
-    RESIDUAL_SPARSE,  /* Training with experts, or far from the peak. */
-    RESIDUAL_PAST,    /* Training with the preset of a framework of 2022 or before. */
+    RESIDUAL_OTHER,   /* Training with experts, far from the peak, or by a framework of 2022. */
     RESIDUAL_SERVING, /* A step of inference, or a whole answer. */
     RESIDUAL_WORKS
 };

@@ -330,8 +330,7 @@ enum status validate_intervals(struct validate *validate, struct error *reterr)
 #define HEAD(X)                                                                                    \
     X(FILE_VERSION, "podsim_residuals", WHOLE(RESIDUAL_FILE_VERSION), HIDDEN)                      \
     X(REACH_DENSE, "dense", REACH(RESIDUAL_DENSE), HIDDEN)                                         \
-    X(REACH_SPARSE, "sparse", REACH(RESIDUAL_SPARSE), HIDDEN)                                      \
-    X(REACH_PAST, "past", REACH(RESIDUAL_PAST), HIDDEN)                                            \
+    X(REACH_OTHER, "other", REACH(RESIDUAL_OTHER), HIDDEN)                                         \
     X(REACH_SERVING, "serving", REACH(RESIDUAL_SERVING), HIDDEN)
 
 enum { RESIDUALS(COLUMN_NAME) RESIDUALS_TOTAL };

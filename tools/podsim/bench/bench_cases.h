@@ -14,7 +14,7 @@
 
 struct strbuf;
 
-enum { BENCH_SETTINGS_MAX = 3, BENCH_EARLY_MAX = 3 };
+enum { BENCH_SETTINGS_MAX = 3, BENCH_EARLY_MAX = 2 };
 
 struct bench_case {
     const char *name;

@@ -93,10 +93,12 @@ static struct table_figure millions(struct column_value value)
     X(EVENTS_PER_S, "events_per_s", TIMED(REAL((double)trace->work.events / input->wall_s)),       \
       HIDDEN)                                                                                      \
     X(RECURRED, "events_recurred", TIMED(WHOLE(trace->work.recurred)), HIDDEN)                     \
-    X(RECORDED, "collectives_recorded", TIMED(WHOLE(trace->work.recorded)), HIDDEN)                \
-    X(POSTED, "collectives_posted", TIMED(WHOLE(trace->work.posted)), HIDDEN)                      \
-    X(LANDED, "collectives_landed", TIMED(WHOLE(trace->work.landed)), HIDDEN)                      \
-    X(SIMULATED, "collectives_simulated", TIMED(WHOLE(trace->work.simulated)), HIDDEN)             \
+    X(RECORDED, "collectives_recorded", TIMED(WHOLE(trace->work.recorded)),                        \
+      IN_WORDS(column_plain))                                                                      \
+    X(POSTED, "collectives_posted", TIMED(WHOLE(trace->work.posted)), IN_WORDS(column_plain))      \
+    X(LANDED, "collectives_landed", TIMED(WHOLE(trace->work.landed)), IN_WORDS(column_plain))      \
+    X(SIMULATED, "collectives_simulated", TIMED(WHOLE(trace->work.simulated)),                     \
+      IN_WORDS(column_plain))                                                                      \
     X(STRETCHES, "stretches_recorded", TIMED(WHOLE(trace->work.stretches)), HIDDEN)                \
     X(REPEATED, "stretches_repeated", TIMED(WHOLE(trace->work.repeated)), HIDDEN)                  \
     X(BROKEN, "stretches_broken", TIMED(WHOLE(trace->work.broken)), HIDDEN)                        \
@@ -248,7 +250,10 @@ void run_step_write(const struct report_input *input, const struct analysis *ana
     strbuf_add(text, "\n");
     if (input->wall_s > 0) {
         line_begin(values, WALL, text);
-        strbuf_add(text, " (%s transfers/s)\n\n", FIGURE(TRANSFERS_PER_S));
+        strbuf_add(text, " (%s transfers/s)\n", FIGURE(TRANSFERS_PER_S));
+        table_line(text, "");
+        strbuf_add(text, "collectives: %s recorded, %s posted, %s landed, %s simulated\n\n",
+                   FIGURE(RECORDED), FIGURE(POSTED), FIGURE(LANDED), FIGURE(SIMULATED));
     }
 }
 

@@ -1,9 +1,10 @@
 #!/bin/sh
 # One scenario, several ways to run it, one result: same.sh PODSIM SCENARIO [OPTION...]
 #
-# Twice; without a timeline, where layers that recur are not simulated one by one; by the reference
-# queue; with every chip and hop (--full), where the step, the phases, the
-# collectives' times and the timeline of the first chip must be those of the folded run.
+# Twice; without a timeline, where layers that recur are not simulated one by one; with every
+# message of collectives that are alike (--no-record); by the reference queue; with every chip and
+# hop (--full), where the step, the phases, the collectives' times and the timeline of the first
+# chip must be those of the folded run.
 set -eu
 podsim=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 scenario=$2
@@ -39,6 +40,9 @@ same first.pftrace again.pftrace "the timelines of two runs differ"
 "$podsim" run "$scenario" --quiet --json "$folder/short.json" \
     --set /workload/allow_oversubscription=true "$@"
 same first.json short.json "layers that recur give another result"
+play every "$@" --no-record
+same first.json every.json "collectives that are alike give another result"
+same first.pftrace every.pftrace "collectives that are alike give another timeline"
 play reference "$@" --engine reference
 same first.json reference.json "the reference queue gives another result"
 same first.pftrace reference.pftrace "the reference queue gives another timeline"

@@ -7,9 +7,10 @@
 #include "sim/base/units.h"
 #include "sim/kernels/kernels.h"
 
-/* Edges by side that a look-up does not know. */
-struct left_out {
-    bool edge[KERNEL_SIDES_MAX][KERNEL_EDGES_MAX];
+/* Some edges of each side, by their places. */
+struct some_edges {
+    uint32_t at[KERNEL_SIDES_MAX][KERNEL_EDGES_MAX];
+    uint32_t count[KERNEL_SIDES_MAX];
 };
 
 struct errors {
@@ -37,31 +38,42 @@ static struct point point_of(const struct kernel_table *table, uint64_t index)
     return point;
 }
 
-static bool is_left_out(const struct kernel_table *table, const struct left_out *left_out,
-                        const struct point *point)
+static void edge_keep(struct some_edges *edges, uint32_t side, uint32_t at)
 {
-    bool is_there = true;
-    for (uint32_t s = 0; s < kernel_side_count(table->family); s++)
-        is_there = is_there && !left_out->edge[s][point->at[s]];
-    return !is_there;
+    edges->at[side][edges->count[side]++] = at;
 }
 
-/* The table without some edges. `ret_table` has room for all of them. */
-static void rest_of(const struct kernel_table *table, const struct left_out *left_out,
+static uint64_t kept_count(const struct kernel_table *table, const struct some_edges *kept)
+{
+    uint64_t count = 1;
+    for (uint32_t s = 0; s < kernel_side_count(table->family); s++) count *= kept->count[s];
+    return count;
+}
+
+/* The index in the table of the point that is the `nth` of some edges. */
+static uint64_t kept_index(const struct kernel_table *table, const struct some_edges *kept,
+                           uint64_t nth)
+{
+    uint64_t index = 0, stride = 1;
+    for (uint32_t s = kernel_side_count(table->family); s-- > 0; nth /= kept->count[s]) {
+        index += stride * kept->at[s][nth % kept->count[s]];
+        stride *= table->edge_count[s];
+    }
+    return index;
+}
+
+/* The table with some edges alone. `ret_table` has room for all of them. */
+static void rest_of(const struct kernel_table *table, const struct some_edges *kept,
                     struct kernel_table *ret_table)
 {
     uint32_t *share_ppm = (uint32_t *)ret_table->share_ppm;
-    uint64_t count = 0;
     for (uint32_t s = 0; s < kernel_side_count(table->family); s++) {
         uint32_t *edge = (uint32_t *)ret_table->edge[s];
-        ret_table->edge_count[s] = 0;
-        for (uint32_t i = 0; i < table->edge_count[s]; i++)
-            if (!left_out->edge[s][i]) edge[ret_table->edge_count[s]++] = table->edge[s][i];
+        ret_table->edge_count[s] = kept->count[s];
+        for (uint32_t i = 0; i < kept->count[s]; i++) edge[i] = table->edge[s][kept->at[s][i]];
     }
-    for (uint64_t i = 0; i < point_count(table); i++) {
-        struct point const point = point_of(table, i);
-        if (!is_left_out(table, left_out, &point)) share_ppm[count++] = table->share_ppm[i];
-    }
+    for (uint64_t nth = 0; nth < kept_count(table, kept); nth++)
+        share_ppm[nth] = table->share_ppm[kept_index(table, kept, nth)];
 }
 
 static enum status room_take(struct arena *arena, const struct kernel_table *table,
@@ -125,16 +137,20 @@ static struct kernel_error error_of(const struct errors *errors)
 enum status kernel_error_of_edges(struct arena *arena, const struct kernel_table *table,
                                   struct kernel_error *ret_error, struct error *reterr)
 {
-    struct left_out left_out = {0};
+    struct some_edges kept = {0};
     struct kernel_table rest;
     struct errors errors;
     STATUS_TRY(room_take(arena, table, &rest, &errors, reterr));
     for (uint32_t s = 0; s < kernel_side_count(table->family); s++)
-        for (uint32_t i = 1; i + 1 < table->edge_count[s]; i += 2) left_out.edge[s][i] = true;
-    rest_of(table, &left_out, &rest);
+        for (uint32_t i = 0; i < table->edge_count[s]; i++)
+            if (i % 2 == 0 || i + 1 == table->edge_count[s]) edge_keep(&kept, s, i);
+    rest_of(table, &kept, &rest);
     for (uint64_t i = 0; i < point_count(table); i++) {
         struct point const point = point_of(table, i);
-        if (is_left_out(table, &left_out, &point)) error_add(table, &rest, i, &errors);
+        bool is_kept = true;
+        for (uint32_t s = 0; s < kernel_side_count(table->family); s++)
+            is_kept = is_kept && (point.at[s] % 2 == 0 || point.at[s] + 1 == table->edge_count[s]);
+        if (!is_kept) error_add(table, &rest, i, &errors);
     }
     *ret_error = error_of(&errors);
     return STATUS_OK;
@@ -154,17 +170,17 @@ static bool is_within(const struct kernel_table *table, const struct point *poin
 static void alike_add(const struct kernel_table *table, const struct point *like, uint32_t sides,
                       struct kernel_table *rest, struct errors *errors)
 {
-    struct left_out left_out = {0};
-    for (uint32_t s = 0; s < kernel_side_count(table->family); s++)
-        if ((sides >> s & 1) != 0) left_out.edge[s][like->at[s]] = true;
-    rest_of(table, &left_out, rest);
-    for (uint64_t i = 0; i < point_count(table); i++) {
-        struct point const point = point_of(table, i);
-        bool is_alike = true;
-        for (uint32_t s = 0; s < kernel_side_count(table->family); s++)
-            is_alike = is_alike && ((sides >> s & 1) == 0 || point.at[s] == like->at[s]);
-        if (is_alike) error_add(table, rest, i, errors);
+    struct some_edges near = {0}, alike = {0};
+    for (uint32_t s = 0; s < kernel_side_count(table->family); s++) {
+        bool const is_out = (sides >> s & 1) != 0;
+        for (uint32_t i = 0; i < table->edge_count[s]; i++) {
+            if (!is_out || i + 1 == like->at[s] || i == like->at[s] + 1) edge_keep(&near, s, i);
+            if (!is_out || i == like->at[s]) edge_keep(&alike, s, i);
+        }
     }
+    rest_of(table, &near, rest);
+    for (uint64_t nth = 0; nth < kept_count(table, &alike); nth++)
+        error_add(table, rest, kept_index(table, &alike, nth), errors);
 }
 
 enum status kernel_error_of_shapes(struct arena *arena, const struct kernel_table *table,

@@ -223,6 +223,9 @@ uint32_t kernel_table_inside_ppm(const struct kernel_table *table,
 struct kernel_share kernel_table_share(const struct kernel_table *table,
                                        const uint64_t side[KERNEL_SIDES_MAX], uint32_t core_count);
 
+/* How far look-ups may miss points of the grid that they do not know: half, and nine of ten. */
+enum { KERNEL_AIM_MEDIAN_PPM = 50000, KERNEL_AIM_NINETIETH_PPM = 150000 };
+
 /* How far look-ups miss points of the grid that they do not know. */
 struct kernel_error {
     uint32_t point_count;

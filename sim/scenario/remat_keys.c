@@ -74,18 +74,19 @@ static const struct key layers_keys[] = {
 
 /* --- The object --- */
 
-/* Arrays that are saved are an exception to a repetition of the rest; arrays that are repeated are
- * an exception to keeping the rest. */
+/* Arrays that are saved are an exception to a repetition of the rest, none of them, too; arrays
+ * that are repeated are an exception to keeping the rest. */
 static enum status policy_settle(const struct key_reader *reader, struct json *member,
                                  struct error *reterr)
 {
     struct workload_plan *plan = &scenario_of(reader)->workload;
     const struct graph_named *named = &plan->kept.named;
     bool const layers = workload_repeats_some(plan) && named->repeat.count == 0;
+    bool const keeps =
+        json_take(reader->object, "save") != NULL || json_take(reader->object, "offload") != NULL;
     (void)reterr;
     if (member != NULL) return STATUS_OK;
-    plan->remat = layers || named->save.count + named->offload.count > 0 ? GRAPH_REMAT_BLOCK
-                                                                         : GRAPH_REMAT_NONE;
+    plan->remat = layers || keeps ? GRAPH_REMAT_BLOCK : GRAPH_REMAT_NONE;
     if (plan->kept.repeated.groups_of != 0) plan->remat = GRAPH_REMAT_LAYER;
     return STATUS_OK;
 }

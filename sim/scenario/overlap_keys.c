@@ -14,6 +14,13 @@ static const char *const overlap_names[] = {"true",       "false",    "gathers",
 static const char *const kind_names[] = {"gathers", "reductions", NULL};
 static const char *const product_names[] = {"products", NULL};
 
+static enum status overlap_refuse(const struct key *row, struct json *value, struct error *reterr)
+{
+    return error_set(reterr, STATUS_INVALID, json_where(value), "there are true, false%s",
+                     row->choices == product_names ? " and \"products\""
+                                                   : ", \"gathers\" and \"reductions\"");
+}
+
 static enum status overlap_parse(const struct key *row, struct json *value, int64_t *ret_number,
                                  struct error *reterr)
 {
@@ -22,13 +29,12 @@ static enum status overlap_parse(const struct key *row, struct json *value, int6
     if (json_kind(value) == JSON_STRING) {
         bool const products = row->choices == product_names;
         enum status const status = json_choice(value, row->choices, &chosen, reterr);
-        if (status == STATUS_INVALID && products)
-            return error_set(reterr, status, json_where(value),
-                             "there are true, false and \"products\"");
+        if (status == STATUS_INVALID) return overlap_refuse(row, value, reterr);
         *ret_number =
             products ? WORKLOAD_OVERLAP_PRODUCTS : WORKLOAD_OVERLAP_GATHERS + (int64_t)chosen;
         return status;
     }
+    if (json_kind(value) != JSON_BOOLEAN) return overlap_refuse(row, value, reterr);
     STATUS_TRY(json_as_boolean(value, &is, reterr));
     *ret_number = is ? WORKLOAD_OVERLAP_ALL : WORKLOAD_OVERLAP_NONE;
     return STATUS_OK;

@@ -96,18 +96,19 @@ static void remark_add(char text[REMARK_BYTES], const char *remark)
     (void)snprintf(text + used, REMARK_BYTES - used, "%s%s", used == 0 ? "" : ", ", remark);
 }
 
-/* "carried over, outside the grid": whose the table is, and how the op was looked up in it. */
+/* "carried over, outside the grid, derived: other layout": whose the table is, and how the op was
+ * looked up in it. */
 static void table_remark_add(char text[REMARK_BYTES], const struct work_kernels *kernels)
 {
     if (kernels->table == NULL) return;
-    const char *how = kernels->is_outside           ? "outside the grid"
-                      : kernels->is_of_other_layout ? "derived: other layout"
+    const char *how = kernels->is_of_other_layout   ? "derived: other layout"
                       : kernels->is_of_single       ? "derived: single products"
                       : kernels->is_of_other_mask   ? "derived: other mask"
                       : kernels->is_of_other_scales ? "derived: other scales"
                       : kernels->is_derived         ? "derived"
                                                     : "";
     remark_add(text, kernels->table->is_carried_over ? "carried over" : "");
+    remark_add(text, kernels->is_outside ? "outside the grid" : "");
     remark_add(text, how);
 }
 

@@ -18,14 +18,7 @@
 extern const struct embed_file presets_files[];
 extern const unsigned presets_files_count;
 
-enum {
-    FILE_VERSION = 1,
-    NAMES_MAX = 64,
-    PART_BYTES = 64,
-    STACK_BYTES = 96,
-    YEAR_LEAST = 2000,
-    YEAR_MOST = 2100
-};
+enum { FILE_VERSION = 1, NAMES_MAX = 64, PART_BYTES = 64, YEAR_LEAST = 2000, YEAR_MOST = 2100 };
 
 const char *preset_name_at(uint32_t index)
 {
@@ -288,6 +281,7 @@ static enum status key_fill(struct arena *arena, struct json *document, const ch
         setting.failed ? error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory for a preset")
                        : json_set(document, setting.bytes, reterr);
     strbuf_free(&setting);
+    filled->value[filled->count] = key->value;
     filled->pointer[filled->count++] = key->pointer;
     return status;
 }
@@ -334,8 +328,9 @@ static enum status stack_fill(struct arena *arena, struct json *document, const 
     if (status == STATUS_NO_MEMORY) *reterr = later;
     if (status != STATUS_OK) return status == STATUS_NO_MEMORY ? status : STATUS_OK;
     if (named.is_ideal || !kernel_stack_is_shipped(named.name, stack)) return STATUS_OK;
-    char value[STACK_BYTES];
-    (void)snprintf(value, sizeof value, "\"%s\"", stack);
+    const char *const value = arena_format(arena, "\"%s\"", stack);
+    if (value == NULL)
+        return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory for a preset");
     struct preset_key const key = {.pointer = "/machine/stack", .value = value};
     return key_fill(arena, document, /* base_folder= */ NULL, &key, filled, reterr);
 }
@@ -346,12 +341,13 @@ enum status preset_apply(struct arena *arena, struct json *document, const char 
     struct json *value = json_kind(document) == JSON_OBJECT ? json_take(document, "preset") : NULL;
     struct preset preset;
     const char *name = NULL;
-    ret_filled->count = 0;
+    *ret_filled = (struct preset_filled){.count = 0};
     if (value == NULL) return STATUS_OK;
     STATUS_TRY(json_as_string(value, &name, reterr));
     STATUS_TRY(preset_find(arena, name, json_where(value), &preset, reterr));
     STATUS_TRY(kind_check(document, &preset, reterr));
     STATUS_TRY(stack_fill(arena, document, preset.stack, ret_filled, reterr));
+    if (at_pointer(document, "/machine/stack") == NULL) ret_filled->lacking_stack = preset.stack;
     for (uint32_t i = 0; i < preset.key_count; i++)
         STATUS_TRY(key_fill(arena, document, base_folder, &preset.key[i], ret_filled, reterr));
     return STATUS_OK;

@@ -52,7 +52,11 @@ struct preset {
 /* Pointers of keys that a preset has filled in. */
 struct preset_filled {
     const char *pointer[PRESET_KEYS_MAX + 1]; /* With one for the stack. */
+    const char *value[PRESET_KEYS_MAX + 1];   /* JSON, by index of `pointer`. */
     uint32_t count;
+    /* The preset's stack, which has no tables of the chip, where no stack is named. With the
+     * profile "ideal", which reads none, any chip lacks it. NULL: nothing is lacking. */
+    const char *lacking_stack;
 };
 
 /* Names of the catalogue, in its order; NULL past the end. */

@@ -16,6 +16,7 @@
 
 struct arena;
 struct json;
+struct preset_filled;
 struct strbuf;
 
 struct run_plan {
@@ -31,6 +32,9 @@ struct scenario {
     const char *question; /* What the scenario answers, or "". */
     /* What filled in keys that the scenario leaves out (preset.h); NULL: nothing. */
     const char *preset;
+    /* The preset's stack, which has no tables of the chip; NULL: none is lacking (preset.h). */
+    const char *lacking_stack;
+    const struct preset_filled *filled; /* By `preset`. NULL: nothing. */
     struct machine_plan machine;
     struct mesh_plan mesh;
     struct workload_plan workload;

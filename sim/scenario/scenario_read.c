@@ -79,7 +79,9 @@ static enum status document_read(struct arena *arena, struct json *document,
                                  struct error *reterr)
 {
     struct scenario scenario = {.version = 0};
-    struct preset_filled filled;
+    void *memory = NULL;
+    STATUS_TRY(arena_try(arena, 1, sizeof(struct preset_filled), &memory, reterr));
+    struct preset_filled *const filled = memory;
     struct key_reader const reader = {.arena = arena,
                                       .base_folder = base_folder,
                                       .object = document,
@@ -87,9 +89,11 @@ static enum status document_read(struct arena *arena, struct json *document,
                                       .base = &scenario,
                                       .document = scenario_keys};
     STATUS_TRY(scenario_overlap_refuse(document, reterr));
-    STATUS_TRY(preset_apply(arena, document, base_folder, &filled, reterr));
+    STATUS_TRY(preset_apply(arena, document, base_folder, filled, reterr));
     STATUS_TRY(scenario_keys_read(scenario_keys, &reader, &scenario, reterr));
     STATUS_TRY(scenario_lengths_build(arena, &scenario, reterr));
+    scenario.lacking_stack = filled->lacking_stack;
+    scenario.filled = filled;
     *ret_scenario = scenario;
     return STATUS_OK;
 }

@@ -380,10 +380,11 @@ static enum status attention_check(const struct ranks *ranks, struct error *rete
            parts, cp->dimension[0].name);
     REFUSE(unfused && !ranks_is_decoder(ranks), INVALID, "/workload/attention_kernel",
            "the bare MLP has no attention that could be fused or not");
-    REFUSE(unfused && plan->attention.mask == WORKLOAD_ATTENTION_CAUSAL, UNSUPPORTED,
-           "/workload/attention",
-           "kernels that are not fused compute the whole square and mask half of it: \"full\" is "
-           "what they do");
+    REFUSE(
+        unfused && plan->attention.mask == WORKLOAD_ATTENTION_CAUSAL, UNSUPPORTED,
+        "/workload/attention",
+        "kernels that are not fused, by /workload/attention_kernel, compute the whole square and "
+        "mask half of it: \"full\" is what they do");
     REFUSE(unfused && fused != NULL, UNSUPPORTED, "/workload/attention_kernel",
            "%s is modelled with \"flash\" only", fused);
     REFUSE(unfused && shares, UNSUPPORTED, "/workload/attention_kernel",

@@ -11,6 +11,7 @@
 #include "sim/base/path.h"
 #include "sim/base/strbuf.h"
 #include "sim/measure/choices.h"
+#include "sim/scenario/preset.h"
 #include "sim/scenario/program_file.h"
 #include "sim/step/ranks.h"
 #include "tools/podsim/common/input.h"
@@ -286,15 +287,11 @@ struct choices_args session_choices(const struct session *session)
     };
 }
 
-enum status session_build(struct session *session, const struct session_source *source,
-                          enum session_stage stage, struct error *reterr)
+/* Of a scenario that is read. */
+static enum status stages_build(struct session *session, const struct session_source *source,
+                                enum session_stage stage, struct error *reterr)
 {
-    *session = (struct session){.arena = arena_create(0)};
     struct scenario *scenario = &session->scenario;
-    if (session->arena == NULL)
-        return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory to begin with");
-    if (source->is_program) return program_build(session, source, reterr);
-    STATUS_TRY(scenario_build(session, source, reterr));
     STATUS_TRY(title_build(session, source, reterr));
     if (stage < SESSION_PROGRAM) STATUS_TRY(scenario_algorithm_check(scenario, reterr));
     if (source->schedule != NULL) scenario->workload.stages.given = source->schedule;
@@ -322,6 +319,44 @@ enum status session_build(struct session *session, const struct session_source *
         STATUS_TRY(choices_create(session->arena, &choices, &scenario->workload.inference.chooser,
                                   reterr));
     return program_lower(session, reterr);
+}
+
+/* Whether a text has a pointer as a whole, not the begin of a longer one. */
+static bool has_pointer(const char *text, const char *pointer)
+{
+    size_t const bytes = strlen(pointer);
+    for (const char *at = strstr(text, pointer); at != NULL; at = strstr(at + bytes, pointer))
+        if (at[bytes] == '\0' || strchr(" ,;:=.", at[bytes]) != NULL) return true;
+    return false;
+}
+
+/* Says in an error that has a key of the preset as its place or in its text that the preset sets
+ * it: the scenario does not have it. */
+static void preset_blame(const struct scenario *scenario, struct error *error)
+{
+    const struct preset_filled *filled = scenario->filled;
+    struct error const from = *error;
+    for (uint32_t i = 0; i < filled->count; i++) {
+        const char *const pointer = filled->pointer[i];
+        if (strcmp(from.where, pointer) != 0 && !has_pointer(from.message, pointer)) continue;
+        (void)error_set(error, from.status, from.where, "%s; the preset \"%.40s\" sets %s to %s",
+                        from.message, scenario->preset, pointer, filled->value[i]);
+        return;
+    }
+}
+
+enum status session_build(struct session *session, const struct session_source *source,
+                          enum session_stage stage, struct error *reterr)
+{
+    *session = (struct session){.arena = arena_create(0)};
+    const struct scenario *scenario = &session->scenario;
+    if (session->arena == NULL)
+        return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory to begin with");
+    if (source->is_program) return program_build(session, source, reterr);
+    STATUS_TRY(scenario_build(session, source, reterr));
+    enum status const status = stages_build(session, source, stage, reterr);
+    if (status != STATUS_OK && scenario->preset != NULL) preset_blame(scenario, reterr);
+    return status;
 }
 
 static enum status part_begin(const struct session *whole, struct session *ret_part,

@@ -60,6 +60,12 @@ struct analysis_class {
     double math_s; /* Compute: time of the matrix unit. */
 };
 
+/* The time of compute ops of a class alone on the chip, and that of those that no table of the
+ * machine's stack has. */
+struct analysis_alone {
+    double time_s, untabled_s;
+};
+
 struct analysis_phase {
     const char *name;
     bool is_update;
@@ -93,6 +99,7 @@ struct analysis {
     const char *runner_up_axis;
     double runner_up_share;
     struct analysis_class *classes; /* By class_index of the program. */
+    struct analysis_alone *alone;   /* By class_index of the program. */
     uint32_t class_count;
     struct analysis_phase phase[TRACE_PHASES_MAX]; /* Phases that the step has. */
     uint32_t phase_count;

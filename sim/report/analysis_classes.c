@@ -6,6 +6,7 @@
 #include "sim/base/arena.h"
 #include "sim/base/units.h"
 #include "sim/collective/ragged.h"
+#include "sim/kernels/kernel_of_work.h"
 #include "sim/report/analysis_parts.h"
 #include "sim/resource/compute.h"
 #include "sim/roofline/gather_form.h"
@@ -162,20 +163,32 @@ static void add_beyond(const double resource_s[ANALYSIS_RESOURCES], double times
         row->beyond_s[resource][slowest] += (resource_s[slowest] - resource_s[resource]) * times;
 }
 
+/* Whether the chip has measured kernels, and none of them is this work's. */
+static bool is_untabled(const struct chip *chip, const struct work *work)
+{
+    const struct kernel_stack *stack = chip->kernels.stack;
+    return stack != NULL && !kernel_is_between(stack, work) && !kernel_is_within(stack, work) &&
+           kernel_of_work(stack, chip_cores_apart(chip), work).table == NULL;
+}
+
 /* By the times that a replay takes, so that padding, idle cores and measured kernels count. */
 static void add_compute(const struct report_input *input, const struct program_op *op,
                         uint64_t slots, struct analysis *analysis)
 {
     struct analysis_class *row = &analysis->classes[op->class_index];
+    struct analysis_alone *alone = &analysis->alone[op->class_index];
     uint32_t math_ppm, hbm_ppm;
     machine_chip_ppm(input->machine, input->trace->reported_chip, &math_ppm, &hbm_ppm);
-    struct compute_time const time =
-        compute_time(&input->machine->chip, &input->program->works[op->index], math_ppm, hbm_ppm);
+    const struct work *work = &input->program->works[op->index];
+    struct compute_time const time = compute_time(&input->machine->chip, work, math_ppm, hbm_ppm);
     double const times = (double)slots;
     double const resource_s[ANALYSIS_RESOURCES] = {[ANALYSIS_MXU] = units_seconds(time.mxu_ps),
                                                    [ANALYSIS_VPU] = units_seconds(time.vpu_ps),
                                                    [ANALYSIS_HBM] = units_seconds(time.hbm_ps)};
     double const other_s = fmax(resource_s[ANALYSIS_MXU], resource_s[ANALYSIS_VPU]);
+    alone->time_s += units_seconds(time.duration_ps) * times;
+    if (is_untabled(&input->machine->chip, work))
+        alone->untabled_s += units_seconds(time.duration_ps) * times;
     row->math_s += resource_s[ANALYSIS_MXU] * times;
     analysis->async_s += units_seconds(time.async_ps) * times;
     if (resource_s[ANALYSIS_HBM] > other_s)
@@ -192,6 +205,8 @@ enum status analysis_classes_build(struct arena *arena, const struct report_inpu
     void *memory;
     STATUS_TRY(arena_try(arena, program->class_count, sizeof *analysis->classes, &memory, reterr));
     analysis->classes = memory;
+    STATUS_TRY(arena_try(arena, program->class_count, sizeof *analysis->alone, &memory, reterr));
+    analysis->alone = memory;
     analysis->class_count = program->class_count;
     for (uint32_t i = 0; i < program->class_count; i++) {
         struct analysis_class *row = &analysis->classes[i];

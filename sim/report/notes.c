@@ -13,6 +13,7 @@
 #include "sim/report/notes_chunks.h"
 #include "sim/report/notes_host.h"
 #include "sim/report/notes_inference.h"
+#include "sim/report/notes_kernels.h"
 #include "sim/report/notes_layout.h"
 #include "sim/report/notes_model.h"
 #include "sim/report/notes_overrides.h"
@@ -424,12 +425,14 @@ enum status notes_build(struct arena *arena, const struct report_input *input,
 {
     memset(ret_notes, 0, sizeof *ret_notes);
     if (input->generation != NULL) {
+        notes_preset_build(arena, input, ret_notes);
         notes_generation_build(arena, input, ret_notes);
         return STATUS_OK;
     }
     notes_parts_build(arena, input, analysis, ret_notes);
     if (workload_serves(input->workload)) {
         note_bound(arena, input, analysis, ret_notes);
+        notes_kernels_build(arena, input, analysis, ret_notes);
         notes_padding_build(arena, input, ret_notes);
         notes_inference_build(arena, input, analysis, ret_notes);
         notes_unused_build(arena, input, ret_notes);
@@ -442,6 +445,7 @@ enum status notes_build(struct arena *arena, const struct report_input *input,
         return notes_model_build(arena, input, ret_notes, reterr);
     }
     note_bound(arena, input, analysis, ret_notes);
+    notes_kernels_build(arena, input, analysis, ret_notes);
     note_longest(arena, analysis, ret_notes);
     notes_layout_build(arena, input, ret_notes);
     notes_unused_build(arena, input, ret_notes);

@@ -61,6 +61,8 @@ struct report_input {
     const char *version;  /* The version of podsim. */
     const char *scenario; /* The scenario's name on the command line. */
     const char *settings; /* What the command line changes in the scenario, with blanks between. */
+    /* A preset and its stack, which has no tables of the chip; NULL: none is lacking. */
+    const char *preset, *lacking_stack;
     const struct machine *machine;
     const struct mesh *mesh;
     const struct workload_plan *workload;

@@ -17,6 +17,8 @@ void report_from_session(const struct session *session, struct report_input *ret
     *ret_input = (struct report_input){
         .title = session->title,
         .question = session->scenario.question,
+        .preset = session->scenario.preset,
+        .lacking_stack = session->scenario.lacking_stack,
         .machine = &session->machine,
         .mesh = &session->mesh,
         .workload = &session->scenario.workload,

@@ -140,6 +140,12 @@ enum status residual_kind_check(const struct session *session, struct error *ret
         return error_set(reterr, STATUS_UNSUPPORTED, "/machine/profile",
                          "the profile \"ideal\" is a bound, and no measured step is compared with "
                          "it; \"measured\" and a stack of `podsim list kernels` are");
+    if (session->scenario.lacking_stack != NULL && chip->kernels.stack == NULL)
+        return error_set(reterr, STATUS_UNSUPPORTED, "/machine/stack",
+                         "measured steps are compared with simulated ones that have measured "
+                         "kernels, and \"%.40s\", the stack of the preset \"%.40s\", has no "
+                         "tables for %.60s",
+                         session->scenario.lacking_stack, session->scenario.preset, chip->name);
     if (chip->kernels.stack == NULL)
         return error_set(reterr, STATUS_UNSUPPORTED, "/machine/stack",
                          "measured steps are compared with simulated ones that have measured "

@@ -272,7 +272,7 @@ const struct command command_show = {
              "       podsim show machine --machine SPEC [--svg FILE]\n"
              "       podsim show schema [--format markdown]",
     .summary = "prints a stage: scenario, machine, mesh, graph, program or op; or the schema",
-    .help = "  scenario   every key, with every default filled in\n"
+    .help = "  scenario   every key that means something there, with its default\n"
             "  machine    chips, links, wraparound and the reason for it; switches and totals\n"
             "  mesh       where each mesh axis lies, and the shape of its groups\n"
             "  graph      what each pass derives of each part of a model: tensors, ops,\n"

@@ -50,6 +50,44 @@ static void variables_and_arrays_keep_their_lines(void **state)
             "1 --num-layers=3\n");
 }
 
+/* Words are whole, whatever they have of characters that are operators of bash. */
+static void words_with_operators_are_words(void **state)
+{
+    (void)state;
+    read_as(
+        "a.py --path \"<your path>\" --a '|x' --b \"&\" --c ';' --d \\> --e '2>' --num-layers 3\n",
+        "1 --path=<your path>\n1 --a=|x\n1 --b=&\n1 --c=;\n1 --d=>\n1 --e=2>\n"
+        "1 --num-layers=3\n");
+    read_as("X=$(show \"$N\" | head -n 1)\na.py --addr $X --num-layers 3\n",
+            "2 --addr=$(show \"$N\" | head -n 1)\n2 --num-layers=3\n");
+    read_as("X=`show | head --lines 1`\na.py --addr $X --num-layers 3\n",
+            "2 --addr=`show | head --lines 1`\n2 --num-layers=3\n");
+    read_as("X=$(show | head -n 1)\nD=\"--addr $X\"\nE=(--more $X)\n"
+            "a.py $D ${E[@]} --num-layers 3\n",
+            "2 --addr=$(show | head -n 1)\n3 --more=$(show | head -n 1)\n4 --num-layers=3\n");
+    read_as("V='a ; b'\nW='a > b'\nX='a && b'\na.py --v $V --w $W --x $X --num-layers 3\n",
+            "4 --v=a ; b\n4 --w=a > b\n4 --x=a && b\n4 --num-layers=3\n");
+    read_as("V='a ; <b>'\nA=\"--num-layers 3 --v $V --x\"\n",
+            "2 --num-layers=3\n2 --v=a ; <b>\n2 --x\n");
+    read_as("a.py --note 'see b.py | c' --num-layers 3\n",
+            "1 --note=see b.py | c\n1 --num-layers=3\n");
+}
+
+/* `eval` and `bash -c` read a text as a command, with bash's operators and quotes. */
+static void commands_in_texts_end_at_operators(void **state)
+{
+    (void)state;
+    read_as("C=\"cd x && python a.py --num-layers 3 2>&1 --more | tee log --not-this\"\neval $C\n",
+            "1 --num-layers=3\n1 --more\n");
+    read_as("bash -c \"cd x --no; python a.py --num-layers 3 >log; echo --not-this\"\n",
+            "1 --num-layers=3\n");
+    read_as(
+        "X=$(show | head -n 1)\nC=\"a.py --addr $X --num-layers 3\"\neval $C '2>&1' '|' tee x\n",
+        "2 --addr=$(show | head -n 1)\n2 --num-layers=3\n");
+    read_as("bash -c \"a.py --path '<your path>' --num-layers 3 &> log\"\n",
+            "1 --path=<your path>\n1 --num-layers=3\n");
+}
+
 static void conditions_are_evaluated_or_said(void **state)
 {
     (void)state;
@@ -168,6 +206,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arguments_follow_the_program),
         cmocka_unit_test(variables_and_arrays_keep_their_lines),
+        cmocka_unit_test(words_with_operators_are_words),
+        cmocka_unit_test(commands_in_texts_end_at_operators),
         cmocka_unit_test(conditions_are_evaluated_or_said),
         cmocka_unit_test(arithmetic_is_said_once),
         cmocka_unit_test(assignments_end_with_their_shell),

@@ -136,6 +136,9 @@ void shell_skip_lines(struct shell *shell);
 /* Behind an opening bracket: the place of the one that closes it, past texts in quotes. NULL: it is
  * open at the end. */
 const char *shell_closing(const struct shell *shell, const char *at, char open, char close);
+/* The length of a command, "$(a | b)", that stands in a word as it is written; 0: none does there.
+ */
+uint32_t shell_literal(struct shell *shell, const struct shell_word *word, uint32_t at);
 /* Refuses what is open at the end of the text. */
 enum status shell_refuse_end(struct shell *shell, uint32_t line, const char *what,
                              struct error *reterr);

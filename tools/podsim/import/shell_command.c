@@ -10,14 +10,16 @@ static bool is_program(const struct shell_word *word)
     return word->length > 3 && name_same(word->text + word->length - 3, ".py");
 }
 
-/* A command in one text, as `bash -c "$COMMAND"` has it: its words. */
+/* Words of a variable's text: at blanks, as bash divides a variable without quotes. */
 static enum status split_text(struct shell *shell, const struct shell_word *word,
                               struct shell_words *words, struct error *reterr)
 {
     struct shell_buffer buffer = {.is_open = word->is_open};
-    for (uint32_t i = 0; i < word->length; i++) {
+    for (uint32_t i = 0, whole = 0; i < word->length; i++) {
         buffer.is_open = word->is_open;
-        if (strchr(" \t\n;", word->text[i]) != NULL)
+        whole -= whole > 0;
+        if (whole == 0) whole = shell_literal(shell, word, i);
+        if (whole == 0 && strchr(" \t\n", word->text[i]) != NULL)
             STATUS_TRY(shell_word_end(shell, &buffer, words, reterr));
         else
             STATUS_TRY(shell_push(shell, &buffer, word->text[i], word->line[i], reterr));
@@ -39,26 +41,118 @@ bool shell_has_program(const struct shell_words *words)
     return false;
 }
 
-/* An operator among words, which `eval` and `bash -c` end a command at. */
-static bool is_operator(const struct shell_word *word)
+/* --- A command in one text, as `eval` and `bash -c "$COMMAND"` have it --- */
+
+/* Behind a redirection and what it names; `at` is that of its "<" or ">". */
+static uint32_t redirection_end(const struct shell_word *word, uint32_t at)
 {
-    return word->length > 0 && (strchr("|&<>", word->text[0]) != NULL ||
-                                name_after(word->text, "2>") != NULL || name_same(word->text, ";"));
+    at += (uint32_t)strspn(word->text + at, "<>&|");
+    at += (uint32_t)strspn(word->text + at, " \t");
+    return at + (uint32_t)strcspn(word->text + at, " \t\n;&|<>");
+}
+
+/* The number in front of a redirection is no word. */
+static void number_drop(struct shell_buffer *buffer)
+{
+    bool const is_number =
+        buffer->length > 0 && strspn(buffer->text, "0123456789") == buffer->length;
+    if (is_number) *buffer = (struct shell_buffer){.text = NULL};
+}
+
+/* At a character that no blank is: past a text in quotes, what a backslash guards, or a command in
+ * a word. */
+static enum status text_part(struct shell *shell, const struct shell_word *word, uint32_t *at,
+                             struct shell_buffer *buffer, struct error *reterr)
+{
+    char const c = word->text[*at];
+    uint32_t first = *at, length = shell_literal(shell, word, *at);
+    const char *const end =
+        c == '\'' || c == '"' ? memchr(word->text + *at + 1, c, word->length - *at - 1) : NULL;
+    if (end != NULL) {
+        first++;
+        length = (uint32_t)(end - word->text) - first;
+        *at = first + length + 1;
+        buffer->is_word = true;
+    } else {
+        first += c == '\\' && length == 0 && *at + 1 < word->length;
+        length = length == 0 ? 1 : length;
+        *at = first + length;
+    }
+    for (uint32_t i = first; i < first + length; i++)
+        STATUS_TRY(shell_push(shell, buffer, word->text[i], word->line[i], reterr));
+    return STATUS_OK;
+}
+
+static bool has_program(const struct shell_words *words, uint32_t from)
+{
+    for (uint32_t i = from; i < words->count; i++)
+        if (is_program(&words->word[i])) return true;
+    return false;
+}
+
+/* Words of the text's command that runs a program. Operators in it are bash's. `ret_ends`: one
+ * stands behind that command. */
+static enum status read_text_command(struct shell *shell, const struct shell_word *word,
+                                     struct shell_words *words, bool *ret_ends,
+                                     struct error *reterr)
+{
+    struct shell_buffer buffer = {.is_open = word->is_open};
+    uint32_t const start = words->count;
+    for (uint32_t i = 0; i < word->length;) {
+        char const c = word->text[i];
+        bool const redirects = c == '<' || c == '>' || (c == '&' && word->text[i + 1] == '>');
+        buffer.is_open = word->is_open;
+        if (c == '\\' && word->text[i + 1] == '\n') {
+            i += 2;
+        } else if (strchr(" \t\n", c) != NULL) {
+            STATUS_TRY(shell_word_end(shell, &buffer, words, reterr));
+            i++;
+        } else if (redirects) {
+            number_drop(&buffer);
+            STATUS_TRY(shell_word_end(shell, &buffer, words, reterr));
+            i = redirection_end(word, i);
+        } else if (strchr(";|&", c) != NULL) {
+            STATUS_TRY(shell_word_end(shell, &buffer, words, reterr));
+            *ret_ends = has_program(words, start);
+            if (*ret_ends) return STATUS_OK;
+            words->count = start;
+            i++;
+        } else {
+            STATUS_TRY(text_part(shell, word, &i, &buffer, reterr));
+        }
+    }
+    return shell_word_end(shell, &buffer, words, reterr);
+}
+
+/* A command's words. Those that are a text with a command in it are read as bash reads it; all
+ * others are whole, whatever characters they have. */
+static enum status read_words(struct shell *shell, const struct shell_words *words,
+                              struct shell_words *ret_read, struct error *reterr)
+{
+    struct shell_words rest = {.word = words->word, .count = words->count};
+    bool const is_eval =
+        words->count > 1 && name_same(words->word[0].text, "eval") && shell_has_program(words);
+    bool ends = false;
+    if (is_eval) { /* One text of all that stands behind it. */
+        rest = (struct shell_words){.word = words->word + 1, .count = words->count - 1};
+        STATUS_TRY(shell_join(shell, &rest, reterr));
+    }
+    for (uint32_t i = 0; !ends && i < rest.count; i++) {
+        bool const is_text = is_eval || holds_program(&rest.word[i]);
+        if (is_text && !has_program(ret_read, 0))
+            STATUS_TRY(read_text_command(shell, &rest.word[i], ret_read, &ends, reterr));
+        else
+            STATUS_TRY(shell_words_add(shell, ret_read, &rest.word[i], reterr));
+    }
+    return STATUS_OK;
 }
 
 enum status shell_keep(struct shell *shell, const struct shell_words *words, struct error *reterr)
 {
     struct shell_words split = {.word = NULL};
     bool runs = false, is_model = false;
-    for (uint32_t i = 0; i < words->count; i++) {
-        if (holds_program(&words->word[i]))
-            STATUS_TRY(split_text(shell, &words->word[i], &split, reterr));
-        else
-            STATUS_TRY(shell_words_add(shell, &split, &words->word[i], reterr));
-    }
+    STATUS_TRY(read_words(shell, words, &split, reterr));
     for (uint32_t i = 0; i < split.count; i++) {
-        if (is_operator(&split.word[i])) split.count = i;
-        if (i == split.count) break;
         runs = runs || is_program(&split.word[i]);
         is_model = is_model || name_after(split.word[i].text, "--num-layers") != NULL ||
                    name_after(split.word[i].text, "--micro-batch-size") != NULL;
@@ -161,7 +255,10 @@ enum status shell_keep_variables(struct shell *shell, struct error *reterr)
     for (uint32_t i = 0; i < shell->variable_count; i++) {
         struct shell_words split = {.word = NULL};
         for (uint32_t w = 0; w < shell->variable[i].words.count; w++)
-            STATUS_TRY(split_text(shell, &shell->variable[i].words.word[w], &split, reterr));
+            STATUS_TRY(
+                shell->variable[i].is_array
+                    ? shell_words_add(shell, &split, &shell->variable[i].words.word[w], reterr)
+                    : split_text(shell, &shell->variable[i].words.word[w], &split, reterr));
         STATUS_TRY(shell_keep(shell, &split, reterr));
     }
     return STATUS_OK;

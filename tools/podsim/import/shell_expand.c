@@ -125,15 +125,18 @@ enum status shell_forget(struct shell *shell, const char *name, struct error *re
 
 /* --- Values --- */
 
-/* A value into the word; where it is not quoted, blanks in it end words. */
+/* A value into the word; where it is not quoted, blanks in it end words, but for those of a command
+ * that stands there as it is written. */
 static enum status put_word(struct shell *shell, const struct shell_word *value,
                             struct shell_buffer *buffer, struct shell_words *words, bool is_quoted,
                             struct error *reterr)
 {
     bool const splits = !is_quoted && !shell->is_whole;
     buffer->is_open = buffer->is_open || value->is_open;
-    for (uint32_t i = 0; i < value->length; i++) {
-        if (splits && strchr(" \t\n", value->text[i]) != NULL) {
+    for (uint32_t i = 0, whole = 0; i < value->length; i++) {
+        whole -= whole > 0;
+        if (splits && whole == 0) whole = shell_literal(shell, value, i);
+        if (splits && whole == 0 && strchr(" \t\n", value->text[i]) != NULL) {
             STATUS_TRY(shell_word_end(shell, buffer, words, reterr));
             buffer->is_open = value->is_open;
         } else {

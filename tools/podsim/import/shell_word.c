@@ -186,6 +186,20 @@ const char *shell_closing(const struct shell *shell, const char *at, char open, 
     return NULL;
 }
 
+uint32_t shell_literal(struct shell *shell, const struct shell_word *word, uint32_t at)
+{
+    const char *const start = word->text + at, *const end = shell->end, *last = NULL;
+    char const opening = start[0] == '$' ? start[1] : '\0';
+    if (!word->is_open) return 0;
+    shell->end = word->text + word->length;
+    if (start[0] == '`')
+        last = memchr(start + 1, '`', word->length - at - 1);
+    else if (opening == '(' || opening == '{')
+        last = shell_closing(shell, start + 2, opening, opening == '(' ? ')' : '}');
+    shell->end = end;
+    return last == NULL ? 0 : (uint32_t)(last + 1 - start);
+}
+
 void shell_skip_blanks(struct shell *shell)
 {
     while (shell->at < shell->end) {

@@ -260,7 +260,14 @@ static enum status formats_set(struct import *import, bool has_master, bool cast
 
 static enum status attention_set(struct import *import, struct error *reterr)
 {
+    static const char *const kinds[] = {
+        "eager",          "sdpa", "flash_attention_2", "flash_attention_3", "flash_attention_4",
+        "flex_attention", NULL};
     const struct import_facts *facts = &import->facts;
+    const char *const *const said = &facts->policy.attention;
+    /* "kernels-community/flash-attn" is a kernel of a repository. */
+    if (*said != NULL && strchr(*said, '/') == NULL)
+        STATUS_TRY(import_choice(import, said, kinds, reterr));
     if (facts->ranks.cp > 1) STATUS_TRY(import_set(import, reterr, "/workload/context=all_gather"));
     if (!name_same(facts->policy.attention, "eager")) return STATUS_OK;
     STATUS_TRY(import_set(import, reterr, "/workload/attention=full"));

@@ -224,6 +224,20 @@ static enum status formats_set(struct import *import, struct error *reterr)
     return import_set(import, reterr, "/workload/formats/matmuls=%s", kinds[kind]);
 }
 
+static enum status attention_set(struct import *import, struct error *reterr)
+{
+    static const char *const kinds[] = {
+        "autoselected",    "dot_product", "flash",    "cudnn_flash_te",
+        "cudnn_flash_jax", "paged",       "vllm_rpa", NULL};
+    const char *const *const said = &import->facts.policy.attention;
+    STATUS_TRY(import_choice(import, said, kinds, reterr));
+    if (name_same(*said, "paged") || name_same(*said, "vllm_rpa"))
+        import_lacks(import, said, "a kernel of inference; podsim takes flash attention");
+    if (!name_same(*said, "dot_product")) return STATUS_OK;
+    STATUS_TRY(import_set(import, reterr, "/workload/attention=full"));
+    return import_set(import, reterr, "/workload/attention_kernel=unfused");
+}
+
 static enum status finish(struct import *import, struct error *reterr)
 {
     struct import_facts *facts = &import->facts;
@@ -233,10 +247,7 @@ static enum status finish(struct import *import, struct error *reterr)
     STATUS_TRY(batch_set(import, copies, reterr));
     STATUS_TRY(maxtext_remat_set(import, reterr));
     STATUS_TRY(formats_set(import, reterr));
-    if (name_same(facts->policy.attention, "dot_product")) {
-        STATUS_TRY(import_set(import, reterr, "/workload/attention=full"));
-        STATUS_TRY(import_set(import, reterr, "/workload/attention_kernel=unfused"));
-    }
+    STATUS_TRY(attention_set(import, reterr));
     if (facts->experts.count > 1) STATUS_TRY(import_capacity(import, reterr));
     if (facts->ranks.cp > 1) STATUS_TRY(import_set(import, reterr, "/workload/context=all_gather"));
     if (!facts->policy.offloads_optimizer) return STATUS_OK;

@@ -10,8 +10,9 @@
 /* Transformer Engine's recipes. */
 static enum status recipe_set(struct import *import, struct error *reterr)
 {
-    static const char *const theirs[] = {"tensorwise", "delayed", "mxfp8", "blockwise", NULL};
-    static const char *const ours[] = {"current", "delayed", "mxfp8", "block"};
+    static const char *const theirs[] = {"tensorwise", "delayed", "mxfp8",
+                                         "blockwise",  "custom",  NULL};
+    static const char *const ours[] = {"current", "delayed", "mxfp8", "block", NULL};
     const struct import_formats *formats = &import->facts.formats;
     const char *const recipe = formats->fp8_recipe;
     if (recipe == NULL) return STATUS_OK;
@@ -19,8 +20,9 @@ static enum status recipe_set(struct import *import, struct error *reterr)
         import_plain(import, &formats->fp8_recipe, "it counts with --fp8-format");
         return STATUS_OK;
     }
+    STATUS_TRY(import_choice(import, &formats->fp8_recipe, theirs, reterr));
     uint32_t const found = name_find(recipe, theirs);
-    if (theirs[found] != NULL)
+    if (ours[found] != NULL)
         return import_recipe(import, &formats->fp8_recipe, "te", ours[found], reterr);
     import_lacks(import, &formats->fp8_recipe, "a recipe of its own");
     return STATUS_OK;

@@ -377,12 +377,13 @@ static enum status remat_set(struct import *import, struct error *reterr)
 /* torchao's recipes. Where the file leaves it out, scales are of whole tensors. */
 static enum status recipe_set(struct import *import, struct error *reterr)
 {
-    static const char *const theirs[] = {"tensorwise", "rowwise", NULL};
-    static const char *const ours[] = {"current", "rowwise"};
+    static const char *const theirs[] = {"tensorwise", "rowwise", "rowwise_with_gw_hp", NULL};
+    static const char *const ours[] = {"current", "rowwise", NULL};
     const struct import_formats *formats = &import->facts.formats;
     if (formats->fp8_recipe == NULL) return STATUS_OK;
+    STATUS_TRY(import_choice(import, &formats->fp8_recipe, theirs, reterr));
     uint32_t const found = name_find(formats->fp8_recipe, theirs);
-    if (theirs[found] == NULL) {
+    if (ours[found] == NULL) {
         import_lacks(import, &formats->fp8_recipe, "gradients of weights in another format");
         return STATUS_OK;
     }

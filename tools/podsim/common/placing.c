@@ -1,5 +1,6 @@
 #include "tools/podsim/common/placing.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,6 +27,30 @@ static void part_add(struct placing *placing, enum mesh_role role, struct placin
     side->left /= size;
 }
 
+/* Chips of the grid, or of all nodes, that no rank has. */
+static uint64_t chips_left(const struct placing *placing)
+{
+    uint64_t chips = 1;
+    for (uint32_t s = 0; s < placing->side_count; s++) chips *= placing->side[s].left;
+    return chips;
+}
+
+static enum status ranks_refuse(const struct placing *placing, enum mesh_role role,
+                                struct error *reterr)
+{
+    uint64_t chips = 1;
+    for (uint32_t s = 0; s < placing->side_count; s++) chips *= placing->side[s].whole;
+    if (placing->slice.whole <= 1)
+        return error_set(reterr, STATUS_UNSUPPORTED, placing->where,
+                         "%u ranks of %s do not fit with the other axes on the %" PRIu64 " chips",
+                         placing->rank[role], mesh_role_name(role), chips);
+    return error_set(reterr, STATUS_UNSUPPORTED, placing->where,
+                     "%u ranks of %s do not fit with the other axes on the %" PRIu64
+                     " chips of one of %u %ss; fsdp, pp and dp may lie over all of these",
+                     placing->rank[role], mesh_role_name(role), chips, placing->slice.whole,
+                     placing->slice.name);
+}
+
 /* Neighbours first: as much of each side as it has, in whole parts. */
 static enum status take_in_order(struct placing *placing, enum mesh_role role, uint32_t ranks,
                                  struct error *reterr)
@@ -42,7 +67,7 @@ static enum status take_in_order(struct placing *placing, enum mesh_role role, u
         ranks /= size;
     }
     if (ranks == 1) return STATUS_OK;
-    return refuse(placing, "it has more ranks than chips", reterr);
+    return ranks_refuse(placing, role, reterr);
 }
 
 /* A side that is as long, else what is left of all of them, the last first. */
@@ -70,7 +95,8 @@ static enum status take_role(struct placing *placing, enum mesh_role role, struc
     uint32_t ranks = placing->rank[role];
     struct placing_side *slice = &placing->slice;
     uint32_t across = placing->across[role];
-    if (across == 0) across = role == MESH_DP && slice->left > 1 ? slice->left : 1;
+    bool const is_over = (role == MESH_FSDP || role == MESH_PP) && ranks > chips_left(placing);
+    if (across == 0) across = (role == MESH_DP || is_over) && slice->left > 1 ? slice->left : 1;
     if (across > 1 && ranks % across == 0 && slice->left % across == 0) {
         ranks /= across;
         part_add(placing, role, slice, across);
@@ -100,8 +126,10 @@ uint64_t placing_own_ep(uint64_t tp, uint64_t cp, uint64_t ep, uint32_t *ret_ove
 
 enum status placing_find(struct placing *placing, struct error *reterr)
 {
-    for (uint32_t i = 0; i < MESH_ROLE_COUNT; i++)
-        STATUS_TRY(take_role(placing, mesh_order_standard[i], reterr));
+    for (uint32_t i = 0; i < MESH_ROLE_COUNT; i++) {
+        placing->role = mesh_order_standard[i];
+        STATUS_TRY(take_role(placing, placing->role, reterr));
+    }
     for (uint32_t role = 0; role < MESH_ROLE_COUNT; role++)
         if ((placing->ep_over >> role & 1) != 0) over_add(placing, (enum mesh_role)role);
     if (placing->slice.left > 1) return refuse(placing, "its slices are no replicas", reterr);

@@ -31,6 +31,7 @@ struct placing {
     struct placing_side slice; /* Copies of the grid; `whole` 0 or 1: there is one. */
     char part[MESH_ROLE_COUNT][PLACING_PARTS_MAX][PLACING_PART_BYTES]; /* Nearest first. */
     uint32_t part_count[MESH_ROLE_COUNT];
+    enum mesh_role role; /* The axis that is laid last, which an error is about. */
 };
 
 void placing_side_add(struct placing *placing, const char *name, uint32_t chips);
@@ -40,8 +41,9 @@ void placing_side_add(struct placing *placing, const char *name, uint32_t chips)
  * ep's own; 0: ep would lie over a part of an axis. */
 uint64_t placing_own_ep(uint64_t tp, uint64_t cp, uint64_t ep, uint32_t *ret_over);
 
-/* Fills in the parts. Where nothing says it, replicas (dp) take the slices, if there are several.
- * Errors: STATUS_UNSUPPORTED if ranks and chips differ in number, or do not lie evenly. */
+/* Fills in the parts. Where nothing says it, replicas (dp) take the slices, if there are several,
+ * and so do shards and stages of more ranks than a slice has chips left. Errors: STATUS_UNSUPPORTED
+ * if ranks and chips differ in number, or do not lie evenly. */
 enum status placing_find(struct placing *placing, struct error *reterr);
 
 /* The `index`-th part of an axis of the mesh, in the order of a scenario: stages have the outer

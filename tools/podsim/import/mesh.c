@@ -52,12 +52,26 @@ static enum status placing_begin(struct import *import, const uint64_t ranks[MES
     return STATUS_OK;
 }
 
+/* At the setting that states how many ranks the axis has, where one does. */
+static enum status placing_refuse(const struct import *import, enum mesh_role role,
+                                  enum status status, struct error *reterr)
+{
+    const struct import_ranks *ranks = &import->facts.ranks;
+    const void *const facts[MESH_ROLE_COUNT] = {
+        [MESH_TP] = &ranks->tp, [MESH_CP] = &ranks->cp,     [MESH_PP] = &ranks->pp,
+        [MESH_EP] = &ranks->ep, [MESH_FSDP] = &ranks->fsdp, [MESH_DP] = &ranks->dp};
+    struct error const inner = *reterr;
+    if (facts[role] == NULL || import_said(import, facts[role]) == NULL) return status;
+    return import_refuse(import, facts[role], reterr, "%s", inner.message);
+}
+
 enum status import_mesh_across(struct import *import, const uint64_t ranks[MESH_ROLE_COUNT],
                                const uint64_t across[MESH_ROLE_COUNT], struct error *reterr)
 {
     struct placing placing;
     STATUS_TRY(placing_begin(import, ranks, across, &placing, reterr));
-    STATUS_TRY(placing_find(&placing, reterr));
+    enum status const status = placing_find(&placing, reterr);
+    if (status != STATUS_OK) return placing_refuse(import, placing.role, status, reterr);
     STATUS_TRY(import_set(import, reterr, "/mesh={}"));
     for (uint32_t i = 0; i < MESH_ROLE_COUNT; i++) {
         enum mesh_role const role = mesh_order_standard[i];

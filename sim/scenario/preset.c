@@ -148,9 +148,8 @@ enum status preset_find(struct arena *arena, const char *name, const char *where
     if (file == NULL) {
         const char *names[NAMES_MAX + 1] = {NULL};
         for (uint32_t i = 0; i < NAMES_MAX; i++) names[i] = preset_name_at(i);
-        return error_set(
-            reterr, STATUS_NOT_FOUND, where, "no preset is called \"%.40s\"%s", name,
-            name_offer(name, names, "; the nearest is \"", "\"", "; `podsim list presets`").text);
+        return error_set(reterr, STATUS_NOT_FOUND, where, "no preset is called \"%.40s\"%s", name,
+                         name_offer(name, names, "; the nearest is \"", "\"", NULL).text);
     }
     ret_preset->name = file->name;
     STATUS_TRY(json_read_text(arena, file->name, file->bytes, file->size_bytes, &document, reterr));

@@ -111,6 +111,16 @@ static enum status custom_find(struct import *import, bool counts, struct policy
     return STATUS_OK;
 }
 
+static enum status policy_refuse(const struct import *import, const char *word,
+                                 struct error *reterr)
+{
+    const char *words[sizeof policies / sizeof *policies];
+    for (uint32_t i = 0; i < sizeof policies / sizeof *policies; i++) words[i] = policies[i].word;
+    return import_refuse(import, &import->facts.policy.recompute, reterr,
+                         "podsim knows no policy \"%.40s\"%s", word,
+                         name_offer(word, words, "; the nearest is ", "", NULL).text);
+}
+
 enum status maxtext_remat_set(struct import *import, struct error *reterr)
 {
     const char *const *const said = &import->facts.policy.recompute;
@@ -119,8 +129,7 @@ enum status maxtext_remat_set(struct import *import, struct error *reterr)
     struct import_layers layers;
     uint32_t found = 0;
     while (policies[found].word != NULL && !name_same(policies[found].word, word)) found++;
-    if (policies[found].word == NULL)
-        return import_refuse(import, said, reterr, "podsim knows no policy \"%.40s\"", word);
+    if (policies[found].word == NULL) return policy_refuse(import, word, reterr);
     struct policy policy = policies[found];
     STATUS_TRY(custom_find(import, name_same(word, "custom"), &policy, reterr));
     STATUS_TRY(import_layers_find(import, &layers, reterr));

@@ -193,6 +193,7 @@ static enum status ranks_find(struct import *import, uint32_t stage, struct erro
     uint64_t const chips = import->machine.chip_count;
     uint64_t *const sizes[] = {&facts->ranks.tp, &facts->ranks.cp, &facts->ranks.pp,
                                &facts->ranks.ep};
+    const uint64_t *odd = NULL; /* The first whose ranks do not divide what is left. */
     uint64_t copy = 1;
     for (uint32_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         if (*sizes[i] == 0) *sizes[i] = 1;
@@ -201,9 +202,10 @@ static enum status ranks_find(struct import *import, uint32_t stage, struct erro
                                  "%" PRIu64 " ranks are more than the %" PRIu64 " chips of %s",
                                  *sizes[i], chips, import->machine_text);
         if (i < 3) copy *= *sizes[i];
+        if (odd == NULL && chips % copy != 0) odd = sizes[i];
     }
-    if (copy == 0 || chips % copy != 0)
-        return import_refuse(import, &facts->ranks.tp, reterr,
+    if (odd != NULL)
+        return import_refuse(import, odd, reterr,
                              "a copy of the model on %" PRIu64 " ranks (tp, cp and pp) does not "
                              "divide the %" PRIu64 " chips of %s",
                              copy, chips, import->machine_text);

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "sim/base/arena.h"
 #include "sim/base/name.h"
 #include "tools/podsim/import/recompute.h"
 
@@ -57,6 +58,18 @@ static bool module_add(const struct import_layers *layers, const char *word, siz
     return found;
 }
 
+static enum status module_refuse(const struct import *import, const char *word, size_t length,
+                                 struct error *reterr)
+{
+    static const char *const words[] = {"core_attn", "layernorm",      "mlp",         "moe",
+                                        "moe_act",   "shared_experts", "mla_up_proj", NULL};
+    const char *const name = arena_format(import->arena, "%.*s", (int)length, word);
+    if (name == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    return import_refuse(import, &import->facts.policy.recompute_modules, reterr,
+                         "podsim knows no module \"%.40s\"%s", name,
+                         name_offer(name, words, "; the nearest is ", "", NULL).text);
+}
+
 static bool is_module(const char *words, const char *word)
 {
     size_t const length = strlen(word);
@@ -78,8 +91,7 @@ static enum status selective_set(struct import *import, struct error *reterr)
     for (const char *at = words; *at != '\0'; at += strspn(at, " ")) {
         size_t const length = strcspn(at, " ");
         if (!module_add(&layers, at, length, &arrays))
-            return import_refuse(import, said, reterr, "podsim knows no module \"%.*s\"",
-                                 (int)length, at);
+            return module_refuse(import, at, length, reterr);
         at += length;
     }
     /* Norms that are repeated are no inputs of a module that are kept. */

@@ -285,6 +285,55 @@ void import_sizes_drop(struct import *import, bool but_name, const char *why)
     }
 }
 
+/* A refusal of the config.json at the setting that states what it is about. */
+static enum status config_refuse(const struct import *import, enum status status,
+                                 struct error *reterr)
+{
+    const struct import_facts *facts = &import->facts;
+    const struct {
+        const char *member;
+        const void *fact;
+    } members[] = {{"num_experts_per_tok", &facts->experts.top_k},
+                   {"num_experts", &facts->experts.count},
+                   {"num_local_experts", &facts->experts.count},
+                   {"n_routed_experts", &facts->experts.count},
+                   {"n_shared_experts", &facts->experts.shared_width},
+                   {"moe_intermediate_size", &facts->experts.width},
+                   {"decoder_sparse_step", &facts->experts.step},
+                   {"mlp_only_layers", &facts->experts.dense_layers},
+                   {"first_k_dense_replace", &facts->experts.dense_layers},
+                   {"n_group", &facts->experts.groups},
+                   {"topk_group", &facts->experts.top_groups},
+                   {"num_key_value_heads", &facts->sizes.kv_heads},
+                   {"num_attention_heads", &facts->sizes.heads},
+                   {"n_head", &facts->sizes.heads},
+                   {"num_hidden_layers", &facts->sizes.layers},
+                   {"n_layer", &facts->sizes.layers},
+                   {"hidden_size", &facts->sizes.width},
+                   {"n_embd", &facts->sizes.width},
+                   {"intermediate_size", &facts->sizes.mlp_width},
+                   {"n_inner", &facts->sizes.mlp_width},
+                   {"head_dim", &facts->sizes.head_width},
+                   {"vocab_size", &facts->sizes.vocabulary},
+                   {"n_positions", &facts->sizes.learned_positions},
+                   {"num_nextn_predict_layers", &facts->sizes.mtp},
+                   {"q_lora_rank", &facts->mla.query_rank},
+                   {"kv_lora_rank", &facts->mla.kv_rank},
+                   {"qk_nope_head_dim", &facts->mla.plain_width},
+                   {"qk_rope_head_dim", &facts->mla.rope_width},
+                   {"v_head_dim", &facts->mla.value_width},
+                   {"sliding_window", &facts->parts.window}};
+    struct error const inner = *reterr;
+    const char *const member = name_after(inner.where, "/");
+    for (uint32_t i = 0; i < sizeof members / sizeof *members; i++) {
+        if (!name_same(member, members[i].member)) continue;
+        if (import_said(import, members[i].fact) == NULL) break;
+        return import_refuse(import, members[i].fact, reterr, "%s", inner.message);
+    }
+    return settings_fail(import->file, 0, status, reterr, "the model of the file: %s%s%s",
+                         inner.where, inner.where[0] == '\0' ? "" : ": ", inner.message);
+}
+
 enum status import_model(struct import *import, struct error *reterr)
 {
     struct strbuf text = {.bytes = NULL};
@@ -309,11 +358,7 @@ enum status import_model(struct import *import, struct error *reterr)
     if (config == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
     STATUS_TRY(json_read_text(import->arena, "model", config, strlen(config), &document, reterr));
     enum status const status = model_read_config(import->arena, document, "model", &model, reterr);
-    if (status != STATUS_OK) {
-        struct error const inner = *reterr;
-        return settings_fail(import->file, 0, status, reterr, "the model of the file: %s%s%s",
-                             inner.where, inner.where[0] == '\0' ? "" : ": ", inner.message);
-    }
+    if (status != STATUS_OK) return config_refuse(import, status, reterr);
     STATUS_TRY(alike_find(import, &model, &name, reterr));
     if (name != NULL) return import_set_text(import, "/workload/model", name, reterr);
     return import_set(import, reterr, "/workload/model=%s", config);

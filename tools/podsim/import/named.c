@@ -70,6 +70,16 @@ static const char *untuned(struct import *import, const char *name)
     return name;
 }
 
+/* What is not known of "llama3 9B": the flavor, where other flavors of the name are. */
+static const void *unknown_part(const struct import_names *said, const char *const *known)
+{
+    for (; said->model != NULL && said->flavor != NULL && *known != NULL; known++) {
+        const char *const behind = name_after(*known, said->model);
+        if (behind != NULL && *behind == ' ') return &said->flavor;
+    }
+    return &said->model;
+}
+
 enum status import_model_named(struct import *import, const struct import_name *names,
                                struct error *reterr)
 {
@@ -90,7 +100,7 @@ enum status import_model_named(struct import *import, const struct import_name *
     if (found == count) found = name_find(untuned(import, name), known);
     if (found == count)
         return import_refuse(
-            import, &said->model, reterr,
+            import, unknown_part(said, known), reterr,
             "podsim has no sizes of the model \"%.60s\"%s; `--model NAME` names one "
             "of `podsim list models`, or a config.json",
             name, name_offer(name, known, "; the nearest it has is ", "", "").text);

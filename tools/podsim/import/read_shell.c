@@ -209,6 +209,11 @@ enum status settings_read_shell(struct import_file *file, struct error *reterr)
             "the script ends here, before it runs a Python program; variables that "
             "it takes from its environment are given by --with NAME=VALUE");
     if (shell->commands == 0) STATUS_TRY(shell_keep_variables(shell, reterr));
+    if (shell->commands == 0 && shell->tally.program > 0)
+        return settings_fail(
+            file, shell->tally.program, STATUS_NOT_FOUND, reterr,
+            "the command that runs a Python program stands in a function, in a loop or under a "
+            "condition, which podsim leaves out, and there is no other; write it outside of these");
     if (shell->commands == 0)
         return settings_fail(file, 0, STATUS_NOT_FOUND, reterr,
                              "no command runs a Python program with arguments, such as \"torchrun "

@@ -56,6 +56,7 @@ struct shell_tally {
     uint32_t guessed;     /* Assumed variables, and unassigned ones with a fallback. */
     uint32_t assigned;    /* Assignments. */
     uint32_t substituted; /* Commands within words. */
+    uint32_t program;     /* The line of the first command with a program that was skipped. */
 };
 
 /* What is run of what is read. A subshell has its own. */
@@ -205,7 +206,8 @@ enum status shell_say(struct shell *shell, const char *text, const char *value, 
 /* Keeps a command if its arguments are wanted: if it says how many layers there are, or is the only
  * one that runs a Python program. Lines of arguments alone are one command. */
 enum status shell_keep(struct shell *shell, const struct shell_words *words, struct error *reterr);
-/* Where nothing is run: a command in a variable, else all variables that are made of arguments. */
+/* Where nothing is run: a command in a variable, else all variables that are made of arguments; of
+ * these none where a command is left out, as it would be known in part. */
 enum status shell_keep_variables(struct shell *shell, struct error *reterr);
 /* "--key", what follows it up to the next, and "--key=value" of the command that was kept. */
 enum status shell_to_settings(struct shell *shell, struct error *reterr);

@@ -251,7 +251,7 @@ enum status shell_keep_variables(struct shell *shell, struct error *reterr)
         for (uint32_t w = 0; w < shell->variable[i].words.count; w++)
             if (holds_program(&shell->variable[i].words.word[w]))
                 STATUS_TRY(shell_keep(shell, &shell->variable[i].words, reterr));
-    if (shell->commands > 0) return STATUS_OK;
+    if (shell->commands > 0 || shell->tally.program > 0) return STATUS_OK;
     for (uint32_t i = 0; i < shell->variable_count; i++) {
         struct shell_words split = {.word = NULL};
         for (uint32_t w = 0; w < shell->variable[i].words.count; w++)

@@ -361,7 +361,9 @@ static enum status take_words(struct shell *shell, const struct shell_words *wor
     STATUS_TRY(say_changes(shell, words, reterr));
     if (shell->run.skipping > 0) {
         bool const prints = printing[name_find(first, printing)] != NULL;
-        shell->tally.lost += !prints && shell_has_program(words);
+        bool const runs = !prints && shell_has_program(words);
+        shell->tally.lost += runs;
+        if (runs && shell->tally.program == 0) shell->tally.program = words->word[0].line[0];
         for (uint32_t i = 0; !prints && i < words->count; i++)
             shell->tally.lost += name_after(words->word[i].text, "--") != NULL;
         return STATUS_OK;

@@ -180,7 +180,8 @@ static void hostile_texts_meet_limits(void **state)
 {
     (void)state;
     struct strbuf doubled = {.bytes = NULL}, braces = {.bytes = NULL};
-    struct strbuf conditions = {.bytes = NULL}, sum = {.bytes = NULL}, expected = {.bytes = NULL};
+    struct strbuf conditions = {.bytes = NULL}, sum = {.bytes = NULL}, expected = {.bytes = NULL},
+                  open = {.bytes = NULL};
     repeat(&doubled, "X=0123456789\n", 1);
     repeat(&doubled, "X=$X$X\n", 30);
     refused(doubled.bytes, "script:*: variables expand to more than 4 MiB");
@@ -194,6 +195,12 @@ static void hostile_texts_meet_limits(void **state)
     repeat(&sum, ")", 202);
     strbuf_add(&expected, "1 --num-layers=%s\n", strchr(sum.bytes, '$'));
     read_as(sum.bytes, expected.bytes); /* No number: it stays as it is written. */
+    repeat(&open, "X='", 1);
+    repeat(&open, "$(", 1 << 18);
+    repeat(&open, "'$(b c)\na.py", 1);
+    repeat(&open, " $X", 10);
+    refused(open.bytes, "script:*: variables expand to more than 4 MiB");
+    strbuf_free(&open);
     strbuf_free(&doubled);
     strbuf_free(&braces);
     strbuf_free(&conditions);

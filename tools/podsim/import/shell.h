@@ -74,11 +74,12 @@ struct shell {
     const char *at, *end;
     uint32_t line;
     uint32_t depth;
-    uint64_t bytes;      /* Bytes of all words so far. */
-    bool unset_is_empty; /* In conditions; elsewhere "$NAME" stays as it is written. */
-    bool is_whole;       /* In assignments and [[ ]]: blanks in a variable end no word. */
-    bool is_declared;    /* In those of `declare` {a,b} stands for other words all the same. */
-    bool is_nothing;     /* The last "${NAME[@]}" had no elements. */
+    uint64_t bytes;       /* Bytes of all words so far. */
+    bool unset_is_empty;  /* In conditions; elsewhere "$NAME" stays as it is written. */
+    bool is_whole;        /* In assignments and [[ ]]: blanks in a variable end no word. */
+    bool is_declared;     /* In those of `declare` {a,b} stands for other words all the same. */
+    const char *unclosed; /* In a word: what no bracket closes; nor does any behind it. */
+    bool is_nothing;      /* The last "${NAME[@]}" had no elements. */
     struct shell_run run;
     uint32_t presuming; /* Above 0: what is run rests on a variable's being empty, or the like. */
     struct shell_tally tally;

@@ -190,13 +190,17 @@ uint32_t shell_literal(struct shell *shell, const struct shell_word *word, uint3
 {
     const char *const start = word->text + at, *const end = shell->end, *last = NULL;
     char const opening = start[0] == '$' ? start[1] : '\0';
-    if (!word->is_open) return 0;
+    bool const is_behind = shell->unclosed != NULL && shell->unclosed >= word->text &&
+                           shell->unclosed <= start; /* In the same word. */
+    if (!word->is_open || is_behind) return 0;
     shell->end = word->text + word->length;
     if (start[0] == '`')
         last = memchr(start + 1, '`', word->length - at - 1);
     else if (opening == '(' || opening == '{')
         last = shell_closing(shell, start + 2, opening, opening == '(' ? ')' : '}');
     shell->end = end;
+    if (last == NULL && (start[0] == '`' || opening == '(' || opening == '{'))
+        shell->unclosed = start;
     return last == NULL ? 0 : (uint32_t)(last + 1 - start);
 }
 

@@ -70,6 +70,7 @@ struct tally {
     /* Of collectives (flight.h), a chip's by itself: simulated once for all that are alike, and by
      * that posted; of these landed; all of whose messages were simulated. */
     uint64_t recorded, posted, landed, simulated;
+    uint64_t landed_off; /* Landed, whose links others had taken over. */
     /* Stretches (stretch.h) that were recorded, and repeated; of these some that were broken. */
     uint64_t stretches, repeated, broken;
     uint64_t flown;        /* Events of collectives that have flown. */

@@ -288,6 +288,7 @@ static void event_repost(void *owner, struct engine *engine, int64_t now_ps, uin
 {
     struct replay *replay = owner;
     (void)engine;
+    if (now_ps == replay->lanes.flights->order.at_ps) replay->lanes.flights->meets = true;
     for (uint32_t i = 0; i < count; i++)
         engine_post(replay->engine, now_ps, key, channel_of_key(replay, key), chips[i]);
 }
@@ -319,12 +320,15 @@ void flight_landing_end(struct replay *replay)
     engine_drain(flights->engine, event_repost, replay);
 }
 
-/* Links that are written already are put aside while their messages are simulated. */
-static void links_aside(const struct flight_log *log, struct flight_link *ret_links)
+/* Links that are written already are put aside while their messages are simulated, who find them as
+ * they were at the begin. */
+static void links_aside(const struct flight_log *log, int64_t begin_ps,
+                        struct flight_link *ret_links)
 {
     for (uint32_t i = 0; i < log->link_count; i++) {
+        int64_t const held_ps = log->links[i].held_ps;
         ret_links[i].after = *log->links[i].link;
-        *log->links[i].link = (struct link_state){.free_ps = 0};
+        *log->links[i].link = (struct link_state){.free_ps = held_ps > 0 ? begin_ps + held_ps : 0};
         if (log->links[i].waits != NULL) ret_links[i].added = *log->links[i].waits;
     }
 }
@@ -353,14 +357,16 @@ static void flight_land(struct replay *replay, uint32_t stream, uint32_t chip)
     const struct flight_log *log = flight->log;
     struct engine *engine = replay->engine;
     int64_t const begin_ps = flight->begin_ps;
-    if (replay->recurrence.keeps) recur_land(replay, flights->order.key, stream);
     if (stretch_is_recorded(replay, chip)) stretch_drop(replay, chip);
     flight_serve_until_now(replay, stream, chip);
     flight->void_ps = begin_ps + flight->log->length_ps;
     flight_leave(replay, stream, chip);
     replay->tally.landed++;
+    replay->tally.landed_off += is_off;
+    flights->meets = false;
     flight_servers_save(replay, chip, &saved);
-    if (is_off) links_aside(log, links);
+    if (is_off) links_aside(log, begin_ps, links);
+    if (log->start != NULL) flight_reads_start(replay, chip, log->ways, log->start, begin_ps);
     replay->engine = flights->engine;
     engine_restart(flights->engine, begin_ps);
     transport_open(replay, stream, chip, begin_ps);
@@ -371,6 +377,8 @@ static void flight_land(struct replay *replay, uint32_t stream, uint32_t chip)
     replay->engine = engine;
     engine_count(engine, (int64_t)engine_event_count(flights->engine));
     engine_drain(flights->engine, event_repost, replay);
+    /* At other instants no key decides what has been before. */
+    if (replay->recurrence.keeps && flights->meets) recur_land(replay, flights->order.key, stream);
 }
 
 void flights_land_link(struct replay *replay, const struct link_state *link)

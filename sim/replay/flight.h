@@ -83,6 +83,7 @@ struct flight_link {
     struct link_state after; /* `free_ps` counts from the begin; `busy_ps` and `bytes` are added. */
     struct link_waits added;
     int64_t queued_ps; /* The longest wait for a link of the port. */
+    int64_t held_ps;   /* How long others hold it from the begin on; 0: it is free. */
     uint32_t port;
     bool waits_here; /* Messages may wait for the link. */
 };
@@ -104,11 +105,12 @@ struct flight_log {
     uint32_t left_count;
     uint32_t left_at_begin; /* Messages that leave while the collective begins. */
     int64_t passage_ps;     /* The longest passage of a message that arrives. */
-    int64_t taken_ps;       /* When a message takes a link last. */
+    int64_t taken_ps;       /* When a message takes or passes a link last. */
     const struct flight_link *links;
     uint32_t link_count;
-    uint32_t ways;                  /* Ways by which messages leave; bits. */
-    const struct lane_state *lanes; /* [lane]: at the end. */
+    uint32_t ways;                    /* Ways by which messages leave; bits. */
+    const struct lane_state *lanes;   /* [lane]: at the end. */
+    const struct flight_start *start; /* NULL: all is free at the begin. */
 };
 
 /* A collective under way. */
@@ -120,7 +122,7 @@ struct flight {
     bool is_off;            /* All links have been taken by its messages, and are written. */
 };
 
-enum { FLIGHT_START_LINKS = 8, FLIGHT_START_WAYS = 2 };
+enum { FLIGHT_START_LINKS = 8, FLIGHT_START_WAYS = 2, FLIGHT_VARIANTS_MAX = 32 };
 
 /* What is not free when a collective begins: links that messages of others still hold, and reads of
  * ways that go on. Instants count from the begin; of a link 0: it is free. */
@@ -148,6 +150,8 @@ struct flights {
     uint32_t *of_chip;                /* [chip]: streams with a collective aloft; bits. */
     struct flight_recorder *recorder; /* NULL unless a collective is logged. */
     uint64_t log_bytes;
+    uint64_t variant_asks; /* Begins on held links. */
+    uint64_t variant_hits; /* Of these, from a start that is known. */
     /* Collectives of all chips at once (flight_group.h). */
     struct flight_group **groups;   /* [plan]; NULL: none fly. */
     struct flight_group **together; /* [stream]: that flies, or waits for chips to begin. */
@@ -156,6 +160,7 @@ struct flights {
     struct flight_servers *aside;   /* [chip]: while collectives land; NULL: no groups. */
     struct engine *landed_for;      /* The engine of the run, while collectives land. */
     struct flight_instant order;    /* Events before it have happened. */
+    bool meets;                     /* What lands has an event at that instant. */
     uint64_t latest_key;            /* The greatest that was handled at this instant. */
 };
 

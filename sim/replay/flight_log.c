@@ -57,12 +57,21 @@ static int64_t granted_ps(struct replay *replay, enum server server)
     return new_ps;
 }
 
+static int64_t held_at_begin(struct flight_recorder *recorder, const struct link_state *link)
+{
+    if (recorder->start == NULL) return 0;
+    for (uint32_t i = 0; i < recorder->first->link_count; i++)
+        if (recorder->first->links[i].link == link) return recorder->start->free_ps[i];
+    recorder->fails = true; /* Nobody has asked what holds it. */
+    return 0;
+}
+
 void flight_record_link(struct replay *replay, struct link_state *link, struct link_waits *waits,
                         uint32_t port, bool waits_here)
 {
     struct flight_recorder *recorder = replay->lanes.flights->recorder;
     const struct flight_link *links = recorder->links.items;
-    if (waits_here) recorder->log.taken_ps = recorder->now.at_ps;
+    recorder->log.taken_ps = recorder->now.at_ps;
     for (uint32_t i = 0; i < recorder->links.count; i++)
         if (links[i].link == link) return;
     struct flight_link *added = vector_add(recorder, &recorder->links, sizeof *added);
@@ -80,9 +89,8 @@ void flight_record_link(struct replay *replay, struct link_state *link, struct l
     *added =
         (struct flight_link){.link = link, .waits = waits, .port = port, .waits_here = waits_here};
     saved->state = *link;
-    *link = (struct link_state){.free_ps = 0};
-    for (uint32_t i = 0; recorder->start != NULL && i < recorder->first->link_count; i++)
-        if (recorder->first->links[i].link == link) link->free_ps = recorder->start->free_ps[i];
+    added->held_ps = held_at_begin(recorder, link);
+    *link = (struct link_state){.free_ps = added->held_ps};
     if (waits == NULL) return;
     saved->waits = *waits;
     *waits = (struct link_waits){.messages = 0};
@@ -158,6 +166,8 @@ static void handle_alone(void *owner, struct engine *engine, int64_t now_ps, uin
             return;
         }
         recorder->log.event_count += count;
+    } else if (now_ps == replay->lanes.flights->order.at_ps) {
+        replay->lanes.flights->meets = true;
     }
     replay_event(replay, now_ps, key, chips, count);
 }
@@ -316,13 +326,17 @@ static bool log_keep(struct replay *replay, uint32_t plan, const struct lane_sta
     return true;
 }
 
-/* Reads that go on when it begins. */
-static void reads_start(struct replay *replay, uint32_t chip, const struct flight_log *first,
-                        const struct flight_start *start)
+void flight_reads_start(struct replay *replay, uint32_t chip, uint32_t ways,
+                        const struct flight_start *start, int64_t begin_ps)
 {
     uint32_t number = 0;
-    for (uint32_t ways = first->ways; ways != 0; ways &= ways - 1)
-        *reads_at(&replay->servers, (uint32_t)__builtin_ctz(ways), chip) = start->reads[number++];
+    for (; ways != 0; ways &= ways - 1, number++) {
+        struct server_reads reads = start->reads[number];
+        if (reads.until_ps == 0) continue;
+        reads.since_ps += begin_ps;
+        reads.until_ps += begin_ps;
+        *reads_at(&replay->servers, (uint32_t)__builtin_ctz(ways), chip) = reads;
+    }
 }
 
 bool flight_record(struct replay *replay, uint32_t stream, uint32_t chip,
@@ -351,7 +365,7 @@ bool flight_record_from(struct replay *replay, uint32_t stream, uint32_t chip,
         plan->lane[i].states[chip] = (struct lane_state){.free_ps = 0};
     }
     flight_servers_save(replay, chip, &servers);
-    if (start != NULL) reads_start(replay, chip, first, start);
+    if (start != NULL) flight_reads_start(replay, chip, first->ways, start, 0);
     replay->tally = (struct tally){.transfers = 0};
     replay->engine = flights->engine;
     replay->ports = NULL; /* Its messages have their links for themselves, without turns. */
@@ -359,6 +373,8 @@ bool flight_record_from(struct replay *replay, uint32_t stream, uint32_t chip,
     stream_at(replay, stream, chip)->operand_parts = 0;
     collective_simulate(replay, stream, chip, after);
     recorder.log.transfers = replay->tally.transfers;
+    recorder.log.start = start;
+    if (start != NULL && recorder.log.ways != first->ways) recorder.fails = true;
     links_take(replay);
     replay->ports = ports;
     replay->engine = engine;

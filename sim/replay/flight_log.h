@@ -31,10 +31,14 @@ bool flight_has_ahead(const struct plan_table *plan, uint32_t chip);
 bool flight_record(struct replay *replay, uint32_t stream, uint32_t chip,
                    struct flight_log *ret_log);
 /* Simulates one that begins while others hold some of the links and ways of `first`, as `start`
- * says of each. */
+ * says of each, which the log refers to. */
 bool flight_record_from(struct replay *replay, uint32_t stream, uint32_t chip,
                         const struct flight_log *first, const struct flight_start *start,
                         struct flight_log *ret_log);
+
+/* Reads of ways that go on at the begin of a collective. */
+void flight_reads_start(struct replay *replay, uint32_t chip, uint32_t ways,
+                        const struct flight_start *start, int64_t begin_ps);
 
 /* What handlers say while flight_is_recorded(). A message comes to a link, before it takes it: */
 void flight_record_link(struct replay *replay, struct link_state *link, struct link_waits *waits,

@@ -7,6 +7,10 @@
 #include "sim/replay/flight_group.h"
 #include "sim/replay/flight_log.h"
 
+/* After ASKS_EACH begins of a chip on held links, on average, starts are looked for no more if less
+ * than one of SHARE has been known. */
+enum { ASKS_EACH = 64, SHARE = 4 };
+
 /* For each collective that begins. */
 #define INLINED inline __attribute__((always_inline))
 
@@ -126,17 +130,23 @@ static const struct flight_log *variant_of(struct replay *replay, const struct f
         __builtin_popcount(first->ways) > FLIGHT_START_WAYS)
         return NULL;
     struct flight_variant *variant = flights->variants[index];
-    while (variant != NULL && memcmp(&variant->start, start, sizeof *start) != 0)
+    uint32_t count = 0;
+    flights->variant_asks++;
+    for (; variant != NULL && memcmp(&variant->start, start, sizeof *start) != 0; count++)
         variant = variant->next;
     if (variant == NULL) {
+        if (count >= FLIGHT_VARIANTS_MAX || flights->log_bytes + sizeof *variant > FLIGHT_LOG_BYTES)
+            return NULL;
         variant = arena_take(flights->arena, 1, sizeof *variant);
         if (variant == NULL) return NULL;
+        flights->log_bytes += sizeof *variant;
         variant->start = *start;
         variant->fails = true;
         variant->next = flights->variants[index];
         flights->variants[index] = variant;
         return NULL;
     }
+    flights->variant_hits++;
     if (variant->fails && variant->log.length_ps == 0) {
         variant->fails = !flight_record_from(replay, stream, chip, first, start, &variant->log);
         if (variant->fails)
@@ -145,6 +155,14 @@ static const struct flight_log *variant_of(struct replay *replay, const struct f
             replay->tally.recorded++;
     }
     return variant->fails ? NULL : &variant->log;
+}
+
+/* Whether few collectives begin as others did. */
+static bool starts_are_in_vain(const struct replay *replay)
+{
+    const struct flights *flights = replay->lanes.flights;
+    return flights->variant_asks >= (uint64_t)ASKS_EACH * replay->chip_count &&
+           flights->variant_hits < flights->variant_asks / SHARE;
 }
 
 const struct flight_log *flight_log_to_fly(struct replay *replay, uint32_t stream, uint32_t chip,
@@ -158,7 +176,7 @@ const struct flight_log *flight_log_to_fly(struct replay *replay, uint32_t strea
         flights_off(replay, log, chip, now_ps);
     if (!flight_may_begin(replay, log, stream, chip, now_ps, &is_free)) return NULL;
     if (is_free) return log;
-    if (replay->ports != NULL) return NULL;
+    if (replay->ports != NULL || starts_are_in_vain(replay)) return NULL;
     struct flight_start start = {.free_ps = {0}};
     start_find(replay, log, chip, now_ps, &start);
     return variant_of(replay, log, stream, chip, &start);

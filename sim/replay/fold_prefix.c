@@ -365,6 +365,7 @@ void prefix_continue(struct replay *prefix)
     whole->tally.recorded = prefix->tally.recorded;
     whole->tally.posted = prefix->tally.posted;
     whole->tally.landed = prefix->tally.landed;
+    whole->tally.landed_off = prefix->tally.landed_off;
     whole->tally.simulated = prefix->tally.simulated;
     whole->tally.prefix_chips = prefix->chip_count;
     whole->tally.prefix_ps = engine_now_ps(prefix->engine);

@@ -142,19 +142,14 @@ static const struct recur_field class_fields[] = {FIELD(SUM, class_total, count)
                                                   {0}};
 HAS_BYTES(class_total, 32);
 
-static const struct recur_field tally_fields[] = {FIELD(SUM, tally, transfers),
-                                                  FIELD(SUM, tally, bound_checks),
-                                                  FIELD(SUM, tally, parts_done),
-                                                  FIELD(SUM, tally, flown),
-                                                  FIELD(SUM, tally, recorded),
-                                                  FIELD(SUM, tally, posted),
-                                                  FIELD(SUM, tally, landed),
-                                                  FIELD(SUM, tally, simulated),
-                                                  FIELD(SUM, tally, stretches),
-                                                  FIELD(SUM, tally, repeated),
-                                                  FIELD(SUM, tally, broken),
-                                                  FIELD(SAME, tally, queued_ps),
-                                                  {0}};
+static const struct recur_field tally_fields[] = {
+    FIELD(SUM, tally, transfers),  FIELD(SUM, tally, bound_checks),
+    FIELD(SUM, tally, parts_done), FIELD(SUM, tally, flown),
+    FIELD(SUM, tally, recorded),   FIELD(SUM, tally, posted),
+    FIELD(SUM, tally, landed),     FIELD(SUM, tally, landed_off),
+    FIELD(SUM, tally, simulated),  FIELD(SUM, tally, stretches),
+    FIELD(SUM, tally, repeated),   FIELD(SUM, tally, broken),
+    FIELD(SAME, tally, queued_ps), {0}};
 
 /* recur.c holds what is held at the most against what is held. */
 static const struct recur_field memory_fields[] = {

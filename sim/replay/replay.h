@@ -46,7 +46,8 @@ struct replay_options {
     bool every_layer;   /* Simulate layers that are alike one by one (docs/engine.md). */
     bool every_message; /* Simulate collectives that are alike message by message (the same). */
     bool windows; /* Take events from windows (window.c) where that is exact but not faster, too. */
-    bool watch_memory; /* Tell `watch` of the peak up to now: looks at every chip. */
+    bool short_stretches; /* Repeat stretches (stretch.h) of few events too, which is not faster. */
+    bool watch_memory;    /* Tell `watch` of the peak up to now: looks at every chip. */
     replay_watch_fn *watch;
     void *watch_owner;
 };

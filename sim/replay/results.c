@@ -309,6 +309,7 @@ enum status results_take(struct arena *arena, struct replay *replay, struct trac
                  .recorded = replay->tally.recorded,
                  .posted = replay->tally.posted,
                  .landed = replay->tally.landed,
+                 .landed_off = replay->tally.landed_off,
                  .simulated = replay->tally.simulated,
                  .stretches = replay->tally.stretches,
                  .repeated = replay->tally.repeated,

@@ -6,13 +6,14 @@
 #include "sim/replay/p2p.h"
 #include "sim/replay/stretch_record.h"
 
-/* EVENTS_MIN: a stretch of fewer is not worth an event. PENDING_MAX: of one chip. VAIN_MAX: after
- * so many more looks than stretches that came again, the chip looks each VAIN_TURNth time.
- * LOOKS_EACH, STRAYS_EACH: looks, or records into which ops of another slot came, of a chip on
- * average, after which states are looked for no more if less than one of SHARE looks has found one
- * that came again. */
+/* EVENTS_MIN: a stretch of fewer is not worth an event; EVENTS_FEW: if short ones are asked for.
+ * PENDING_MAX: of one chip. VAIN_MAX: after so many more looks than stretches that came again, the
+ * chip looks each VAIN_TURNth time. LOOKS_EACH, STRAYS_EACH: looks, or records into which ops of
+ * another slot came, of a chip on average, after which states are looked for no more if less than
+ * one of SHARE looks has found one that came again. */
 enum {
     EVENTS_MIN = 30,
+    EVENTS_FEW = 3,
     PENDING_MAX = 1 << 14,
     VAIN_MAX = 128,
     VAIN_TURN = 16,
@@ -96,7 +97,7 @@ static bool is_quiet(struct replay *replay, uint32_t chip, int64_t now_ps)
     return streams_are_quiet(replay, chip) && collectives_are_quiet(replay, chip, now_ps);
 }
 
-/* The place of a name. NULL: there is no memory. */
+/* The place of a name. NULL: there is no memory, or it has been taken. */
 static struct stretch_place *place_of(struct replay *replay, uint32_t chip,
                                       const struct stretch_key *key)
 {
@@ -105,6 +106,7 @@ static struct stretch_place *place_of(struct replay *replay, uint32_t chip,
     for (struct stretch_place *place = *first; place != NULL; place = place->next)
         if (place->key.mixed[0] == key->mixed[0] && place->key.mixed[1] == key->mixed[1])
             return place;
+    if (stretches->bytes > STRETCH_BYTES) return NULL;
     struct stretch_place *place = arena_take(stretches->arena, 1, sizeof *place);
     if (place == NULL) return NULL;
     stretches->bytes += sizeof *place;
@@ -153,7 +155,7 @@ static bool goes_on(struct replay *replay, uint32_t chip)
         stretch_drop(replay, chip);
         return false;
     }
-    return recorder->event_count < EVENTS_MIN;
+    return recorder->event_count < (replay->options->short_stretches ? EVENTS_FEW : EVENTS_MIN);
 }
 
 /* Ends all where few states come again. */
@@ -162,6 +164,7 @@ static bool is_in_vain(struct replay *replay)
     struct stretches *stretches = replay->streams.stretches;
     uint64_t const looks = ++stretches->looks;
     uint64_t const chips = replay->chip_count;
+    if (replay->options->short_stretches) return false;
     if (looks < LOOKS_EACH * chips && stretches->strays < STRAYS_EACH * chips) return false;
     if (replay->tally.repeated * SHARE > looks) return false;
     for (uint32_t chip = 0; chip < replay->chip_count; chip++)
@@ -176,6 +179,7 @@ static bool is_in_vain(struct replay *replay)
 static bool is_worth(struct replay *replay, uint32_t chip)
 {
     struct stretch_chip *own = &replay->streams.stretches->chips[chip];
+    if (replay->options->short_stretches) return true;
     if (own->drops[stretch_site(replay, chip)] >= STRETCH_SITE_DROPS) return false;
     return own->vain < VAIN_MAX || own->turn++ % VAIN_TURN == 0;
 }

@@ -19,11 +19,14 @@
  * Why the result is the same. Handlers compute with differences of instants, of counts of parts,
  * and of what servers have granted and settled. The name of a state (stretch_key.h) mixes all of
  * these that a handler of the chip may ask for in a stretch, and what ops of the slot and of the
- * next one need, to 128 bits. What it leaves out is a sum; or is the past of a server, into which
- * no message of the stretch may look (server_notes); or is looked at each time, as links that have
- * to be free. Whoever touches a chip breaks its stretch first, as chains are passed (chain.h).
- * Which of its events have been before is told by instants and keys. The end of a stretch has a key
- * behind all others of the chip, so a message of the same instant comes first, and breaks it.
+ * next one need, to 128 bits. Of n states two have one name, if bits fall as by chance, with a
+ * probability of n * n / 2^129, less than 1e-26 for as many as memory has room for. What it leaves
+ * out is a sum; or is the past of a server, into which no message of the stretch may look
+ * (server_notes); or is looked at each time, as links that have to be free. So a stretch is kept
+ * only if what held a link at the begin of one of its collectives was its own (flight_start).
+ * Whoever touches a chip breaks its stretch first, as chains are passed (chain.h). Which of its
+ * events have been before is told by instants and keys. The end of a stretch has a key behind all
+ * others of the chip, so a message of the same instant comes first, and breaks it.
  *
  * The chip is quiet at the end, in a state whose name is known: the next stretch begins there
  * without a look. The search for layers that recur compares stretches that are repeated, as it does

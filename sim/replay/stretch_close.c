@@ -6,6 +6,17 @@
 #include "sim/replay/flight.h"
 #include "sim/replay/stretch_record.h"
 
+int64_t stretch_until_ps(const struct replay *replay, uint32_t chip)
+{
+    int64_t until_ps = 0;
+    for (uint32_t phase = 0; phase < PROGRAM_PHASE_UPDATE; phase++) {
+        const struct breakdown *breakdown =
+            &replay->breakdowns.of_phase[breakdown_row(replay, phase, chip)];
+        until_ps += breakdown->compute_ps + breakdown->exposed_ps;
+    }
+    return until_ps;
+}
+
 static void digest_close(struct replay *replay, uint32_t chip, const struct stretch *stretch,
                          int64_t begin_ps)
 {

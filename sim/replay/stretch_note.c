@@ -6,7 +6,7 @@
 #include "sim/replay/flight.h"
 #include "sim/replay/stretch_record.h"
 
-enum { DROPS_MAX = 4, STRETCH_BYTES = 1 << 24 };
+enum { DROPS_MAX = 4 };
 
 static struct stretch_recorder *recorder_of(const struct replay *replay, uint32_t chip)
 {
@@ -103,17 +103,6 @@ void stretch_note_pass(struct replay *replay, uint32_t chip, int64_t until_ps, i
 void stretch_note_events(struct replay *replay, uint32_t chip, int64_t count)
 {
     recorder_of(replay, chip)->event_count += count;
-}
-
-int64_t stretch_until_ps(const struct replay *replay, uint32_t chip)
-{
-    int64_t until_ps = 0;
-    for (uint32_t phase = 0; phase < PROGRAM_PHASE_UPDATE; phase++) {
-        const struct breakdown *breakdown =
-            &replay->breakdowns.of_phase[breakdown_row(replay, phase, chip)];
-        until_ps += breakdown->compute_ps + breakdown->exposed_ps;
-    }
-    return until_ps;
 }
 
 /* --- It begins --- */
@@ -328,6 +317,35 @@ static bool link_keep(struct keeping *keeping, const struct flight_link *at, int
     return true;
 }
 
+/* How long earlier collectives of the stretch, which are listed as they ended, hold a link. */
+static int64_t held_ps_by_own(const struct stretch_recorder *recorder,
+                              const struct link_state *link, int64_t at_ps)
+{
+    int64_t free_ps = at_ps;
+    for (uint32_t i = 0; i < recorder->flight_count; i++) {
+        const struct stretch_flight *flight = &recorder->flight[i];
+        for (uint32_t k = 0; flight->begin_ps < at_ps && k < flight->log->link_count; k++) {
+            const struct flight_link *at = &flight->log->links[k];
+            if (at->link == link && at->waits_here &&
+                flight->begin_ps + at->after.free_ps > free_ps)
+                free_ps = flight->begin_ps + at->after.free_ps;
+        }
+    }
+    return free_ps - at_ps;
+}
+
+/* Whether what held the links of a collective when it began is known: collectives of the stretch
+ * alone, since the links are free where it begins. */
+static bool flight_start_is_own(const struct stretch_recorder *recorder,
+                                const struct stretch_flight *flight)
+{
+    const struct flight_log *log = flight->log;
+    for (uint32_t i = 0; log->start != NULL && i < log->link_count; i++)
+        if (log->links[i].held_ps != held_ps_by_own(recorder, log->links[i].link, flight->begin_ps))
+            return false;
+    return true;
+}
+
 static bool flights_keep(struct keeping *keeping)
 {
     struct replay *replay = keeping->replay;
@@ -336,6 +354,7 @@ static bool flights_keep(struct keeping *keeping)
     uint32_t ways = 0;
     for (uint32_t i = 0; i < recorder->flight_count; i++) {
         const struct stretch_flight *flight = &recorder->flight[i];
+        if (!flight_start_is_own(recorder, flight)) return false;
         stretch->transfers += flight->log->transfers;
         stretch->flown += flight->log->event_count;
         ways |= flight->log->ways;
@@ -384,7 +403,6 @@ static bool chip_keep(struct keeping *keeping)
     stretch->event_count = recorder->event_count;
     stretch->part_end_ps = is->part_end_ps - recorder->begin_ps;
     stretch->breakdown_ps = is->breakdown_ps - recorder->begin_ps;
-    stretch->has_end = is->last_end_ps != was->last_end_ps;
     stretch->last_end_ps = is->last_end_ps - recorder->begin_ps;
     stretch->last_phase = is->last_phase;
     stretch->exposed_ps = is->exposed_ps - was->exposed_ps;
@@ -400,7 +418,7 @@ static bool chip_keep(struct keeping *keeping)
     for (uint32_t i = 0; i < recorder->digest_count; i++)
         stretch->parts += event_key_kind(recorder->digest[i].key) == EVENT_COMPUTE_END;
     return is->block_phase == was->block_phase && is->breakdown_ps >= recorder->begin_ps &&
-           stretch->has_end && is->first_begin_ps == was->first_begin_ps;
+           is->last_end_ps != was->last_end_ps && is->first_begin_ps == was->first_begin_ps;
 }
 
 static const void *copied(struct stretches *stretches, const void *items, uint64_t bytes)

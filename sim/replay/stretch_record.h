@@ -107,7 +107,7 @@ struct stretch {
     int64_t total_add, total_most;
     int64_t part_end_ps, breakdown_ps, last_end_ps, exposed_ps, exposed_last_ps;
     int64_t until_ps, pass_begin_ps, pass_end_ps; /* Valid if has_pass. */
-    bool has_pass, has_end;
+    bool has_pass;
     uint8_t last_phase;
 };
 
@@ -128,6 +128,7 @@ enum {
     STRETCH_EFFECTS_MAX = 256,
     STRETCH_CLASSES_MAX = 128,
     STRETCH_LINKS_MAX = 16,
+    STRETCH_BYTES = 1 << 24,
 };
 
 /* What is noted of a chip while a stretch is recorded. */

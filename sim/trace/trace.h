@@ -171,6 +171,7 @@ struct trace_work {
     /* Of collectives, a chip's by itself: simulated once for all that are alike; of these some that
      * another message disturbed, whose rest was simulated; all of whose messages were simulated. */
     uint64_t recorded, posted, landed, simulated;
+    uint64_t landed_off; /* Landed, whose links others had taken over. */
     /* Stretches of a chip's step that were recorded, and repeated from the record; of these some
      * that another chip disturbed, so that they were simulated up to then. */
     uint64_t stretches, repeated, broken;

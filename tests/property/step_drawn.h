@@ -12,9 +12,10 @@
 
 /* Keys are JSON text. Keys that follow others begin with a comma. */
 struct step_drawn {
-    const char *machine;   /* Chip and sizes, first of the machine's keys. */
-    const char *overrides; /* Further keys of the machine. */
-    const char *network;   /* Of nodes of GPUs: a key of the machine; NULL: drawn. */
+    const char *machine;                /* Chip and sizes, first of the machine's keys. */
+    const char *overrides;              /* Further keys of the machine. */
+    const char *network;                /* Of nodes of GPUs: a key of the machine; NULL: drawn. */
+    const char *arbitration, *schedule; /* NULL: drawn. */
     const char *mesh;
     const char *workload;  /* Further keys of the workload. */
     const char *run;       /* Further keys of the run. */
@@ -43,6 +44,8 @@ static inline void step_draw(uint64_t *state, const struct step_drawn *of,
     const char *remat =
         CASE_PICK(state, "\"none\"", "\"block\"", "\"layer\"",
                   "{\"save\": [\"Q\", \"A\", \"Out\"]}", "{\"repeat\": [\"In\", \"A\", \"Out\"]}");
+    if (of->arbitration != NULL) arbitration = of->arbitration;
+    if (of->schedule != NULL) schedule = of->schedule;
     uint32_t const microbatches = staged ? of->microbatches : 1;
     char stages[64] = "";
     if (staged)

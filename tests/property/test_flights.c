@@ -106,7 +106,7 @@ static void draw_together(uint64_t *state, char text[TEXT_BYTES])
 }
 
 struct found {
-    uint32_t simulated, flown, landed, repeated, broken;
+    uint32_t simulated, flown, landed, landed_off, repeated, broken;
 };
 
 /* Compares a run with one that simulates every message of every layer. */
@@ -130,6 +130,7 @@ static void compare(const char *text, struct play_options options, struct found 
     found->simulated++;
     found->flown += some.work.posted > 0;
     found->landed += some.work.landed > 0;
+    found->landed_off += some.work.landed_off > 0;
     found->repeated += some.work.repeated > some.work.stretches;
     found->broken += some.work.broken > 0;
     strbuf_free(&short_way);
@@ -237,12 +238,102 @@ static void stretches_are_as_their_ops(void **state)
     assert_true(found.simulated < 12 || (found.repeated > 0 && found.broken > 0));
 }
 
+/* Collectives begin while others hold their links: of stages that share a node's NIC, or of one
+ * chip, whose layers have experts and whose gradients are reduced once for all passes. */
+static void draw_shared(uint64_t *state, char text[TEXT_BYTES])
+{
+    static const char *const meshes[] = {
+        "{\"pp\": [\"gpu:4\"], \"tp\": [\"node\"]}",
+        "{\"pp\": [\"gpu:4\"], \"fsdp\": [\"node\"]}",
+        "{\"pp\": [\"gpu:4\"], \"cp\": [\"node\"]}",
+        "{\"pp\": [\"gpu:4\"], \"ep\": [\"node\"]}",
+        "{\"ep\": [\"gpu\"], \"pp\": [\"node:4\"], \"dp\": [\"node:2\"]}",
+        "{\"ep\": [\"gpu\"], \"pp\": [\"node:2\"], \"dp\": [\"node:2\"]}",
+    };
+    const char *mesh = meshes[case_draw(state, 6)];
+    bool const by_chip = strstr(mesh, "\"dp\"") != NULL;
+    const char *network = CASE_PICK(
+        state, "", ", \"network\": {\"node_nics\": 1}", ", \"network\": {\"node_nics\": 2}",
+        ", \"network\": {\"node_nics\": 1, \"cable_latency\": \"20us\"}");
+    const char *schedule =
+        CASE_PICK(state, "1f1b", "looped-bfs:2", "looped-bfs:2", "dualpipev", "zb-h1");
+    char machine[64];
+    case_text(machine, sizeof machine, "\"chip\": \"h100-sxm\", \"nodes\": %s, \"gpus\": %s",
+              by_chip ? strstr(mesh, "node:4") != NULL ? "8" : "4" : CASE_PICK(state, "2", "4"),
+              by_chip ? "2" : "4");
+    struct step_drawn const step = {.machine = machine,
+                                    .overrides = "",
+                                    .network = network,
+                                    .mesh = mesh,
+                                    .arbitration = "fifo",
+                                    .schedule = schedule,
+                                    .workload = by_chip ? ", \"zero\": 2" : "",
+                                    .run = CASE_PICK(state, "", ", \"algorithm\": \"direct\""),
+                                    .batch_tokens = 8192u << case_draw(state, 3),
+                                    .microbatches = 8u << case_draw(state, 3)};
+    step_draw(state, &step, text);
+}
+
+static void links_that_others_hold(void **state)
+{
+    static const char *const fixed[] = {
+        /* Collectives land that have left their links. */
+        "{\"podsim\": 1, \"machine\": {\"chip\": \"h100-sxm\", \"nodes\": 32, \"gpus\": 2, "
+        "\"profile\":"
+        " \"ideal\"}, \"mesh\": {\"ep\": [\"gpu\"], \"pp\": [\"node:16\"], \"dp\": [\"node:2\"]}, "
+        "\"worklo"
+        "ad\": {\"kind\": \"train_step\", \"model\": {\"model_type\": \"qwen3_moe\", "
+        "\"hidden_size\": "
+        "1024, \"intermediate_size\": 4096, \"moe_intermediate_size\": 512, \"num_experts\": 16"
+        ", \"num_experts_per_tok\": 4, \"num_hidden_layers\": 32, \"num_attention_heads\": 8, \""
+        "num_key_value_heads\": 4, \"head_dim\": 128, \"vocab_size\": 16384, \"norm_topk_prob\":"
+        " true, \"decoder_sparse_step\": 1, \"mlp_only_layers\": [], \"tie_word_embeddings\": f"
+        "alse}, \"sequence_length\": 1024, \"accumulate\": 32, \"schedule\": \"looped-bfs:2\", \"a"
+        "llow_oversubscription\": true, \"remat\": \"layer\", \"batch_tokens\": 524288, \"zero\": "
+        "2}, \"run\": {\"arbitration\": \"fifo\"}}",
+        /* Collectives begin in stretches while other chips hold the NIC. */
+        "{\"podsim\": 1, \"machine\": {\"chip\": \"a100-sxm\", \"nodes\": 2, \"gpus\": 4, "
+        "\"profile\": "
+        "\"measured\", \"network\": {\"node_nics\": 2}}, \"mesh\": {\"pp\": [\"gpu:4\"], \"tp\": "
+        "[\"node"
+        "\"]}, \"workload\": {\"kind\": \"train_step\", \"model\": {\"model_type\": \"llama\", "
+        "\"hidden"
+        "_size\": 512, \"intermediate_size\": 1536, \"num_hidden_layers\": 32, \"num_attention_"
+        "heads\": 8, \"num_key_value_heads\": 4, \"head_dim\": 64, \"vocab_size\": 1024, \"tie_wo"
+        "rd_embeddings\": false}, \"sequence_length\": 1024, \"accumulate\": 8, \"schedule\": \"d"
+        "ualpipev\", \"allow_oversubscription\": true, \"remat\": \"big_matmuls\", \"batch_tokens"
+        "\": 8192}, \"run\": {\"arbitration\": \"fifo\", \"algorithm\": \"direct\", \"overlap\": "
+        "{\"pp\""
+        ": false}}}",
+    };
+    uint32_t walked = 0;
+    struct found found = {0};
+    (void)state;
+    for (uint32_t i = 0; i < sizeof fixed / sizeof *fixed; i++) {
+        struct play_options const options = {.short_stretches = true, .steps_max = 3};
+        compare(fixed[i], options, &found);
+    }
+    assert_true(found.simulated == 2 && found.landed_off > 0 && found.repeated > 0);
+    for (uint32_t n = 0; n < DRAWN; n++) {
+        uint64_t random = walk_draw(3 * DRAWN + n);
+        char text[TEXT_BYTES];
+        draw_shared(&random, text);
+        struct play_options const options = {.every_layer = case_draw(&random, 2) == 0,
+                                             .short_stretches = case_draw(&random, 2) == 0,
+                                             .steps_max = case_draw(&random, 8) == 0 ? 0 : 3};
+        if (!sampling_skips(&walked)) compare(text, options, &found);
+    }
+    print_message("%u simulated, in %u of them collectives landed that had left their links, in %u "
+                  "stretches were repeated\n",
+                  (unsigned)found.simulated, (unsigned)found.landed_off, (unsigned)found.repeated);
+}
+
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(each_result_is_that_of_every_message),
-                                       cmocka_unit_test(chips_fly_together),
-                                       cmocka_unit_test(heads_take_a_link_in_order),
-                                       cmocka_unit_test(stretches_are_as_their_ops)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_result_is_that_of_every_message),
+        cmocka_unit_test(chips_fly_together), cmocka_unit_test(heads_take_a_link_in_order),
+        cmocka_unit_test(stretches_are_as_their_ops), cmocka_unit_test(links_that_others_hold)};
     walk_seed(argc, argv);
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

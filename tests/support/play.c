@@ -46,6 +46,7 @@ enum status play_stages(struct play *play, const struct play_options *options, s
         .record = options->record,
         .every_layer = options->every_layer,
         .windows = options->windows,
+        .short_stretches = options->short_stretches,
         .every_message = options->every_message,
         .count_waits = options->count_waits,
         .steps_max = options->steps_max};

@@ -36,6 +36,7 @@ struct play_options {
     bool record;
     bool every_layer;      /* `every_layer` of struct replay_options. */
     bool windows;          /* `windows` of struct replay_options. */
+    bool short_stretches;  /* `short_stretches` of struct replay_options. */
     bool every_message;    /* `every_message` of struct replay_options. */
     bool count_waits;      /* `count_waits` of struct replay_options. */
     bool lower_only;       /* Stops before fold and replay. */

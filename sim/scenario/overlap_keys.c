@@ -2,6 +2,7 @@
  * overlap_keys.c: the rows of `run.overlap`: which collectives run while the chip computes.
  */
 #include "sim/base/json.h"
+#include "sim/base/name.h"
 #include "sim/base/strbuf.h"
 #include "sim/scenario/scenario_parts.h"
 
@@ -16,9 +17,17 @@ static const char *const product_names[] = {"products", NULL};
 
 static enum status overlap_refuse(const struct key *row, struct json *value, struct error *reterr)
 {
-    return error_set(reterr, STATUS_INVALID, json_where(value), "there are true, false%s",
+    const char *near = "", *word = NULL;
+    struct name_offer offer;
+    if (json_kind(value) == JSON_STRING) {
+        STATUS_TRY(json_as_string(value, &word, reterr));
+        offer = name_offer(word, row->choices, "; the nearest is \"", "\"", "");
+        near = offer.text;
+    }
+    return error_set(reterr, STATUS_INVALID, json_where(value), "there are true, false%s%s",
                      row->choices == product_names ? " and \"products\""
-                                                   : ", \"gathers\" and \"reductions\"");
+                                                   : ", \"gathers\" and \"reductions\"",
+                     near);
 }
 
 static enum status overlap_parse(const struct key *row, struct json *value, int64_t *ret_number,

@@ -316,8 +316,10 @@ struct graph_op *graph_matmul(struct graph *graph, const char *name)
 struct graph_op *graph_batched_matmul(struct graph *graph, const char *name)
 {
     struct graph_op *op = graph_matmul(graph, name);
-    op->as.matmul.reads_copies = graph->terms->formats.batched != op->as.matmul.math;
-    op->as.matmul.math = graph->terms->formats.batched;
+    enum format const math = graph->terms->formats.batched;
+    op->as.matmul.reads_copies = math != op->as.matmul.math ||
+                                 (graph->terms->policy.names_kernels && format_bits(math) >= 16);
+    op->as.matmul.math = math;
     return op;
 }
 

@@ -148,7 +148,8 @@ static const struct flight_log *variant_of(struct replay *replay, const struct f
     }
     flights->variant_hits++;
     if (variant->fails && variant->log.length_ps == 0) {
-        variant->fails = !flight_record_from(replay, stream, chip, first, start, &variant->log);
+        variant->fails =
+            !flight_record_from(replay, stream, chip, first, &variant->start, &variant->log);
         if (variant->fails)
             variant->log.length_ps = -1; /* It is not tried again. */
         else

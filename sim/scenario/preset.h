@@ -14,7 +14,7 @@
 struct arena;
 struct json;
 
-enum { PRESET_KEYS_MAX = 32, PRESET_WORDS_MAX = 8, PRESET_AXES_MAX = 4, PRESET_UNLESS_MAX = 8 };
+enum { PRESET_KEYS_MAX = 32, PRESET_WORDS_MAX = 8, PRESET_AXES_MAX = 4, PRESET_UNLESS_MAX = 12 };
 
 /* One key that is set where the scenario leaves it out. */
 struct preset_key {

@@ -67,6 +67,7 @@ struct shell_run {
     /* Conditions of `if`, within one another: a failure there ends no script. */
     uint32_t conditions;
     bool ends_at_failure; /* A failure ends the script, after `set -e`. */
+    bool in_variables;    /* A variable is read whose use is not: its newlines may be blanks. */
 };
 
 struct shell {

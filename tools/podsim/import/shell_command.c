@@ -104,14 +104,16 @@ static enum status read_text_command(struct shell *shell, const struct shell_wor
         buffer.is_open = word->is_open;
         if (c == '\\' && word->text[i + 1] == '\n') {
             i += 2;
-        } else if (strchr(" \t\n", c) != NULL) {
+        } else if (c == '#' && !buffer.is_word) {
+            i += (uint32_t)strcspn(word->text + i, "\n");
+        } else if (strchr(" \t", c) != NULL || (c == '\n' && shell->run.in_variables)) {
             STATUS_TRY(shell_word_end(shell, &buffer, words, reterr));
             i++;
         } else if (redirects) {
             number_drop(&buffer);
             STATUS_TRY(shell_word_end(shell, &buffer, words, reterr));
             i = redirection_end(word, i);
-        } else if (strchr(";|&", c) != NULL) {
+        } else if (strchr(";|&\n", c) != NULL) {
             STATUS_TRY(shell_word_end(shell, &buffer, words, reterr));
             *ret_ends = has_program(words, start);
             if (*ret_ends) return STATUS_OK;
@@ -247,6 +249,7 @@ enum status shell_to_settings(struct shell *shell, struct error *reterr)
 
 enum status shell_keep_variables(struct shell *shell, struct error *reterr)
 {
+    shell->run.in_variables = true;
     for (uint32_t i = 0; shell->commands == 0 && i < shell->variable_count; i++)
         for (uint32_t w = 0; w < shell->variable[i].words.count; w++)
             if (holds_program(&shell->variable[i].words.word[w]))

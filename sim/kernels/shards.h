@@ -29,7 +29,8 @@ extern const char *const shard_kernels_names[];
 /* Formats by their bits: 16, 32. */
 enum shard_format { SHARD_NARROW, SHARD_WIDE, SHARD_FORMATS };
 
-/* Arrays that lie in memory beside weights and gradients while a collective moves them. */
+/* Arrays in memory, besides weights and gradients, while a collective moves weights or gradients.
+ */
 enum shard_array {
     SHARD_ARRAY_NONE,  /* Weights, or gradients, are what is gathered, or reduced. */
     SHARD_ARRAY_SHARD, /* The shard that has been cast. */

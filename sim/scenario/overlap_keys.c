@@ -76,25 +76,14 @@ static void overlap_schema(struct json_writer *writer, const struct key *row)
     json_write_array_end(writer);
 }
 
-/* The row says which words there are beside the booleans. */
-static const struct key_kind key_overlap = {
-    .parse = overlap_parse,
-    .put = overlap_put,
-    .say = overlap_say,
-    .read = key_number_read,
-    .write = key_number_write,
-    .schema = overlap_schema,
-    .values = "`true`, `false`, `gathers`, `reductions`",
-};
-static const struct key_kind key_overlap_products = {
-    .parse = overlap_parse,
-    .put = overlap_put,
-    .say = overlap_say,
-    .read = key_number_read,
-    .write = key_number_write,
-    .schema = overlap_schema,
-    .values = "`true`, `false`, `products`",
-};
+/* The row says which words may stand in place of a boolean. */
+#define KEY_OVERLAP(words)                                                                         \
+    {                                                                                              \
+        .parse = overlap_parse, .put = overlap_put, .say = overlap_say, .read = key_number_read,   \
+        .write = key_number_write, .schema = overlap_schema, .values = "`true`, `false`, " words,  \
+    }
+static const struct key_kind key_overlap = KEY_OVERLAP("`gathers`, `reductions`");
+static const struct key_kind key_overlap_products = KEY_OVERLAP("`products`");
 
 /* --- Rows --- */
 

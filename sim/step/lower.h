@@ -216,7 +216,7 @@ struct lower {
     uint32_t buckets_reduced;                  /* Units whose reduction is emitted. */
     struct lower_line *line; /* [template] (lower_overlap.c); NULL: nothing is waited for. */
     uint32_t issued[PROGRAM_OPS_MAX]; /* The op before which, or as which, a collective is issued
-                                         that runs beside a product; LOWER_NONE for others. */
+                                         that overlaps with a product; LOWER_NONE for others. */
     uint32_t parts_sum[MATRICES_MAX]; /* The sum over ranks of tp that have parts of a block's
                                          gradients, by the place of the block's last gradient. */
 };

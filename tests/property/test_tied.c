@@ -113,6 +113,17 @@ static struct end end_of(const struct play *play, uint32_t role, uint32_t chip)
     return end;
 }
 
+/* Plays a step, and says how the first and the last of its ranks end, whose chips are `shown`. */
+static void ends_play(struct play *play, const char *text, uint32_t ranks, const uint32_t shown[2],
+                      struct end *ret_first, struct end *ret_last)
+{
+    struct play_options const options = {
+        .record = true, .full = true, .shown = shown, .shown_count = 2};
+    play_run(play, text, &options);
+    *ret_first = end_of(play, 0, play->trace.shown.recorded[0]);
+    *ret_last = end_of(play, ranks - 1, play->trace.shown.recorded[1]);
+}
+
 static void both_ends_have_the_sum_before_they_update(void **state)
 {
     (void)state;
@@ -128,11 +139,8 @@ static void both_ends_have_the_sum_before_they_update(void **state)
             uint32_t const shown[] = {play.trace.roles[0].chip,
                                       play.trace.roles[places[p].pp - 1].chip};
             play_close(&play);
-            struct play_options const options = {
-                .record = true, .full = true, .shown = shown, .shown_count = 2};
-            play_run(&play, text, &options);
-            struct end const first = end_of(&play, 0, play.trace.shown.recorded[0]);
-            struct end const last = end_of(&play, places[p].pp - 1, play.trace.shown.recorded[1]);
+            struct end first, last;
+            ends_play(&play, text, places[p].pp, shown, &first, &last);
             const struct end *ends[] = {&first, &last};
             for (uint32_t e = 0; e < 2; e++) {
                 const struct end *one = ends[e], *other = ends[1 - e];
@@ -173,11 +181,8 @@ static void gradients_travel_during_those_of_layers(void **state)
                                       other.trace.roles[places[p].pp - 1].chip};
             play_close(&play);
             play_close(&other);
-            struct play_options const options = {
-                .record = true, .full = true, .shown = shown, .shown_count = 2};
-            play_run(&play, text, &options);
-            struct end const first = end_of(&play, 0, play.trace.shown.recorded[0]);
-            struct end const last = end_of(&play, places[p].pp - 1, play.trace.shown.recorded[1]);
+            struct end first, last;
+            ends_play(&play, text, places[p].pp, shown, &first, &last);
             const struct end *ends[] = {&first, &last};
             for (uint32_t e = 0; e < 2; e++) {
                 assert_int_equal(ends[e]->sums, 1);

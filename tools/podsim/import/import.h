@@ -159,7 +159,7 @@ struct import_name {
 enum status import_model_named(struct import *import, const struct import_name *names,
                                struct error *reterr);
 
-/* Settings of the model that do not count beside its name, for the reason `why`. */
+/* The model's name gives its sizes: settings of sizes have no influence, for the reason `why`. */
 void import_sizes_drop(struct import *import, bool but_name, const char *why);
 /* The model of `--model`, which is needed; and tokens of a sequence, which --with gives. */
 enum status import_model_given(struct import *import, struct error *reterr);

@@ -210,6 +210,13 @@ static enum status tp_settle(const struct key_reader *reader, struct json *membe
         return error_set(reterr, STATUS_INVALID, json_where(member),
                          "a step of inference has no gradients that \"products\" could be of; "
                          "there are true and false");
+    if (products && is_step(scenario) &&
+        scenario->workload.backward_order == WORKLOAD_BACKWARD_DW_FIRST)
+        return error_set(reterr, STATUS_INVALID, json_where(member),
+                         "\"products\" is of the order \"dx_first\", and \"backward_order\" is "
+                         "\"dw_first\": a gather is waited for before anything is computed, and "
+                         "nothing is computed behind a sum, as with false; set one of the two to "
+                         "the contrary");
     if (waits && scenario->workload.collective_matmul)
         return error_set(reterr, STATUS_INVALID, json_where(member),
                          "with \"collective_matmul\" collectives of \"tp\" run chunk by chunk "
@@ -293,7 +300,8 @@ const struct key overlap_keys[] = {
                     "ranks with the same heads. `products`, of training: two of a linear layer's "
                     "gradients alone overlap, each with one product, as in Megatron-LM. The "
                     "input that is gathered again for the gradient of weights does with the "
-                    "gradient of the input, and the sum of the latter with the former"),
+                    "gradient of the input, and the sum of the latter with the former. It needs "
+                    "`backward_order` `dx_first`"),
     OVERLAP("ep", key_flag, ep_apart, .negated = true, .preset = 1, .shown = shows_ep,
             .settle = ep_settle, .when = "may be `false` with `ep`",
             .help = "tokens to experts and back. `false`: shared experts wait for them, too"),
@@ -302,12 +310,14 @@ const struct key overlap_keys[] = {
             .help = "messages between stages. `false`: a rank computes once its message has left, "
                     "as Megatron's does without `--overlap-p2p-communication`"),
     OVERLAP("tied", key_flag, tied, .shown = shows_tied, .settle = tied_settle, .quiet = true,
-            .when = "may be `true` with `pp`",
+            .when =
+                "may be `true` with `pp`, a tied model and a schedule that ends ranks' lists with "
+                "weight gradients",
             .help = "gradients of an embedding that is tied to the head. `true`: weight gradients "
                     "at the end of a rank's list begin with those of the matrix, which travel "
                     "during the others ([pipelines](pipeline.md#optimizers-without-a-barrier))"),
     OVERLAP("norm", key_flag, norm, .shown = shows_norm, .settle = norm_settle, .quiet = true,
-            .when = "may be `true` with `pp`",
+            .when = "may be `true` with `pp` and clipped gradients",
             .help = "the sum of the norm of gradients over stages. `true`: updates do not wait for "
                     "it, as with zero bubble's `--enable-optimizer-post-validation` "
                     "([pipelines](pipeline.md#optimizers-without-a-barrier))"),

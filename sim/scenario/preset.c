@@ -225,9 +225,19 @@ static bool value_meets(const char *text, const char *condition)
     return strlen(text) >= bytes && memcmp(text, condition, bytes) == 0;
 }
 
-/* Models without layernorms. */
-static enum status has_rms_norms(struct arena *arena, struct json *document,
-                                 const char *base_folder, bool *ret_has, struct error *reterr)
+static bool has_rms_norms(const struct model *model)
+{
+    return model->kind == MODEL_DECODER && !model->norms.centred;
+}
+
+static bool is_untied(const struct model *model)
+{
+    return !model->tied;
+}
+
+/* What a model has; false of what is none. */
+static enum status model_has(struct arena *arena, struct json *document, const char *base_folder,
+                             bool (*has)(const struct model *), bool *ret_has, struct error *reterr)
 {
     struct json *const named = at_pointer(document, "/workload/model");
     struct error later; /* What is no model is refused where it is read. */
@@ -236,21 +246,23 @@ static enum status has_rms_norms(struct arena *arena, struct json *document,
     if (named == NULL) return STATUS_OK;
     enum status const status = scenario_model_read(arena, named, base_folder, &model, &later);
     if (status == STATUS_NO_MEMORY) *reterr = later;
-    *ret_has = status == STATUS_OK && model.kind == MODEL_DECODER && !model.norms.centred;
+    *ret_has = status == STATUS_OK && has(&model);
     return status == STATUS_NO_MEMORY ? status : STATUS_OK;
 }
 
 /* Whether a scenario has a key, "/mesh/fsdp", or a value, "/workload/zero=2"; null: not the key.
- * What is no pointer: a chip of that kind, "tpu", or a model with such norms, "rms_norms". */
+ * What is no pointer: a chip of that kind, "tpu", or a model with such norms, "rms_norms", or
+ * without an embedding that is tied to its head, "untied". */
 static enum status is_met(struct arena *arena, struct json *document, const char *base_folder,
                           const char *condition, bool *ret_met, struct error *reterr)
 {
-    static const char *const words[] = {"tpu", "rms_norms", NULL};
+    static const char *const words[] = {"rms_norms", "untied", NULL};
+    static bool (*const has[])(const struct model *) = {has_rms_norms, is_untied};
     size_t const bytes = strcspn(condition, "=");
-    if (*condition != '/')
-        return name_find(condition, words) == 0
-                   ? is_tpu(arena, document, ret_met, reterr)
-                   : has_rms_norms(arena, document, base_folder, ret_met, reterr);
+    uint32_t const word = name_find(condition, words);
+    if (words[word] != NULL)
+        return model_has(arena, document, base_folder, has[word], ret_met, reterr);
+    if (*condition != '/') return is_tpu(arena, document, ret_met, reterr);
     const char *const pointer = arena_format(arena, "%.*s", (int)bytes, condition);
     const char *text = "null";
     if (pointer == NULL)

@@ -25,7 +25,7 @@ struct preset_key {
     uint32_t with_count;
     /* Not for scenarios with one of these keys, "/mesh/fsdp", or with such a value,
      * "/workload/zero=2" or "/workload/schedule=\"interleaved:*\"", on a "tpu", or for a model
-     * with "rms_norms", where the key would mean nothing and be refused. */
+     * with "rms_norms" or an "untied" head, where the key would mean nothing and be refused. */
     const char *unless[PRESET_UNLESS_MAX];
     uint32_t unless_count;
 };

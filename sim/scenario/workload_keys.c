@@ -351,7 +351,7 @@ const struct key workload_train_step_keys[] = {
     ROW("gather", key_choice, gather, .choices = gather_names,
         .help = "the weights that one gather brings; a layer of the bare MLP is one block"),
     ROW("backward_order", key_choice, backward_order, .choices = backward_names,
-        .help = "the order of a block's backward matmuls"),
+        .help = "the order of a block's backward matmuls, where a schedule does not split them"),
     ROW("activations", key_choice, activations, .choices = activations_names,
         .help = "what is sharded over `tp` between blocks. `replicated`: nothing. Each rank has "
                 "[all rows](program.md#whole-rows), of dense layers"),

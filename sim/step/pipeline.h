@@ -60,7 +60,8 @@ struct pipeline {
     uint32_t tied_rank;  /* The rank that shares a matrix with the first. */
     uint32_t tied_message[PIPELINE_TIED]; /* Numbers of the messages that bring the gradients of
                                              the other, to the first stage and to `tied_rank`. */
-    bool differs; /* Only the last microbatch reduces gradients, or updates. */
+    bool differs;  /* Only the last microbatch reduces gradients, or updates. */
+    bool has_tail; /* Gradients of a tied matrix travel during other weight gradients. */
     struct pipeline_role role;
 };
 

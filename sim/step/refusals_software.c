@@ -157,6 +157,19 @@ static enum status chunks_check(const struct ranks *ranks, struct error *reterr)
     return STATUS_OK;
 }
 
+/* Updates wait for a norm only where they clip. */
+static enum status norm_check(const struct ranks *ranks, struct error *reterr)
+{
+    static const char place[] = "/run/overlap/norm";
+    if (!ranks->plan->software.overlap.norm || ranks_clips(ranks)) return STATUS_OK;
+    REFUSE(ranks->machine->chip.kernels.stack == NULL, INVALID, place,
+           "gradients are clipped by kernels of software, and the machine names no \"stack\": no "
+           "norm is added up; it has to be false");
+    return error_set(reterr, STATUS_INVALID, place,
+                     "an offloaded optimizer updates behind each layer and clips nothing, so no "
+                     "norm is added up; it has to be false");
+}
+
 enum status refusals_software(const struct ranks *ranks, struct error *reterr)
 {
     STATUS_TRY(all_reduce_check(ranks, reterr));
@@ -165,5 +178,6 @@ enum status refusals_software(const struct ranks *ranks, struct error *reterr)
     STATUS_TRY(layernorm_check(ranks, reterr));
     STATUS_TRY(shard_kernels_check(ranks, reterr));
     STATUS_TRY(chunks_check(ranks, reterr));
+    STATUS_TRY(norm_check(ranks, reterr));
     return clips_check(ranks, reterr);
 }

@@ -149,6 +149,28 @@ static enum status wait_check(const struct pipeline *pipeline, struct error *ret
     return STATUS_OK;
 }
 
+/* What has no weight gradients that those of a tied matrix could travel beside. */
+static enum status tail_check(const struct pipeline *pipeline, struct error *reterr)
+{
+    static const char place[] = "/run/overlap/tied";
+    const struct ranks *ranks = pipeline->lower->ranks;
+    if (!ranks->plan->software.overlap.tied || pipeline->has_tail) return STATUS_OK;
+    if (ranks->tie.lookup)
+        return error_set(reterr, STATUS_INVALID, place,
+                         "modules of MTP look up the embedding on a stage of their own, and its "
+                         "gradients are added up behind all passes; it has to be false");
+    if (!ranks->plan->model.tied)
+        return error_set(reterr, STATUS_INVALID, place,
+                         "the head of %.60s has a matrix of its own, whose gradients go to no "
+                         "other stage; it has to be false",
+                         ranks->plan->model.name);
+    return error_set(reterr, STATUS_INVALID, place,
+                     "gradients of a tied matrix travel during weight gradients at the end of its "
+                     "ranks' lists, as zb-h1 and zb-h2 have them, and %s has none there; it has "
+                     "to be false",
+                     pipeline->schedule.name);
+}
+
 /* Where passes go round, what the rank begins with next time is there when the step ends. */
 static void round_end(struct pipeline *pipeline, uint32_t rank)
 {
@@ -178,8 +200,9 @@ static enum status role_add(struct pipeline *pipeline, uint32_t rank, struct pro
     for (uint32_t i = 0; i < list->count;) {
         pipeline_actions_add(pipeline, i);
         pipeline_replicas_send(pipeline, i);
-        i += pipeline_is_tail(pipeline, rank, i) ? pipeline_tail_add(pipeline, rank, i)
-                                                 : pipeline_pass_add(pipeline, rank, i);
+        bool const is_tail = pipeline_is_tail(pipeline, rank, i);
+        i += is_tail ? pipeline_tail_add(pipeline, rank, i) : pipeline_pass_add(pipeline, rank, i);
+        pipeline->has_tail = pipeline->has_tail || is_tail;
     }
     pipeline_actions_add(pipeline, list->count);
     if (ranks_replicas_wait(pipeline->lower->ranks))
@@ -223,6 +246,7 @@ static enum status roles_add(struct pipeline *pipeline, struct error *reterr)
         STATUS_TRY(cancel_check(ranks->plan->cancel, reterr));
         STATUS_TRY(role_add(pipeline, rank, &roles[rank], reterr));
     }
+    STATUS_TRY(tail_check(pipeline, reterr));
     const struct group *group = &axis->group;
     if (ranks->pp == 1) return lower->build.status;
     program->role_axis = (uint8_t)group->dimension[0].axis;

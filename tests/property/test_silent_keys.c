@@ -63,6 +63,13 @@ static const struct {
      "\"prompt\": 256"},
     {WORKLOAD_DECODE, H100(STACK("trtllm")), "\"tp\": [\"gpu:2\"], \"tp_d\": [\"gpu:2\", \"node\"]",
      "\"decode\", \"model\": \"tests/property/small.json\", \"batch\": 8, \"context\": 512"},
+    {WORKLOAD_TRAIN_STEP, H100(STACK("te")), "\"pp\": [\"node\", \"gpu:2\"], \"dp\": [\"gpu:2\"]",
+     TRAIN("\"tests/property/tied.json\", \"sequence_length\": 2048") ", \"accumulate\": 8, "
+                                                                      "\"schedule\": \"zb-h1\""},
+    {WORKLOAD_TRAIN_STEP, H100(STACK("torch-eager")), "\"tp\": [\"gpu\"], \"dp\": [\"node\"]",
+     TRAIN(DENSE) ", \"backward_order\": \"dx_first\""},
+    {WORKLOAD_TRAIN_STEP, "\"chip\": \"tpu-v5e\", \"shape\": \"2x2\", \"slices\": 2",
+     "\"fsdp\": [\"x\", \"y\"], \"dp\": [\"slice\"]", TRAIN(DENSE)},
 };
 enum { STEPS = sizeof steps / sizeof *steps };
 
@@ -84,8 +91,12 @@ static const struct {
     {"/workload/mtp=false", "true already: the model has no modules"},
     {"/workload/page=", "of a whole answer, of which the first program is played here"},
     {"/workload/prompts=", "two ranks of fsdp have one each, or one of them has one"},
+    {"/workload/backward_order=dx_first", "split passes have the order of their schedule"},
     {"/run/prefetch_weights=vmem", "gathered weights are never read ahead"},
-    {"/run/overlap/", "true already: nothing could overlap"},
+    {"/run/overlap/tp=false", "true already: nothing is computed meanwhile"},
+    {"/run/overlap/ep=false", "true already: nothing is computed meanwhile"},
+    {"/run/overlap/fsdp=gathers", "true already: a step of inference reduces no gradients"},
+    {"/run/overlap/dcn=reductions", "true already: slices gather nothing of each other"},
     {"/run/split_attention=false", "cores are fewer than sequences and heads"},
     {"/run/collective_cores=none", "no op runs at the same time"},
     {"/run/steps=", "the most steps until they recur; the digest is of one"},
@@ -141,7 +152,11 @@ static const char *value_drawn(uint64_t *state, const struct key *row)
                                                          : counts;
     uint32_t count = 0;
     while (values[count] != NULL) count++;
-    return values[random_below(state, count)];
+    /* Words that stand in place of a boolean. */
+    bool const may_be_flag =
+        row->choices != NULL && row->kind != &key_choice && row->kind != &key_text;
+    uint32_t const drawn = (uint32_t)random_below(state, count + (may_be_flag ? 2 : 0));
+    return drawn < count ? values[drawn] : flags[drawn - count];
 }
 
 static enum status step_play(uint32_t step, const char *setting, struct play *play)
@@ -162,21 +177,46 @@ static struct outcome outcome_of(const struct play *play)
                             scenario_text(case_arena, &play->scenario)};
 }
 
-/* False: it is refused. */
-static bool setting_counts(uint32_t step, const char *setting, const struct outcome *plain)
+static bool is_alike(const struct outcome *one, const struct outcome *other)
+{
+    return one->digest == other->digest && one->peak_bytes == other->peak_bytes;
+}
+
+/* What a setting would have another name of; NULL: of nothing. */
+static const char *shorter_name(const char *setting)
+{
+    static const char products[] = "/run/overlap/tp=products";
+    return strcmp(setting, products) == 0 ? "/run/overlap/tp=false" : NULL;
+}
+
+/* Whether the step runs; else the setting is refused. */
+static bool outcome_find(uint32_t step, const char *setting, struct outcome *ret_outcome,
+                         bool *ret_noted)
 {
     struct play play;
     bool const runs = step_play(step, setting, &play) == STATUS_OK;
-    if (runs) {
-        struct outcome const other = outcome_of(&play);
-        bool const moves = other.digest != plain->digest || other.peak_bytes != plain->peak_bytes;
-        bool const is_default = strcmp(other.shown, plain->shown) == 0;
-        if (!moves && !is_default && !is_said(setting) && !is_noted(&play))
-            fail_msg("%s changes nothing of a step on {%s}, {%s}, {%s}, and nothing says so",
-                     setting, steps[step].machine, steps[step].mesh, steps[step].workload);
-    }
+    if (runs) *ret_outcome = outcome_of(&play);
+    *ret_noted = runs && is_noted(&play);
     play_close(&play);
     return runs;
+}
+
+/* False: it is refused. */
+static bool setting_counts(uint32_t step, const char *setting, const struct outcome *plain)
+{
+    const char *const name = shorter_name(setting);
+    struct outcome other, named;
+    bool is_said_here = false, unused;
+    if (!outcome_find(step, setting, &other, &is_said_here)) return false;
+    bool const is_default = strcmp(other.shown, plain->shown) == 0;
+    is_said_here = is_said_here || is_default || is_said(setting);
+    if (is_alike(&other, plain) && !is_said_here)
+        fail_msg("%s changes nothing of a step on {%s}, {%s}, {%s}, and nothing says so", setting,
+                 steps[step].machine, steps[step].mesh, steps[step].workload);
+    if (name != NULL && outcome_find(step, name, &named, &unused) && is_alike(&other, &named))
+        fail_msg("%s is %s of a step on {%s}, {%s}, {%s}, and nothing says so", setting, name,
+                 steps[step].machine, steps[step].mesh, steps[step].workload);
+    return true;
 }
 
 static void no_key_is_taken_in_silence(void **state)

@@ -88,6 +88,34 @@ static void commands_in_texts_end_at_operators(void **state)
             "1 --path=<your path>\n1 --num-layers=3\n");
 }
 
+/* What a redirection names is a word of bash, with quotes, or a command. */
+static void redirections_in_texts_have_quotes(void **state)
+{
+    (void)state;
+    read_as("bash -c 'a.py --num-layers 3 > \"my log.txt\" 2>&1 --more'\n",
+            "1 --num-layers=3\n1 --more\n");
+    read_as("bash -c \"a.py --num-layers 3 2> logs/'a; b'.txt --more\"\n",
+            "1 --num-layers=3\n1 --more\n");
+    read_as("bash -c 'a.py --num-layers 3 > my\\ log --more'\n", "1 --num-layers=3\n1 --more\n");
+    read_as("bash -c 'a.py --num-layers 3 > >(tee --not-this log) 2>&1 --more'\n",
+            "1 --num-layers=3\n1 --more\n");
+}
+
+/* Commands of a text are those of a script: the one with a model counts, wherever it stands. */
+static void of_commands_in_texts_the_one_with_a_model_counts(void **state)
+{
+    (void)state;
+    read_as("srun bash -c 'python convert.py --in x; torchrun train.py --num-layers 3'\n",
+            "1 --num-layers=3\n");
+    read_as("bash -c 'train.py --num-layers 3 && test.py --in x'\n", "1 --num-layers=3\n");
+    read_as("bash -c 'train.py --lr 3; b.py --in x'\n", "1 b.py\n1 --lr=3\n");
+    read_as("a.py --lr 3\nb.py --in x\n", "2 b.py\n1 --lr=3\n");
+    read_as("a.py --lr 3\nb.py --in x\nc.py --num-layers 3\n", "3 --num-layers=3\n");
+    refused("bash -c 'a.py --num-layers 3; b.py --num-layers 4'\n",
+            "script:1: a second command with a model; the first is in line 1, and a file of one "
+            "command makes one scenario");
+}
+
 static void conditions_are_evaluated_or_said(void **state)
 {
     (void)state;
@@ -215,6 +243,8 @@ int main(void)
         cmocka_unit_test(variables_and_arrays_keep_their_lines),
         cmocka_unit_test(words_with_operators_are_words),
         cmocka_unit_test(commands_in_texts_end_at_operators),
+        cmocka_unit_test(redirections_in_texts_have_quotes),
+        cmocka_unit_test(of_commands_in_texts_the_one_with_a_model_counts),
         cmocka_unit_test(conditions_are_evaluated_or_said),
         cmocka_unit_test(arithmetic_is_said_once),
         cmocka_unit_test(assignments_end_with_their_shell),

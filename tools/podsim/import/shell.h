@@ -70,6 +70,12 @@ struct shell_run {
     bool in_variables;    /* A variable is read whose use is not: its newlines may be blanks. */
 };
 
+/* The end of a text that follows the line, "EOF" of <<EOF. */
+struct shell_ending {
+    const char *text; /* NULL: no text follows. */
+    bool has_tabs;    /* The end may have tabs, of <<-EOF. */
+};
+
 struct shell {
     struct import_file *file;
     const char *at, *end;
@@ -91,11 +97,10 @@ struct shell {
     uint32_t commands_open; /* Commands within one another that are open. */
     /* The command that runs a Python program, or is made of arguments. */
     struct shell_words command;
-    bool are_arguments; /* The command's lines are arguments, without a program. */
-    uint32_t commands;  /* Commands that run a Python program, or are made of arguments. */
-    /* The end of a text that follows the line, "EOF" of <<EOF; NULL: none does. */
-    const char *ending;
-    bool ending_has_tabs; /* The end may have tabs, of <<-EOF. */
+    struct shell_words others; /* Programs of further commands without a model. */
+    bool are_arguments;        /* The command's lines are arguments, without a program. */
+    uint32_t commands;         /* Commands that run a Python program, or are made of arguments. */
+    struct shell_ending ending;
 };
 
 /* How a command ends. SHELL_LIKELY: a program does, which is taken to succeed before "&&". */

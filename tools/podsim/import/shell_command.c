@@ -43,14 +43,6 @@ bool shell_has_program(const struct shell_words *words)
 
 /* --- A command in one text, as `eval` and `bash -c "$COMMAND"` have it --- */
 
-/* Behind a redirection and what it names; `at` is that of its "<" or ">". */
-static uint32_t redirection_end(const struct shell_word *word, uint32_t at)
-{
-    at += (uint32_t)strspn(word->text + at, "<>&|");
-    at += (uint32_t)strspn(word->text + at, " \t");
-    return at + (uint32_t)strcspn(word->text + at, " \t\n;&|<>");
-}
-
 /* The number in front of a redirection is no word. */
 static void number_drop(struct shell_buffer *buffer)
 {
@@ -83,6 +75,25 @@ static enum status text_part(struct shell *shell, const struct shell_word *word,
     return STATUS_OK;
 }
 
+/* Behind a redirection and what it names, in quotes or not; `at` is that of its "<" or ">". */
+static enum status redirection_skip(struct shell *shell, const struct shell_word *word,
+                                    uint32_t *at, struct error *reterr)
+{
+    struct shell_buffer dropped = {.is_open = word->is_open};
+    const char *const end = shell->end;
+    *at += (uint32_t)strspn(word->text + *at, "<>&|");
+    *at += (uint32_t)strspn(word->text + *at, " \t");
+    if (word->text[*at] == '(') { /* >(...) is a command of its own. */
+        shell->end = word->text + word->length;
+        const char *const last = shell_closing(shell, word->text + *at + 1, '(', ')');
+        shell->end = end;
+        if (last != NULL) *at = (uint32_t)(last + 1 - word->text);
+    }
+    while (*at < word->length && strchr(" \t\n;&|<>", word->text[*at]) == NULL)
+        STATUS_TRY(text_part(shell, word, at, &dropped, reterr));
+    return STATUS_OK;
+}
+
 static bool has_program(const struct shell_words *words, uint32_t from)
 {
     for (uint32_t i = from; i < words->count; i++)
@@ -90,13 +101,37 @@ static bool has_program(const struct shell_words *words, uint32_t from)
     return false;
 }
 
-/* Words of the text's command that runs a program. Operators in it are bash's. `ret_ends`: one
- * stands behind that command. */
-static enum status read_text_command(struct shell *shell, const struct shell_word *word,
-                                     struct shell_words *words, bool *ret_ends,
-                                     struct error *reterr)
+/* What a text with commands has given. */
+struct text_commands {
+    struct shell_words words; /* Of the command under way, with those in front of the text. */
+    bool kept;                /* A command before it runs a program. */
+};
+
+static enum status command_keep(struct shell *shell, const struct shell_words *words,
+                                struct error *reterr);
+
+/* At an operator. A command that runs a program is one of the script; all else is dropped. */
+static enum status text_command_end(struct shell *shell, struct text_commands *text, uint32_t start,
+                                    struct error *reterr)
+{
+    struct shell_words whole = {.word = NULL};
+    if (has_program(&text->words, start)) {
+        for (uint32_t i = 0; i < text->words.count; i++)
+            STATUS_TRY(shell_words_add(shell, &whole, &text->words.word[i], reterr));
+        STATUS_TRY(command_keep(shell, &whole, reterr));
+        text->kept = true;
+    }
+    text->words.count = start;
+    return STATUS_OK;
+}
+
+/* Commands of the text that end in it; `text` has the words of the last. Operators in it are
+ * bash's. */
+static enum status read_text_commands(struct shell *shell, const struct shell_word *word,
+                                      struct text_commands *text, struct error *reterr)
 {
     struct shell_buffer buffer = {.is_open = word->is_open};
+    struct shell_words *const words = &text->words;
     uint32_t const start = words->count;
     for (uint32_t i = 0; i < word->length;) {
         char const c = word->text[i];
@@ -112,12 +147,10 @@ static enum status read_text_command(struct shell *shell, const struct shell_wor
         } else if (redirects) {
             number_drop(&buffer);
             STATUS_TRY(shell_word_end(shell, &buffer, words, reterr));
-            i = redirection_end(word, i);
+            STATUS_TRY(redirection_skip(shell, word, &i, reterr));
         } else if (strchr(";|&\n", c) != NULL) {
             STATUS_TRY(shell_word_end(shell, &buffer, words, reterr));
-            *ret_ends = has_program(words, start);
-            if (*ret_ends) return STATUS_OK;
-            words->count = start;
+            STATUS_TRY(text_command_end(shell, text, start, reterr));
             i++;
         } else {
             STATUS_TRY(text_part(shell, word, &i, &buffer, reterr));
@@ -126,61 +159,87 @@ static enum status read_text_command(struct shell *shell, const struct shell_wor
     return shell_word_end(shell, &buffer, words, reterr);
 }
 
-/* A command's words. Those that are a text with a command in it are read as bash reads it; all
- * others are whole, whatever characters they have. */
-static enum status read_words(struct shell *shell, const struct shell_words *words,
-                              struct shell_words *ret_read, struct error *reterr)
+/* A further program of which no argument says that it trains a model. */
+static enum status other_add(struct shell *shell, const struct shell_words *words,
+                             struct error *reterr)
 {
-    struct shell_words rest = {.word = words->word, .count = words->count};
-    bool const is_eval =
-        words->count > 1 && name_same(words->word[0].text, "eval") && shell_has_program(words);
-    bool ends = false;
-    if (is_eval) { /* One text of all that stands behind it. */
-        rest = (struct shell_words){.word = words->word + 1, .count = words->count - 1};
-        STATUS_TRY(shell_join(shell, &rest, reterr));
-    }
-    for (uint32_t i = 0; !ends && i < rest.count; i++) {
-        bool const is_text = is_eval || holds_program(&rest.word[i]);
-        if (is_text && !has_program(ret_read, 0))
-            STATUS_TRY(read_text_command(shell, &rest.word[i], ret_read, &ends, reterr));
-        else
-            STATUS_TRY(shell_words_add(shell, ret_read, &rest.word[i], reterr));
+    uint32_t at = 0;
+    while (!is_program(&words->word[at])) at++;
+    return shell_words_add(shell, &shell->others, &words->word[at], reterr);
+}
+
+/* Programs that might train the model as well as the one whose arguments are read. */
+static enum status others_say(struct shell *shell, struct error *reterr)
+{
+    const struct shell_word *const first = &shell->command.word[0];
+    if (shell->commands > 1 || shell->are_arguments) return STATUS_OK;
+    for (uint32_t i = 0; i < shell->others.count; i++) {
+        const char *const because = arena_format(
+            shell->file->arena,
+            "another program without --num-layers or --micro-batch-size; podsim reads the "
+            "arguments of the first, in line %u",
+            first->line[0]);
+        if (because == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+        STATUS_TRY(shell_say(shell, shell->others.word[i].text, "", shell->others.word[i].line[0],
+                             because, reterr));
     }
     return STATUS_OK;
 }
 
-enum status shell_keep(struct shell *shell, const struct shell_words *words, struct error *reterr)
+static enum status command_keep(struct shell *shell, const struct shell_words *words,
+                                struct error *reterr)
 {
-    struct shell_words split = {.word = NULL};
     bool runs = false, is_model = false;
-    STATUS_TRY(read_words(shell, words, &split, reterr));
-    for (uint32_t i = 0; i < split.count; i++) {
-        runs = runs || is_program(&split.word[i]);
-        is_model = is_model || name_after(split.word[i].text, "--num-layers") != NULL ||
-                   name_after(split.word[i].text, "--micro-batch-size") != NULL;
+    for (uint32_t i = 0; i < words->count; i++) {
+        runs = runs || is_program(&words->word[i]);
+        is_model = is_model || name_after(words->word[i].text, "--num-layers") != NULL ||
+                   name_after(words->word[i].text, "--micro-batch-size") != NULL;
     }
-    bool const begins = split.count > 0 && name_after(split.word[0].text, "--") != NULL;
+    bool const begins = words->count > 0 && name_after(words->word[0].text, "--") != NULL;
     if (!runs && !begins) return STATUS_OK;
     if (!runs && (shell->commands == 0 || shell->are_arguments)) {
         shell->are_arguments = true;
         shell->commands = 1;
-        for (uint32_t i = 0; i < split.count; i++)
-            STATUS_TRY(shell_words_add(shell, &shell->command, &split.word[i], reterr));
+        for (uint32_t i = 0; i < words->count; i++)
+            STATUS_TRY(shell_words_add(shell, &shell->command, &words->word[i], reterr));
         return STATUS_OK;
     }
     if (!runs && !is_model)
-        return shell_say(shell, split.word[0].text, split.count > 1 ? split.word[1].text : "",
-                         split.word[0].line[0],
+        return shell_say(shell, words->word[0].text, words->count > 1 ? words->word[1].text : "",
+                         words->word[0].line[0],
                          "no command has it: the line before ends without a backslash", reterr);
-    if (!is_model && shell->commands > 0) return STATUS_OK;
+    if (!is_model && shell->commands > 0) return other_add(shell, words, reterr);
     if (is_model && shell->commands > 1)
-        return settings_fail(shell->file, split.word[0].line[0], STATUS_UNSUPPORTED, reterr,
+        return settings_fail(shell->file, words->word[0].line[0], STATUS_UNSUPPORTED, reterr,
                              "a second command with a model; the first is in line %u, and a file "
                              "of one command makes one scenario",
                              shell->command.word[0].line[0]);
-    shell->command = split;
+    shell->command = *words;
     shell->commands = is_model ? 2 : 1;
     return STATUS_OK;
+}
+
+/* A command's words. Those that are a text with commands in it are read as bash reads it; all
+ * others are whole, whatever characters they have. */
+enum status shell_keep(struct shell *shell, const struct shell_words *words, struct error *reterr)
+{
+    struct shell_words rest = {.word = words->word, .count = words->count};
+    struct text_commands read = {.kept = false};
+    bool const is_eval =
+        words->count > 1 && name_same(words->word[0].text, "eval") && shell_has_program(words);
+    if (is_eval) { /* One text of all that stands behind it. */
+        rest = (struct shell_words){.word = words->word + 1, .count = words->count - 1};
+        STATUS_TRY(shell_join(shell, &rest, reterr));
+    }
+    for (uint32_t i = 0; !read.kept && i < rest.count; i++) {
+        bool const is_text = is_eval || holds_program(&rest.word[i]);
+        if (is_text && !has_program(&read.words, 0))
+            STATUS_TRY(read_text_commands(shell, &rest.word[i], &read, reterr));
+        else
+            STATUS_TRY(shell_words_add(shell, &read.words, &rest.word[i], reterr));
+    }
+    if (read.kept && !has_program(&read.words, 0)) return STATUS_OK;
+    return command_keep(shell, &read.words, reterr);
 }
 
 enum status shell_say(struct shell *shell, const char *text, const char *value, uint32_t line,
@@ -211,6 +270,7 @@ enum status shell_to_settings(struct shell *shell, struct error *reterr)
 {
     const struct shell_words *words = &shell->command;
     struct arena *arena = shell->file->arena;
+    STATUS_TRY(others_say(shell, reterr));
     for (uint32_t i = 0; i < words->count; i++) {
         const struct shell_word *word = &words->word[i];
         if (adds_arguments(word))

@@ -153,8 +153,8 @@ static enum status read_redirection(struct shell *shell, struct error *reterr)
     }
     STATUS_TRY(shell_read_word(shell, &dropped, reterr));
     if (is_text && dropped.count > 0) {
-        shell->ending = dropped.word[0].text;
-        shell->ending_has_tabs = has_tabs;
+        shell->ending.text = dropped.word[0].text;
+        shell->ending.has_tabs = has_tabs;
     }
     return STATUS_OK;
 }

@@ -105,18 +105,18 @@ static void skip_line(struct shell *shell)
 /* Past the lines of a text that follows a command, up to the one that ends it. */
 static void skip_ended_text(struct shell *shell)
 {
-    size_t const length = strlen(shell->ending);
+    size_t const length = strlen(shell->ending.text);
     while (shell->at < shell->end) {
         const char *line = shell->at;
         skip_line(shell);
-        while (shell->ending_has_tabs && line < shell->at && *line == '\t') line++;
+        while (shell->ending.has_tabs && line < shell->at && *line == '\t') line++;
         bool const is_end =
-            (size_t)(shell->at - line) == length && memcmp(line, shell->ending, length) == 0;
+            (size_t)(shell->at - line) == length && memcmp(line, shell->ending.text, length) == 0;
         if (shell->at < shell->end) shell->at++;
         shell->line++;
         if (is_end) break;
     }
-    shell->ending = NULL;
+    shell->ending.text = NULL;
 }
 
 void shell_skip_lines(struct shell *shell)
@@ -129,7 +129,7 @@ void shell_skip_lines(struct shell *shell)
         } else if (shell_peek(shell, 0) == '\n') {
             shell->at++;
             shell->line++;
-            if (shell->ending != NULL) skip_ended_text(shell);
+            if (shell->ending.text != NULL) skip_ended_text(shell);
         } else if (shell_peek(shell, 0) == ';' && next != ';' && next != '&') {
             shell->at++;
         } else {

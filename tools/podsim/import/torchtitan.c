@@ -14,6 +14,7 @@
 #include "tools/podsim/common/placing.h"
 #include "tools/podsim/import/import.h"
 #include "tools/podsim/import/recompute.h"
+#include "tools/podsim/import/torchtitan.h"
 
 enum { SEQUENCES = 8, TOKENS = 2048, CHUNKS = 2 };
 
@@ -58,92 +59,6 @@ static const struct import_row facts_of[] = {
     IMPORT_FACT("float8.recipe_name", IMPORT_WORD, formats.fp8_recipe, "/workload/fp8_recipe"),
     IMPORT_FACT("quantize.linear.float8.recipe_name", IMPORT_WORD, formats.fp8_recipe,
                 "/workload/fp8_recipe"),
-    {NULL, IMPORT_NOTHING, 0, NULL, NULL},
-};
-
-#define DATA "data and its tokens"
-#define KEPT "checkpoints, between steps"
-#define LOGGED "logging"
-#define RATE "learning rate and other numbers of the optimizer"
-
-static const struct import_row plain[] = {
-    IMPORT_SAYS_NOTHING("job.*", "name and folder of the run"),
-    IMPORT_SAYS_NOTHING("profiling.*", LOGGED),
-    IMPORT_SAYS_NOTHING("metrics.*", LOGGED),
-    IMPORT_SAYS_NOTHING("comm.init_timeout_seconds", "time limits of collectives"),
-    IMPORT_SAYS_NOTHING("comm.train_timeout_seconds", "time limits of collectives"),
-    IMPORT_SAYS_NOTHING("comm.trace_buf_size", LOGGED),
-    IMPORT_SAYS_NOTHING("comm.save_traces_folder", LOGGED),
-    IMPORT_SAYS_NOTHING("comm.save_traces_file_prefix", LOGGED),
-    IMPORT_SAYS_NOTHING("memory_estimation.*", LOGGED),
-    IMPORT_SAYS_NOTHING("validation.*", "validation, between steps"),
-    IMPORT_SAYS_NOTHING("checkpoint.*", KEPT),
-    IMPORT_SAYS_NOTHING("lr_scheduler.*", RATE),
-    IMPORT_SAYS_NOTHING("model.tokenizer_path", DATA),
-    IMPORT_SAYS_NOTHING("model.hf_assets_path", DATA),
-    IMPORT_SAYS_NOTHING("model.norm_type", "podsim's models have their own norms"),
-    IMPORT_SAYS_NOTHING("model.print_after_conversion", LOGGED),
-    IMPORT_SAYS_NOTHING("optimizer.lr", RATE),
-    IMPORT_SAYS_NOTHING("optimizer.eps", RATE),
-    IMPORT_SAYS_NOTHING("optimizer.beta1", RATE),
-    IMPORT_SAYS_NOTHING("optimizer.beta2", RATE),
-    IMPORT_SAYS_NOTHING("optimizer.weight_decay", RATE),
-    IMPORT_SAYS_NOTHING("training.dataset", DATA),
-    IMPORT_SAYS_NOTHING("training.dataset_path", DATA),
-    IMPORT_SAYS_NOTHING("training.steps", "how long training goes on"),
-    IMPORT_SAYS_NOTHING("training.seed", "values of weights, not their sizes"),
-    IMPORT_SAYS_NOTHING("training.gc_freq", "collections of the host between steps"),
-    IMPORT_SAYS_NOTHING("training.gc_debug", "collections of the host between steps"),
-    IMPORT_SAYS_NOTHING("compile.components", "what is compiled; the stack has one kind of kernel"),
-    IMPORT_SAYS_NOTHING("float8.filter_fqns", "podsim's head is in bf16 in any case"),
-    IMPORT_SAYS_NOTHING("quantize.linear.float8.filter_fqns",
-                        "podsim's head is in bf16 in any case"),
-    IMPORT_SAYS_NOTHING("experimental.custom_import", "code of its own"),
-    {NULL, IMPORT_NOTHING, 0, NULL, NULL},
-};
-
-#define SCALES "how scales of fp8 are found: \"fp8_recipe\" says it, on a machine with a \"stack\""
-#define STAGES "which layers a stage has; podsim takes as many on each, or one less at the ends"
-
-static const struct import_row lacks[] = {
-    IMPORT_NOT_MODELLED("optimizer.name", "Adam|AdamW", "another update than Adam's"),
-    IMPORT_NOT_MODELLED("optimizer.implementation", "fused", "an update of several kernels"),
-    IMPORT_NOT_MODELLED("optimizer.fused", "true", "an update of several kernels"),
-    IMPORT_NOT_MODELLED("optimizer.early_step_in_backward", "false",
-                        "updates during the backward pass"),
-    IMPORT_NOT_MODELLED("training.enable_cpu_offload", "false",
-                        "weights, gradients and optimizer state on the host; podsim has the "
-                        "optimizer's, by \"offload\""),
-    IMPORT_NOT_MODELLED("training.deterministic", "false", "slower kernels"),
-    IMPORT_NOT_MODELLED(AXES "enable_compiled_autograd", "false", "a compiled backward pass"),
-    IMPORT_NOT_MODELLED(AXES "disable_loss_parallel", "false", "whole logits on each rank of tp"),
-    IMPORT_NOT_MODELLED(AXES "pipeline_parallel_split_points", "", STAGES),
-    IMPORT_NOT_MODELLED(AXES "module_fqns_per_model_part", "", STAGES),
-    IMPORT_NOT_MODELLED(AXES "pipeline_parallel_layers_per_stage", NULL, STAGES),
-    IMPORT_NOT_MODELLED(AXES "pipeline_parallel_first_stage_less_layers", "1", STAGES),
-    IMPORT_NOT_MODELLED(AXES "pipeline_parallel_last_stage_less_layers", "1", STAGES),
-    IMPORT_NOT_MODELLED(AXES "pipeline_parallel_schedule_csv", "",
-                        "a schedule in a file, which `podsim pipeline --schedule-csv` reads"),
-    IMPORT_NOT_MODELLED("activation_checkpoint.per_op_sac_force_recompute_mm_shapes_by_fqns", "",
-                        "products that are repeated besides"),
-    IMPORT_NOT_MODELLED("activation_checkpoint.early_stop", "true",
-                        "repeating stops at the last array that is needed"),
-    IMPORT_NOT_MODELLED("float8.enable_fsdp_float8_all_gather", "false",
-                        "weights that are gathered in fp8: half the bytes of these gathers"),
-    IMPORT_NOT_MODELLED("float8.precompute_float8_dynamic_scale_for_fsdp", "false", SCALES),
-    IMPORT_NOT_MODELLED("float8.force_recompute_fp8_weight_in_bwd", "false", SCALES),
-    IMPORT_NOT_MODELLED("float8.emulate", "false", "fp8 that is emulated"),
-    IMPORT_NOT_MODELLED("float8.moe_fqns_prototype", "", "experts in fp8 alone"),
-    IMPORT_NOT_MODELLED("quantize.linear.float8.*", "false", SCALES),
-    IMPORT_NOT_MODELLED("quantize.linear.mx.*", "", "mxfp8"),
-    IMPORT_NOT_MODELLED("quantize.grouped_mm.*", "", "experts in fp8; converters says whether"),
-    IMPORT_NOT_MODELLED("mx.*", "", "mxfp8"),
-    IMPORT_NOT_MODELLED("comm.mode", "default", "ranks that do not communicate"),
-    IMPORT_NOT_MODELLED("fault_tolerance.enable", "false", "replicas that come and go"),
-    IMPORT_NOT_MODELLED("fault_tolerance.*", "", "replicas that come and go"),
-    IMPORT_NOT_MODELLED("model.use_flex_attn", "false", "a compiled kernel of attention"),
-    IMPORT_NOT_MODELLED("model.attn_mask_type", "causal",
-                        "documents that do not see one another: fewer scores"),
     {NULL, IMPORT_NOTHING, 0, NULL, NULL},
 };
 
@@ -466,7 +381,7 @@ static enum status finish(struct import *import, struct error *reterr)
                       facts->policy.overlap.overlaps_tp ? "true" : "false");
 }
 
-static const struct import_row *const rows[] = {facts_of, plain, lacks, NULL};
+static const struct import_row *const rows[] = {facts_of, torchtitan_plain, torchtitan_lacks, NULL};
 
 const struct import_framework import_torchtitan = {
     .name = "torchtitan",

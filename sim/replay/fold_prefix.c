@@ -314,7 +314,7 @@ static void state_copy(struct replay *prefix, struct replay *whole)
 {
     const struct prefix_images *images = prefix->images;
     const struct replay *replay = prefix; /* Further steps have rows that the first has not. */
-#define X(array, rows)                                                                             \
+#define X(array, rows, fields)                                                                     \
     if (whole->array != NULL)                                                                      \
         rows_copy(images, rows, prefix->array, whole->array, sizeof *whole->array);
     REPLAY_STATE_TABLE(X)

@@ -2,7 +2,7 @@
  * recur.h: layers and microbatches that are alike, one behind another, of which few are simulated.
  *
  * When. Each time the first chip begins an op, the run stops for a moment. It compares its state
- * with that of an earlier such instant, the image. The state is what recur_state.h names, what
+ * with that of an earlier such instant, the image. The state is what state_fields.h names, what
  * waits in the engine, what links keep of messages that leave or take turns, and which events are
  * void. If the state is the same but for the clock, and each stream is as many slots further as
  * the others of its role, the time since the image is a period. One more period is simulated, of
@@ -35,7 +35,7 @@
  * Everything is simulated where chips have more speeds than a search is worth, where the queue is
  * `reference`, where a timeline, curves or waits are asked for, and where there are weights that
  * come early, copies to hosts, launches by a host or fixed ways over several links, whose state is
- * not named in recur_state.h.
+ * not named in state_fields.h.
  */
 #ifndef SIM_REPLAY_RECUR_H
 #define SIM_REPLAY_RECUR_H

@@ -52,6 +52,7 @@ enum what {
 /* Members that are in no sum: `number` of an entry, as ways of several links are not named
  * (recur.c); its places in lists, which are its order; records of a timeline, which there is none
  * of. */
+#define HAS_BYTES(type, bytes) _Static_assert(sizeof(struct type) == (bytes), "a field is missing")
 HAS_BYTES(port_entry, 104);
 HAS_BYTES(port_lane, 32);
 HAS_BYTES(port_flow, 48);

@@ -11,197 +11,54 @@
 #include "sim/replay/route.h"
 #include "sim/replay/stretch.h"
 
-#define FIELD(kind, type, member)                                                                  \
-    {                                                                                              \
-        RECUR_##kind, offsetof(struct type, member), sizeof(((struct type *)0)->member), 1         \
-    }
-#define FIELDS(kind, type, member, each)                                                           \
-    {                                                                                              \
-        RECUR_##kind, offsetof(struct type, member), sizeof(each),                                 \
-            sizeof(((struct type *)0)->member) / (sizeof(each))                                    \
-    }
+/* Numbers that move are compared one by one. */
+#define FIELD_BYTES(type, member) (uint16_t)sizeof(((struct type *)0)->member)
+#define NUMBER_BYTES(again, type, member)                                                          \
+    (RECUR_##again != RECUR_SAME && FIELD_BYTES(type, member) > 8 ? 8 : FIELD_BYTES(type, member))
+#define FIELD(type, member, again, name)                                                           \
+    {RECUR_##again, offsetof(struct type, member), NUMBER_BYTES(again, type, member),              \
+     FIELD_BYTES(type, member) / NUMBER_BYTES(again, type, member)},
+#define FIELDS(type, LIST)                                                                         \
+    static const struct recur_field type##_fields[] = {LIST(FIELD, type, ){0}};
 
-static const struct recur_field chip_fields[] = {FIELD(INSTANT, chip_state, part_begin_ps),
-                                                 FIELD(INSTANT, chip_state, part_end_ps),
-                                                 FIELD(INSTANT, chip_state, breakdown_ps),
-                                                 FIELD(SAME, chip_state, first_begin_ps),
-                                                 FIELD(INSTANT, chip_state, last_end_ps),
-                                                 FIELD(SAME, chip_state, start_ps),
-                                                 FIELD(SUM, chip_state, exposed_ps),
-                                                 FIELD(SUM, chip_state, exposed_last_ps),
-                                                 FIELD(SAME, chip_state, exposed_first_ps),
-                                                 FIELD(SAME, chip_state, running),
-                                                 FIELD(SAME, chip_state, sends),
-                                                 FIELD(SAME, chip_state, chip_class),
-                                                 FIELD(SAME, chip_state, role),
-                                                 FIELD(SAME, chip_state, block_phase),
-                                                 FIELD(SAME, chip_state, last_phase),
-                                                 FIELD(SAME, chip_state, computes),
-                                                 FIELD(SAME, chip_state, shown),
-                                                 {0}};
-HAS_BYTES(chip_state, 128);
+FIELDS(chip_state, CHIP_STATE_FIELDS)
+FIELDS(stream_state, STREAM_STATE_FIELDS)
+FIELDS(lane_state, LANE_STATE_FIELDS)
+FIELDS(cores_state, CORES_STATE_FIELDS)
+FIELDS(server_reads, SERVER_READS_FIELDS)
+FIELDS(link_state, LINK_STATE_FIELDS)
+FIELDS(grid_port, GRID_PORT_FIELDS)
+FIELDS(link_waits, LINK_WAITS_FIELDS)
+FIELDS(breakdown, BREAKDOWN_FIELDS)
+FIELDS(phase_span, PHASE_SPAN_FIELDS)
+FIELDS(class_total, CLASS_TOTAL_FIELDS)
+FIELDS(tally, TALLY_FIELDS)
+FIELDS(memory_state, MEMORY_STATE_FIELDS)
+FIELDS(p2p_wait, P2P_WAIT_FIELDS)
+FIELDS(flight, FLIGHT_FIELDS)
+FIELDS(chain, CHAIN_FIELDS)
+FIELDS(stretch_run, STRETCH_RUN_FIELDS)
 
-/* recur.c holds the counts of a stream against its program. */
-static const struct recur_field stream_fields[] = {
-    FIELD(SUM, stream_state, done),           FIELD(SUM, stream_state, begun),
-    FIELD(SUM, stream_state, op_first),       FIELD(SUM, stream_state, slot),
-    FIELD(SAME, stream_state, position),      FIELD(SAME, stream_state, phase),
-    FIELD(SAME, stream_state, lanes_left),    FIELD(SAME, stream_state, waiters),
-    FIELD(SUM, stream_state, wake_done),      FIELD(SUM, stream_state, wake_begun),
-    FIELD(SAME, stream_state, part),          FIELD(SAME, stream_state, part_runs),
-    FIELD(SUM, stream_state, epoch),          FIELD(SUM, stream_state, operand_first),
-    FIELD(SAME, stream_state, operand_parts), FIELD(SUM, stream_state, wants),
-    FIELD(INSTANT, stream_state, begin_ps),   {0}};
-HAS_BYTES(stream_state, 64);
-
-static const struct recur_field lane_fields[] = {FIELD(INSTANT, lane_state, free_ps),
-                                                 FIELD(SAME, lane_state, ahead),
-                                                 FIELD(SAME, lane_state, sent),
-                                                 FIELD(SAME, lane_state, counted),
-                                                 FIELD(SAME, lane_state, sends),
-                                                 FIELD(SAME, lane_state, arrivals),
-                                                 FIELD(SAME, lane_state, waiting),
-                                                 FIELD(SAME, lane_state, finished),
-                                                 FIELD(SAME, lane_state, alone_before),
-                                                 FIELD(SAME, lane_state, alone_behind),
-                                                 {0}};
-HAS_BYTES(lane_state, 32);
-
-/* recur.c compares what is settled with what was granted, and the breaks between runs. */
-#define SERVER_FIELDS(server)                                                                      \
-    FIELD(SUM, chip_servers, of[server].dma_ps), FIELD(INSTANT, chip_servers, of[server].edge_ps), \
-        FIELD(SUM, chip_servers, of[server].settled_ps),                                           \
-        FIELD(SAME, chip_servers, of[server].debt_ps)
-static const struct recur_field server_fields[] = {
-    SERVER_FIELDS(SERVER_HBM), SERVER_FIELDS(SERVER_VPU), {0}};
-HAS_BYTES(chip_servers, 32 * SERVER_COUNT);
-
-#define PAST_FIELDS(server)                                                                        \
-    FIELD(INSTANT, chip_pasts, of[server].run_begin_ps),                                           \
-        FIELD(SAME, chip_pasts, of[server].spared_ps),                                             \
-        FIELD(INSTANT, chip_pasts, of[server].free_ps),                                            \
-        FIELD(SAME, chip_pasts, of[server].needed), FIELD(SAME, chip_pasts, of[server].run_count), \
-        FIELDS(INSTANT, chip_pasts, of[server].run, int64_t),                                      \
-        FIELDS(SAME, chip_pasts, of[server].room_ps, int64_t)
-static const struct recur_field past_fields[] = {
-    PAST_FIELDS(SERVER_HBM), PAST_FIELDS(SERVER_VPU), {0}};
-HAS_BYTES(server_past, 32 + SERVER_RUNS * 16 + (SERVER_RUNS + 1) * 8);
+static const struct recur_field chip_servers_fields[] = {
+    SERVER_STATE_FIELDS(FIELD, chip_servers, of[SERVER_HBM].)
+        SERVER_STATE_FIELDS(FIELD, chip_servers, of[SERVER_VPU].){0}};
+static const struct recur_field chip_pasts_fields[] = {SERVER_PAST_FIELDS(
+    FIELD, chip_pasts, of[SERVER_HBM].) SERVER_PAST_FIELDS(FIELD, chip_pasts, of[SERVER_VPU].){0}};
 _Static_assert(SERVER_COUNT == 2, "every server's fields are compared");
 
-static const struct recur_field cores_fields[] = {FIELD(INSTANT, cores_state, edge_ps),
-                                                  FIELD(SAME, cores_state, lost_ps),
-                                                  FIELD(SAME, cores_state, held),
-                                                  {0}};
-HAS_BYTES(cores_state, 24);
-
-static const struct recur_field reads_fields[] = {FIELD(SAME, server_reads, work_ps),
-                                                  FIELD(INSTANT, server_reads, since_ps),
-                                                  FIELD(INSTANT, server_reads, until_ps),
-                                                  {0}};
-HAS_BYTES(server_reads, 24);
-
-static const struct recur_field link_fields[] = {
-    FIELD(INSTANT, link_state, free_ps), FIELD(SUM, link_state, busy_ps),
-    FIELD(SUM, link_state, bytes),       FIELD(SAME, link_state, queue),
-    FIELD(SAME, link_state, lane),       FIELD(SAME, link_state, stream),
-    FIELD(SAME, link_state, flown),      {0}};
-HAS_BYTES(link_state, 32);
-
-static const struct recur_field port_fields[] = {FIELD(INSTANT, grid_port, link.free_ps),
-                                                 FIELD(SUM, grid_port, link.busy_ps),
-                                                 FIELD(SUM, grid_port, link.bytes),
-                                                 FIELD(SAME, grid_port, link.queue),
-                                                 FIELD(SAME, grid_port, link.lane),
-                                                 FIELD(SAME, grid_port, link.stream),
-                                                 FIELD(SAME, grid_port, link.flown),
-                                                 FIELD(SAME, grid_port, reads.work_ps),
-                                                 FIELD(INSTANT, grid_port, reads.since_ps),
-                                                 FIELD(INSTANT, grid_port, reads.until_ps),
-                                                 {0}};
-HAS_BYTES(grid_port, 64);
-
-static const struct recur_field waits_fields[] = {
-    FIELD(SUM, link_waits, waited_ps), FIELD(SUM, link_waits, messages), {0}};
-HAS_BYTES(link_waits, 16);
-
-static const struct recur_field breakdown_fields[] = {FIELD(SUM, breakdown, compute_ps),
-                                                      FIELD(SUM, breakdown, exposed_ps),
-                                                      FIELD(SUM, breakdown, idle_ps),
-                                                      FIELD(SUM, breakdown, waiting_ps),
-                                                      {0}};
-HAS_BYTES(breakdown, 32);
-
-static const struct recur_field span_fields[] = {
-    FIELD(SAME, phase_span, begin_ps), FIELD(INSTANT, phase_span, end_ps), {0}};
-HAS_BYTES(phase_span, 16);
-
-static const struct recur_field class_fields[] = {FIELD(SUM, class_total, count),
-                                                  FIELD(SUM, class_total, busy_ps),
-                                                  FIELD(SUM, class_total, exposed_ps),
-                                                  FIELD(SUM, class_total, idle_ps),
-                                                  {0}};
-HAS_BYTES(class_total, 32);
-
-static const struct recur_field tally_fields[] = {
-    FIELD(SUM, tally, transfers),  FIELD(SUM, tally, bound_checks),
-    FIELD(SUM, tally, parts_done), FIELD(SUM, tally, flown),
-    FIELD(SUM, tally, recorded),   FIELD(SUM, tally, posted),
-    FIELD(SUM, tally, landed),     FIELD(SUM, tally, landed_off),
-    FIELD(SUM, tally, simulated),  FIELD(SUM, tally, stretches),
-    FIELD(SUM, tally, repeated),   FIELD(SUM, tally, broken),
-    FIELD(SAME, tally, queued_ps), {0}};
-
-/* recur.c holds what is held at the most against what is held. */
-static const struct recur_field memory_fields[] = {
-    FIELDS(SUM, memory_state, held_bytes, int64_t),
-    FIELDS(SUM, memory_state, each_peak_bytes, int64_t),
-    FIELDS(SUM, memory_state, at_peak_bytes, int64_t),
-    FIELD(SUM, memory_state, total_bytes),
-    FIELD(SUM, memory_state, peak_bytes),
-    FIELD(SUM, memory_state, peak_at_ps),
-    FIELD(SUM, memory_state, peak_slot),
-    FIELD(SAME, memory_state, peak_op),
-    {0}};
-HAS_BYTES(memory_state, 3 * 8 * PROGRAM_MEMORY_COUNT + 32);
-
-static const struct recur_field wait_fields[] = {
-    FIELD(SAME, p2p_wait, idle_ps),     FIELDS(SAME, p2p_wait, phase_ps, int64_t),
-    FIELD(SAME, p2p_wait, transfer_ps), FIELD(SAME, p2p_wait, ended),
-    FIELD(SAME, p2p_wait, received),    FIELD(SUM, p2p_wait, waiting_ps),
-    FIELD(SUM, p2p_wait, sent_bytes),   {0}};
-HAS_BYTES(p2p_wait, 8 * PROGRAM_PHASE_COUNT + 40);
-
-static const struct recur_field flight_fields[] = {FIELD(SAME, flight, log),
-                                                   FIELD(INSTANT, flight, begin_ps),
-                                                   FIELD(INSTANT, flight, void_ps),
-                                                   FIELD(SAME, flight, arrived),
-                                                   FIELD(SAME, flight, left),
-                                                   FIELD(SAME, flight, is_off),
-                                                   {0}};
-HAS_BYTES(flight, 40);
-
-static const struct recur_field chain_fields[] = {
-    FIELD(INSTANT, chain, end_ps), FIELD(SAME, chain, left), FIELD(SAME, chain, runs), {0}};
-HAS_BYTES(chain, 16);
-
-static const struct recur_field stretch_fields[] = {FIELD(SAME, stretch_run, of),
-                                                    FIELD(INSTANT, stretch_run, begin_ps),
-                                                    FIELD(INSTANT, stretch_run, end_ps),
-                                                    {0}};
-HAS_BYTES(stretch_run, 24);
-
 /* recur.c holds messages that came against those of the role. */
-static const struct recur_field sum_32[] = {{RECUR_SUM, 0, 4, 1}, {0}};
-static const struct recur_field same_16[] = {{RECUR_SAME, 0, 2, 1}, {0}};
-static const struct recur_field same_32[] = {{RECUR_SAME, 0, 4, 1}, {0}};
-static const struct recur_field same_64[] = {{RECUR_SAME, 0, 8, 1}, {0}};
-static const struct recur_field instant_64[] = {{RECUR_INSTANT, 0, 8, 1}, {0}};
-static const struct recur_field sum_64[] = {{RECUR_SUM, 0, 8, 1}, {0}};
+static const struct recur_field sum_32_fields[] = {{RECUR_SUM, 0, 4, 1}, {0}};
+static const struct recur_field same_16_fields[] = {{RECUR_SAME, 0, 2, 1}, {0}};
+static const struct recur_field same_32_fields[] = {{RECUR_SAME, 0, 4, 1}, {0}};
+static const struct recur_field same_64_fields[] = {{RECUR_SAME, 0, 8, 1}, {0}};
+static const struct recur_field instant_64_fields[] = {{RECUR_INSTANT, 0, 8, 1}, {0}};
+static const struct recur_field sum_64_fields[] = {{RECUR_SUM, 0, 8, 1}, {0}};
+static const struct recur_field unnamed_fields[] = {{0}};
 
 static void list_add(struct recur_state *state, void *items, uint64_t count, uint32_t item_bytes,
                      const struct recur_field *fields)
 {
-    if (count == 0 || items == NULL) return;
+    if (count == 0 || items == NULL || fields->bytes == 0) return;
     SIM_ASSERT(state->array_count < RECUR_ARRAYS_MAX);
     state->item_count += count;
     bool only_sums = true;
@@ -214,55 +71,42 @@ static void list_add(struct recur_state *state, void *items, uint64_t count, uin
                                                               .fields = fields};
 }
 
-/* What tells most states apart comes first. */
 static void arrays_list(struct replay *replay, struct recur_state *state)
 {
     uint64_t const chips = replay->chip_count, streams = replay->stream_count;
-#define ADD(array, rows, fields)                                                                   \
-    list_add(state, replay->array, (uint64_t)(rows)*chips, sizeof *replay->array, fields)
-    ADD(streams.states, streams, stream_fields);
-    ADD(chips, 1, chip_fields);
-    ADD(breakdowns.memories, 1, memory_fields);
-    ADD(lanes.running, streams, same_16);
-    ADD(servers.states, 1, server_fields);
-    ADD(servers.pasts, 1, past_fields);
-    if (replay->servers.cores.is_on) ADD(servers.cores.states, 1, cores_fields);
-    ADD(servers.reads, replay->servers.read_ways - replay->grid.port_count, reads_fields);
-    ADD(lanes.states, replay->lanes.count, lane_fields);
-    ADD(grid.ports, replay->grid.port_count, port_fields);
-    ADD(grid.waits, replay->grid.port_count, waits_fields);
-    ADD(breakdowns.of_phase, PROGRAM_PHASE_COUNT, breakdown_fields);
-    ADD(breakdowns.spans, PROGRAM_PHASE_COUNT, span_fields);
-    ADD(breakdowns.links_ps, replay->breakdowns.link_sets, sum_64);
-    ADD(breakdowns.stream_ps, PROGRAM_PHASE_COUNT * streams, sum_64);
-    ADD(breakdowns.classes, replay->program->class_count, class_fields);
-    ADD(steps.finished_ps, 1, same_64);
-    ADD(steps.ended, 1, same_32);
+#define X(array, rows, fields)                                                                     \
+    list_add(state, replay->array, (uint64_t)(rows)*chips, sizeof *replay->array, fields##_fields);
+    REPLAY_STATE_TABLE(X)
+#undef X
     if (replay->p2p != NULL) {
         struct p2p *p2p = replay->p2p;
-        list_add(state, p2p->came, streams * chips, sizeof *p2p->came, sum_32);
-        list_add(state, p2p->transfer_ps, streams * chips, sizeof *p2p->transfer_ps, same_64);
-        list_add(state, p2p->waits, chips, sizeof *p2p->waits, wait_fields);
+        list_add(state, p2p->came, streams * chips, sizeof *p2p->came, sum_32_fields);
+        list_add(state, p2p->transfer_ps, streams * chips, sizeof *p2p->transfer_ps,
+                 same_64_fields);
+        list_add(state, p2p->waits, chips, sizeof *p2p->waits, p2p_wait_fields);
     }
-    if (replay->streams.chains != NULL) ADD(streams.chains->of, 1, chain_fields);
-    if (replay->streams.stretches != NULL) ADD(streams.stretches->runs, 1, stretch_fields);
+    if (replay->streams.chains != NULL)
+        list_add(state, replay->streams.chains->of, chips, sizeof *replay->streams.chains->of,
+                 chain_fields);
+    if (replay->streams.stretches != NULL)
+        list_add(state, replay->streams.stretches->runs, chips,
+                 sizeof *replay->streams.stretches->runs, stretch_run_fields);
     if (replay->lanes.flights != NULL) {
         struct flights *flights = replay->lanes.flights;
         list_add(state, flights->aloft, streams * chips, sizeof *flights->aloft, flight_fields);
-        list_add(state, flights->of_chip, chips, sizeof *flights->of_chip, same_32);
-        list_add(state, flights->timer_ps, streams, sizeof *flights->timer_ps, instant_64);
+        list_add(state, flights->of_chip, chips, sizeof *flights->of_chip, same_32_fields);
+        list_add(state, flights->timer_ps, streams, sizeof *flights->timer_ps, instant_64_fields);
     }
-#undef ADD
     list_add(state, replay->breakdowns.class_end_ps, replay->program->class_count, sizeof(int64_t),
-             instant_64);
+             instant_64_fields);
     list_add(state, &replay->tally, 1, sizeof replay->tally, tally_fields);
     for (uint32_t index = 0; index < replay->routes->level_count; index++)
         for (uint32_t t = 0; t < replay->machine->level[index].tier_count; t++) {
             struct tier_links *tier = &replay->routes->level[index].tier[t];
             uint64_t const count = (uint64_t)tier->unit_count * tier->cable_count;
             for (uint32_t down = 0; down < 2; down++) {
-                list_add(state, tier->links[down], count, sizeof **tier->links, link_fields);
-                list_add(state, tier->waits[down], count, sizeof **tier->waits, waits_fields);
+                list_add(state, tier->links[down], count, sizeof **tier->links, link_state_fields);
+                list_add(state, tier->waits[down], count, sizeof **tier->waits, link_waits_fields);
             }
         }
 }
@@ -389,13 +233,18 @@ static void number_repeat(const char *then, char *now, uint32_t bytes, uint64_t 
     }
 }
 
+static bool moves(const struct recur_field *field)
+{
+    return field->kind == RECUR_INSTANT || field->kind == RECUR_SUM;
+}
+
 static void array_repeat(struct recur_array *array, uint64_t times)
 {
     for (uint64_t item = 0; item < array->count; item++) {
         char *now = (char *)array->items + item * array->item_bytes;
         const char *then = array_then(array, item);
         for (const struct recur_field *field = array->fields; field->bytes != 0; field++)
-            for (uint32_t k = 0; field->kind != RECUR_SAME && k < field->count; k++) {
+            for (uint32_t k = 0; moves(field) && k < field->count; k++) {
                 uint32_t const at = field->offset + k * field->bytes;
                 number_repeat(then + at, now + at, field->bytes, times);
             }

@@ -1,22 +1,13 @@
 /*
  * recur_state.h: the arrays of a run's state, and how each part of them moves where the same
- * happens again. Internal to recur.c and recur_ahead.c, which have the conditions that span several
- * fields.
- *
- * Each field is of one kind:
- *   SAME     it is the same again
- *   INSTANT  it is later by the period; or it lies in the past, and nothing has changed it
- *   SUM      it only counts: it has grown, and will grow by as much again
+ * happens again (state_fields.h). Internal to recur.c and recur_ahead.c, which have the conditions
+ * that span several fields.
  */
 #ifndef SIM_REPLAY_RECUR_STATE_H
 #define SIM_REPLAY_RECUR_STATE_H
 
 #include "sim/replay/state.h"
-
-/* Who adds a member to a struct says where its fields are compared how the member moves. */
-#define HAS_BYTES(type, bytes) _Static_assert(sizeof(struct type) == (bytes), "a field is missing")
-
-enum recur_kind { RECUR_SAME, RECUR_INSTANT, RECUR_SUM };
+#include "sim/replay/state_fields.h"
 
 /* `count` numbers of `bytes` each, one after the other. */
 struct recur_field {

@@ -50,7 +50,7 @@ static enum status state_build(struct arena *arena, struct replay *replay, struc
     const struct program *program = replay->program;
     uint64_t const stream_rows = (uint64_t)replay->stream_count * replay->chip_count;
     void *memory = NULL;
-#define X(array, rows)                                                                             \
+#define X(array, rows, fields)                                                                     \
     STATUS_TRY(arena_try(arena, (uint64_t)(rows)*replay->chip_count, sizeof *replay->array,        \
                          &memory, reterr));                                                        \
     replay->array = memory;

@@ -89,30 +89,32 @@ struct replay {
     struct error refusal;         /* Error of a handler; the run ends with it. */
 };
 
-/* The arrays of state, and the number of rows over chips of each. They are reserved at the start,
- * and a prefix fold hands them on (fold_prefix.c). Messages between roles, inboxes and links of
- * levels are kept apart. */
+/* The arrays of state, the number of rows over chips of each, and the fields of an item
+ * (state_fields.h, recur_state.c). They are reserved at the start, a prefix fold hands them on
+ * (fold_prefix.c), and the search for layers that recur compares them: what tells most states apart
+ * comes first. `unnamed`: there is no search where they are used, or none reads them. Messages
+ * between roles, inboxes and links of levels are kept apart. */
 #define REPLAY_STATE_TABLE(X)                                                                      \
-    X(chips, 1)                                                                                    \
-    X(streams.states, replay->stream_count)                                                        \
-    X(lanes.running, replay->stream_count)                                                         \
-    X(servers.states, 1)                                                                           \
-    X(servers.pasts, 1)                                                                            \
-    X(servers.reads, replay->servers.read_ways - replay->grid.port_count)                          \
-    X(servers.cores.states, replay->servers.cores.is_on)                                           \
-    X(prefetch.states, replay->prefetch.is_on)                                                     \
-    X(lanes.states, replay->lanes.count)                                                           \
-    X(grid.ports, replay->grid.port_count)                                                         \
-    X(grid.waits, replay->options->count_waits ? replay->grid.port_count : 0)                      \
-    X(breakdowns.of_phase, PROGRAM_PHASE_COUNT)                                                    \
-    X(breakdowns.spans, PROGRAM_PHASE_COUNT)                                                       \
-    X(breakdowns.links_ps, replay->breakdowns.link_sets)                                           \
-    X(breakdowns.stream_ps, PROGRAM_PHASE_COUNT * replay->stream_count)                            \
-    X(breakdowns.classes, replay->program->class_count)                                            \
-    X(breakdowns.memories, 1)                                                                      \
-    X(steps.finished_ps, 1)                                                                        \
-    X(steps.ended, 1)                                                                              \
-    X(steps.end_ps, replay->steps.max == 0 ? 0 : replay->steps.max + 1)
+    X(streams.states, replay->stream_count, stream_state)                                          \
+    X(chips, 1, chip_state)                                                                        \
+    X(breakdowns.memories, 1, memory_state)                                                        \
+    X(lanes.running, replay->stream_count, same_16)                                                \
+    X(servers.states, 1, chip_servers)                                                             \
+    X(servers.pasts, 1, chip_pasts)                                                                \
+    X(servers.cores.states, replay->servers.cores.is_on, cores_state)                              \
+    X(servers.reads, replay->servers.read_ways - replay->grid.port_count, server_reads)            \
+    X(prefetch.states, replay->prefetch.is_on, unnamed)                                            \
+    X(lanes.states, replay->lanes.count, lane_state)                                               \
+    X(grid.ports, replay->grid.port_count, grid_port)                                              \
+    X(grid.waits, replay->options->count_waits ? replay->grid.port_count : 0, link_waits)          \
+    X(breakdowns.of_phase, PROGRAM_PHASE_COUNT, breakdown)                                         \
+    X(breakdowns.spans, PROGRAM_PHASE_COUNT, phase_span)                                           \
+    X(breakdowns.links_ps, replay->breakdowns.link_sets, sum_64)                                   \
+    X(breakdowns.stream_ps, PROGRAM_PHASE_COUNT * replay->stream_count, sum_64)                    \
+    X(breakdowns.classes, replay->program->class_count, class_total)                               \
+    X(steps.finished_ps, 1, same_64)                                                               \
+    X(steps.ended, 1, same_32)                                                                     \
+    X(steps.end_ps, replay->steps.max == 0 ? 0 : replay->steps.max + 1, unnamed)
 
 /* The engine's channel of an event. Events of a batch share it. */
 static inline uint32_t channel_of(const struct replay *replay, enum replay_event event,

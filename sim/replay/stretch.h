@@ -32,9 +32,10 @@
  * without a look. The search for layers that recur compares stretches that are repeated, as it does
  * collectives that fly. The first chip has none, as the search is asked where it begins ops.
  *
- * A change of these can break exactness: a handler that reads state of its chip that is not named;
- * one that touches another chip without chain_clear(); books of a chip that stretch_note.c does not
- * keep. tests/property/test_flights.c holds drawn runs against runs without stretches.
+ * A change of these can break exactness: a handler that reads a field of its chip which
+ * state_fields.h says it does not; one that touches another chip without chain_clear(); books of a
+ * chip that stretch_note.c does not keep. tests/property/test_flights.c holds drawn runs against
+ * runs without stretches.
  */
 #ifndef SIM_REPLAY_STRETCH_H
 #define SIM_REPLAY_STRETCH_H

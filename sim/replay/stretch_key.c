@@ -6,6 +6,7 @@
 #include "sim/base/arena.h"
 #include "sim/replay/arrival_cost.h"
 #include "sim/replay/flight.h"
+#include "sim/replay/recur_state.h"
 
 enum {
     CLASSES_MAX = 256,        /* Of slots of a role. */
@@ -149,12 +150,6 @@ static inline void mix_signed(struct stretch_key *key, int64_t value)
     mix(key, (uint64_t)value);
 }
 
-/* Two numbers that fit 32 bits. */
-static inline void mix_pair(struct stretch_key *key, int64_t first, int64_t second)
-{
-    mix(key, (uint64_t)first << 32 | (uint32_t)second);
-}
-
 /* Parts of each stream before a slot. */
 static void starts_of(const struct replay *replay, const struct role_table *role, uint32_t slot,
                       int64_t *ret_starts)
@@ -184,6 +179,44 @@ static int64_t wanted_from(uint32_t count, int64_t base, int64_t most)
     return from > most ? most + 1 : from;
 }
 
+/* `base`: parts of the stream before the slot of the compute stream. `most`: parts from there to
+ * which no stretch comes. */
+struct mixing {
+    struct stretch_key *key;
+    int64_t now_ps, base, most;
+    uint32_t half; /* Valid if has_half: not mixed yet. */
+    bool has_half;
+};
+
+/* Numbers of 32 bits are mixed by pairs. */
+static inline void mix_half(struct mixing *of, uint32_t value)
+{
+    if (of->has_half) mix(of->key, (uint64_t)of->half << 32 | value);
+    of->half = value;
+    of->has_half = !of->has_half;
+}
+
+static inline void mixing_end(struct mixing *of)
+{
+    if (of->has_half) mix(of->key, of->half);
+    of->has_half = false;
+}
+
+/* What the name has of a field (state_fields.h). */
+#define MIX(of, member, again, name) MIX_##name(of, member);
+#define MIX_VALUE(of, member)                                                                      \
+    sizeof(member) > 4 ? mix((of)->key, (uint64_t)(member)) : mix_half(of, (uint32_t)(member))
+#define MIX_AGO(of, member) mix_signed((of)->key, (of)->now_ps - (member))
+#define MIX_COUNT(of, member) mix_half(of, (uint32_t)((member) - (of)->base))
+#define MIX_WANTED(of, member) mix_half(of, (uint32_t)wanted_from(member, (of)->base, (of)->most))
+#define MIX_OWN(of, member)
+#define MIX_QUIET(of, member)
+#define MIX_FIXED(of, member)
+#define MIX_UNREAD(of, member)
+#define MIX_ASKED(of, member)
+#define MIX_APART(of, member)
+#define MIX_ADDS(of, member)
+
 /* What a stream waits for, and where it is. */
 static bool stream_mix(struct replay *replay, uint32_t chip, uint32_t stream, const int64_t *bases,
                        const int64_t *most, bool far, struct stretch_key *key)
@@ -191,15 +224,13 @@ static bool stream_mix(struct replay *replay, uint32_t chip, uint32_t stream, co
     const struct stream_state *state = stream_at(replay, stream, chip);
     uint32_t const slot = replay->streams.states[chip].slot, role = replay->chips[chip].role;
     int64_t const base = bases[stream];
-    int64_t const done = (int64_t)state->done - base;
-    if (done < COUNT_LEAST / 2) return false;
-    mix_pair(key, done, (int64_t)state->begun - base);
-    mix(key, (uint64_t)state->phase << 32 | state->waiters);
-    mix_pair(key, wanted_from(state->wake_done, base, most[stream]),
-             wanted_from(state->wake_begun, base, most[stream]));
+    struct mixing of = {.key = key, .base = base, .most = most[stream]};
+    if ((int64_t)state->done - base < COUNT_LEAST / 2) return false;
+    STREAM_STATE_FIELDS(MIX, &of, state->)
+    mixing_end(&of);
     for (uint32_t bits = state->waiters; bits != 0; bits &= bits - 1) {
         uint32_t const wants = stream_at(replay, (uint32_t)__builtin_ctz(bits), chip)->wants;
-        mix_pair(key, wanted_from(wants / 2, base, most[stream]), wants & 1);
+        mix_signed(key, wanted_from(wants / 2, base, most[stream]) * 2 + (wants & 1));
     }
     if (far || state->phase == STREAM_FINISHED) return true;
     uint32_t const class = class_at(replay, role, state->slot);
@@ -232,38 +263,39 @@ static uint32_t far_streams(struct replay *replay, uint32_t chip, const int64_t 
     return far;
 }
 
-static void server_mix(struct replay *replay, uint32_t chip, enum server server, int64_t now_ps,
-                       struct stretch_key *key)
+static void server_mix(const struct replay *replay, uint32_t chip, enum server server,
+                       int64_t now_ps, struct stretch_key *key)
 {
     const struct server_state *state = server_at(&replay->servers, server, chip);
     const struct server_past *past = server_past_at(&replay->servers, server, chip);
+    struct mixing of = {.key = key, .now_ps = now_ps};
     mix_signed(key, state->debt_ps);
     if (stretch_server_rests(state, past)) return;
+    SERVER_STATE_FIELDS(MIX, &of, state->)
+    SERVER_PAST_FIELDS(MIX, &of, past->)
+    mixing_end(&of);
     mix_signed(key, state->dma_ps - state->settled_ps);
-    mix_signed(key, now_ps - state->edge_ps);
     bool const is_empty = stretch_run_is_empty(state, past);
-    mix(key, (uint64_t)is_empty << 1 | past->needed);
+    mix(key, is_empty);
     if (is_empty) mix_signed(key, past->room_ps[past->run_count]);
 }
 
-static void servers_mix(struct replay *replay, uint32_t chip, int64_t now_ps,
+static void servers_mix(const struct replay *replay, uint32_t chip, int64_t now_ps,
                         struct stretch_key *key)
 {
+    struct mixing of = {.key = key, .now_ps = now_ps};
     for (enum server server = SERVER_HBM; server < SERVER_COUNT; server++)
         server_mix(replay, chip, server, now_ps, key);
     for (uint32_t way = 0; way < replay->servers.read_ways; way++) {
         const struct server_reads *reads = reads_at(&replay->servers, way, chip);
         if (reads->until_ps <= now_ps) continue;
         mix(key, way);
-        mix_signed(key, reads->work_ps);
-        mix_signed(key, now_ps - reads->since_ps);
-        mix_signed(key, reads->until_ps - now_ps);
+        SERVER_READS_FIELDS(MIX, &of, reads->)
     }
     if (!replay->servers.cores.is_on) return;
     const struct cores_state *cores = &replay->servers.cores.states[chip];
-    mix_signed(key, now_ps - cores->edge_ps);
-    mix_signed(key, cores->lost_ps);
-    mix(key, cores->held);
+    CORES_STATE_FIELDS(MIX, &of, cores->)
+    mixing_end(&of);
 }
 
 bool stretch_key_find(struct replay *replay, uint32_t chip, int64_t now_ps,
@@ -279,14 +311,25 @@ bool stretch_key_find(struct replay *replay, uint32_t chip, int64_t now_ps,
     starts_of(replay, role_at(replay, chip), compute->slot + 2, most);
     for (uint32_t stream = 0; stream < replay->stream_count; stream++)
         most[stream] -= bases[stream];
-    mix(&key, (uint64_t)next_class << 32 | (uint64_t)self->chip_class << 16 |
-                  (uint64_t)self->block_phase << 8 | self->last_phase);
-    mix_signed(&key, self->part_end_ps - now_ps);
-    mix_signed(&key, now_ps - self->breakdown_ps);
+    struct mixing of = {.key = &key, .now_ps = now_ps, .half = next_class, .has_half = true};
+    CHIP_STATE_FIELDS(MIX, &of, self->)
+    mixing_end(&of);
     uint32_t const far = far_streams(replay, chip, bases, most);
     for (uint32_t stream = 0; stream < replay->stream_count; stream++)
         if (!stream_mix(replay, chip, stream, bases, most, far >> stream & 1, &key)) return false;
     servers_mix(replay, chip, now_ps, &key);
     *ret_key = key;
     return true;
+}
+
+bool stretch_leaves(const struct chip_state *was, const struct chip_state *is)
+{
+    bool stays = true;
+#define STAYS(user, member, again, name)                                                           \
+    if (RECUR_##again == RECUR_SAME &&                                                             \
+        (NAMED_##name == NAMED_QUIET || NAMED_##name == NAMED_FIXED))                              \
+        stays = stays && is->member == was->member;
+    CHIP_STATE_FIELDS(STAYS, , )
+#undef STAYS
+    return stays;
 }

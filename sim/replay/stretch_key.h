@@ -35,4 +35,7 @@ static inline bool stretch_run_is_empty(const struct server_state *state,
 bool stretch_key_find(struct replay *replay, uint32_t chip, int64_t now_ps,
                       struct stretch_key *ret_key);
 
+/* Whether a chip still has what no stretch may change (NAMED_QUIET, NAMED_FIXED), but instants. */
+bool stretch_leaves(const struct chip_state *was, const struct chip_state *is);
+
 #endif

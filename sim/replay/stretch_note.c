@@ -417,8 +417,8 @@ static bool chip_keep(struct keeping *keeping)
     }
     for (uint32_t i = 0; i < recorder->digest_count; i++)
         stretch->parts += event_key_kind(recorder->digest[i].key) == EVENT_COMPUTE_END;
-    return is->block_phase == was->block_phase && is->breakdown_ps >= recorder->begin_ps &&
-           is->last_end_ps != was->last_end_ps && is->first_begin_ps == was->first_begin_ps;
+    return stretch_leaves(was, is) && is->block_phase == was->block_phase &&
+           is->breakdown_ps >= recorder->begin_ps && is->last_end_ps != was->last_end_ps;
 }
 
 static const void *copied(struct stretches *stretches, const void *items, uint64_t bytes)

@@ -231,6 +231,17 @@ uint64_t op_rotated_flop(const struct graph *graph, const struct graph_op *op)
     return VECTOR_ROPE * elements / (rotated->ways == 0 ? 1 : rotated->ways);
 }
 
+enum format op_weight_format(const struct graph *graph, const struct graph_op *op, tensor weight)
+{
+    const struct graph_terms *terms = graph->terms;
+    enum format const math = op->as.matmul.math, format = graph->tensor[weight].format;
+    bool const has_casts = terms->cache.is_there || terms->policy.casts.recipe != NULL;
+    bool const is_narrowed =
+        terms->policy.names_kernels && has_casts && format_bits(math) < format_bits(format);
+    if (op->as.matmul.reads_copies || is_narrowed) return math;
+    return terms->policy.autocast == AUTOCAST_WIDE ? terms->formats.activations : format;
+}
+
 uint64_t op_in_elements(const struct graph_sharded *sharded, const struct graph_op *op,
                         uint8_t input)
 {

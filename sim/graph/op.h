@@ -279,6 +279,11 @@ static inline bool op_narrows(const struct graph *graph, enum format from, enum 
            format_bits(from) > format_bits(to);
 }
 
+/* The format in which an op's products read a weight: of copies, or autocast has cast weights in
+ * fp32. Measured kernels multiply numbers of their own format: engines cast weights that are wider
+ * as they load them, and recipes of fp8 have kernels that do. */
+enum format op_weight_format(const struct graph *graph, const struct graph_op *op, tensor weight);
+
 /* Elements of an input as it is read, and of a result before it is reduced. */
 uint64_t op_in_elements(const struct graph_sharded *sharded, const struct graph_op *op,
                         uint8_t input);

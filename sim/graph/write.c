@@ -317,8 +317,7 @@ struct graph_op *graph_batched_matmul(struct graph *graph, const char *name)
 {
     struct graph_op *op = graph_matmul(graph, name);
     enum format const math = graph->terms->formats.batched;
-    op->as.matmul.reads_copies = math != op->as.matmul.math ||
-                                 (graph->terms->policy.names_kernels && format_bits(math) >= 16);
+    op->as.matmul.reads_copies = math != op->as.matmul.math || graph->terms->policy.names_kernels;
     op->as.matmul.math = math;
     return op;
 }

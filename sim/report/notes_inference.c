@@ -139,14 +139,16 @@ static void weights_note(struct arena *arena, const struct report_input *input,
     double const least_s = book_s * 0.001;
     double const looked_up_s = embedding_s(input->workload, book_s),
                  without_s = headless_s(input->workload, book_s),
-                 again_s = input->roofline->counts.inference.again_bytes /
-                           (double)input->machine->chip.hbm_bytes_per_s;
-    double const more_s = read_s - again_s - (book_s - looked_up_s - without_s);
+                 bytes_per_s = (double)input->machine->chip.hbm_bytes_per_s,
+                 again_s = input->roofline->counts.inference.again_bytes / bytes_per_s,
+                 wider_s = input->roofline->counts.inference.wider_bytes / bytes_per_s;
+    double const more_s = read_s - again_s - wider_s - (book_s - looked_up_s - without_s);
     char reasons[REASONS_BYTES] = "";
     if (fabs(read_s - book_s) < least_s) return;
     reason_add(reasons, "the embedding is looked up and not read", -looked_up_s, least_s);
     reason_add(reasons, "the head is read where a prompt ends", -without_s, least_s);
     reason_add(reasons, "prompts and decodes both read what brings latents up", again_s, least_s);
+    reason_add(reasons, "kernels multiply copies of weights in another format", wider_s, least_s);
     reason_add(reasons, weights_rest(input, more_s), more_s, least_s);
     notes_add(arena, notes, "weights take %s to read where the formula says %s%s",
               table_seconds(read_s).text, table_seconds(book_s).text, reasons);

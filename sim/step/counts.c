@@ -191,20 +191,24 @@ static double products_bytes(const struct graph_count *graph)
     return bytes;
 }
 
-/* Weights that products read; also how much of that an earlier product of the part has read, too.
- */
-static double weights_read(const struct graph *graph, double *ret_again)
+/* Weights that products read; also how much of that an earlier product of the part has read, too,
+ * and how much it is more than they take in the format in which they lie. */
+static double weights_read(const struct graph *graph, double *ret_again, double *ret_wider)
 {
     bool read[GRAPH_TENSORS_MAX] = {false};
     double bytes = 0;
     *ret_again = 0;
+    *ret_wider = 0;
     for (uint8_t i = 0; i < graph->op_count; i++) {
         const struct graph_op *op = &graph->op[i];
         for (uint8_t w = 0; op->product_count > 0 && w < op->weight_count; w++) {
             tensor const weight = op->weight[w];
-            double const each = (double)graph_tensor_bytes(&graph->tensor[weight],
-                                                           graph_read_elements(graph, weight));
+            const struct graph_tensor *of = &graph->tensor[weight];
+            enum format const format = op_weight_format(graph, op, weight);
+            uint64_t const elements = graph_read_elements(graph, weight);
+            double const each = (double)graph_bytes(of->role, format, elements);
             bytes += each;
+            *ret_wider += each - (double)graph_tensor_bytes(of, elements);
             if (read[weight]) *ret_again += each;
             read[weight] = true;
         }
@@ -218,8 +222,8 @@ static void read_add(const struct graph *graph, const struct part *part,
                      struct workload_inference *ret_counts)
 {
     double const times = (double)part->count;
-    double again = 0, rows = 0;
-    double const weights = weights_read(graph, &again);
+    double again = 0, wider = 0, rows = 0;
+    double const weights = weights_read(graph, &again, &wider);
     for (uint8_t i = 0; i < graph->op_count; i++) {
         const struct graph_op *op = &graph->op[i];
         for (uint8_t in = 1; op->kind->attends && in < op->in_count; in++) {
@@ -230,6 +234,7 @@ static void read_add(const struct graph *graph, const struct part *part,
     }
     ret_counts->weight_bytes += times * weights;
     ret_counts->again_bytes += times * again;
+    ret_counts->wider_bytes += times * wider;
     ret_counts->kv_read_bytes += times * rows;
     ret_counts->activation_bytes += times * (products_bytes(&part->graph) - weights - rows);
 }
@@ -337,6 +342,7 @@ static void stages_divide(struct workload_counts *counts, uint32_t rank_count)
         &scarce->vmem_longer_bytes,
         &inference->weight_bytes,
         &inference->again_bytes,
+        &inference->wider_bytes,
         &inference->kv_read_bytes,
         &inference->activation_bytes,
         &counts->host.moment_bytes,

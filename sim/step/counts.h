@@ -163,6 +163,7 @@ struct workload_scarce {
 struct workload_inference {
     double weight_bytes;     /* Weights that are multiplied: each product reads them once. */
     double again_bytes;      /* Among those, weights that an earlier product has read, too. */
+    double wider_bytes;      /* What these are more than in the format in which they lie. */
     double kv_read_bytes;    /* Rows of the cache that attention reads. */
     double activation_bytes; /* That products with weights and attention read and write besides. */
 };

@@ -100,16 +100,6 @@ static void both_set(struct work *work)
     work->useful_flop *= 2;
 }
 
-/* The format in which products read a weight: of copies, or autocast has cast weights in fp32. */
-static enum format weight_format(const struct graph *graph, const struct graph_op *op,
-                                 tensor weight)
-{
-    const struct graph_terms *terms = graph->terms;
-    if (op->as.matmul.reads_copies) return op->as.matmul.math;
-    bool const is_cast = terms->policy.autocast == AUTOCAST_WIDE;
-    return is_cast ? terms->formats.activations : graph->tensor[weight].format;
-}
-
 static uint64_t weight_bytes(const struct graph_sharded *sharded, const struct graph_op *op,
                              bool gradient)
 {
@@ -117,7 +107,7 @@ static uint64_t weight_bytes(const struct graph_sharded *sharded, const struct g
     struct op_bytes bytes = {{0}};
     for (uint8_t i = 0; i < op->weight_count; i++) {
         const struct graph_tensor *at = &graph->tensor[op->weight[i]];
-        bytes.elements[gradient ? at->gradient : weight_format(graph, op, op->weight[i])] +=
+        bytes.elements[gradient ? at->gradient : op_weight_format(graph, op, op->weight[i])] +=
             gradient ? graph_weight_elements(graph, op->weight[i])
                      : graph_read_elements(graph, op->weight[i]);
     }
@@ -133,7 +123,7 @@ static uint64_t early_bytes(const struct graph_sharded *sharded, const struct gr
     for (uint8_t i = 0; i < op->weight_count && graph->terms->cache.prefetches; i++) {
         const struct graph_tensor *at = &graph->tensor[op->weight[i]];
         if (!at->grouped && (sharding_axes(&at->at) & graph->terms->axis_x) == 0)
-            bytes.elements[weight_format(graph, op, op->weight[i])] +=
+            bytes.elements[op_weight_format(graph, op, op->weight[i])] +=
                 graph_read_elements(graph, op->weight[i]);
     }
     return op_bytes_stored_sum(&bytes);
@@ -155,7 +145,7 @@ static uint64_t converted(const struct graph_sharded *sharded, const struct grap
     enum format const math = op->as.matmul.math;
     uint64_t elements = 0;
     for (uint8_t i = 0; i < op->weight_count; i++) {
-        enum format const format = weight_format(graph, op, op->weight[i]);
+        enum format const format = op_weight_format(graph, op, op->weight[i]);
         if (format_bits(format) < format_bits(math) || op_narrows(graph, format, math))
             elements += graph_read_elements(graph, op->weight[i]);
     }

@@ -79,7 +79,7 @@ enum status measure_party_run(struct arena *arena, const struct machine *machine
     STATUS_TRY(fold_build(arena, machine, program, options->full, &measured.fold, reterr));
     struct replay_options const replay = {
         .engine = options->engine,
-        .count_waits = true,
+        .count_waits = options->count_waits,
         .shown_chips = options->shown_chips,
         .shown_count = options->shown_count,
         .record = options->shown_count > 0,

@@ -24,6 +24,7 @@ enum { MEASURE_REQUESTS_MAX = 15 };
 struct measure_options {
     const char *engine;          /* "fast" or "reference" */
     bool full;                   /* Every chip and every hop. */
+    bool count_waits;            /* Count what waits at links; alike chips then go one by one. */
     const uint32_t *shown_chips; /* Machine chips to record for a timeline; NULL: none. */
     uint32_t shown_count;
     replay_watch_fn *watch;
@@ -35,7 +36,7 @@ struct measured {
     const struct plan *plans;              /* The plans of the requests. */
     const struct program *program;         /* The program that runs the plans. */
     struct fold fold;
-    struct trace trace; /* The trace of all together; the links' waits are counted. */
+    struct trace trace; /* The trace of all together. */
 };
 
 /* What is simulated at once: collectives, and copies between every chip and its host. */

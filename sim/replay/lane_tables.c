@@ -136,14 +136,17 @@ static void waits_build(const struct plan *plan, uint32_t index, struct lane_tab
 {
     const struct plan_item *item = &plan->item[index];
     table->chain.by_step = item->wait != NULL && item->portion_end == NULL;
-    for (uint32_t other = 0; other < plan->item_count; other++) {
-        const struct plan_item *at = &plan->item[other];
+    /* The nearest item first: its messages come last, so that few others need be asked. */
+    for (uint32_t other = plan->item_count; other-- > 0;) {
         if (continues(plan, index, other))
             range_add(plan, other, item->after == other ? item->wait : NULL, 0, table->chain.before,
                       &table->chain.before_count);
         else if (item->turn == other)
             range_add(plan, other, NULL, item->turn_lead, table->chain.before,
                       &table->chain.before_count);
+    }
+    for (uint32_t other = 0; other < plan->item_count; other++) {
+        const struct plan_item *at = &plan->item[other];
         if (continues(plan, other, index) || at->turn == index)
             range_add(plan, other, NULL, 0, table->chain.behind, &table->chain.behind_count);
         if (at->after == index && at->wait != NULL && at->portion_end != NULL)

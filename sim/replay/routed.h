@@ -77,8 +77,17 @@ struct routed_way {
     struct route_link at; /* at.link is NULL: not looked up yet. */
     uint32_t receiver;    /* The number of the receiving chip among the replayed ones. */
     uint32_t tie;         /* The sender's discriminator. */
-    uint32_t units, slot; /* Units and slot of the message, where positions differ. */
-    uint8_t level, top;   /* Level of the message, and the highest tier of its way. */
+    /* Where positions differ: units and slot of the message, and arrivals at the receiver in a
+     * piece. */
+    uint32_t units, slot, arrivals;
+    uint8_t level, top; /* Level of the message, and the highest tier of its way. */
+};
+
+/* Places that are remembered of all messages of a lane. */
+struct routed_places {
+    struct routed_way *ways; /* [step][hop][sender]; by place steps of `pieces` pieces. */
+    uint32_t hops;
+    uint32_t pieces; /* By place: after so many pieces messages are as they were. */
 };
 
 struct tree;
@@ -86,10 +95,10 @@ struct tree;
 /* How the messages of a lane find their ways. */
 enum routed_guide {
     ROUTED_BY_POSITION, /* Positions differ: each link asks for a message's step anew. */
-    ROUTED_BY_PLACE,    /* Positions differ and places are few: `ways` remember them. */
+    ROUTED_BY_PLACE,    /* Positions differ and places are few: `places` remember them. */
     ROUTED_BY_STEP,     /* Positions are alike: `steps` have each message's displacement. */
     ROUTED_BY_AXIS,     /* Positions are alike and displacements lie along one axis of switches. */
-    ROUTED_BY_WAY,      /* Positions are alike and places are few: `ways` remember them. */
+    ROUTED_BY_WAY,      /* Positions are alike and places are few: `places` remember them. */
     ROUTED_TOGETHER,    /* Positions and links are alike: messages of a number go alike. */
     ROUTED_BY_TREE,     /* Switches copy or add messages: `tree`. */
 };
@@ -108,12 +117,12 @@ struct routed_lane {
     uint8_t number_bits; /* Bits above the discriminator: the number; above these the hop. */
     struct path_balance balance;
     const struct routed_step *steps; /* [number] */
-    struct routed_way *ways;         /* [step][hop][sender]; by place: [number][hop][sender] */
-    uint32_t way_hops;
+    struct routed_places places;
     uint32_t extent[MACHINE_AXES_MAX]; /* Size · stride. */
     uint32_t stride[MACHINE_AXES_MAX];
     uint32_t *end[MACHINE_AXES_MAX]; /* [coordinate]: end of its extent. */
     uint32_t *tie[MACHINE_AXES_MAX]; /* [coordinate]: its term of the discriminator. */
+    uint64_t wakes;                  /* Lanes of its item that may wait for its arrivals; bits. */
     uint32_t words;                  /* Words of a row of slots. */
     uint64_t *slots;       /* [chip][epoch row][word]; NULL: arrivals count in any order. */
     uint32_t *ahead;       /* [chip][epoch row]: messages that came for the epoch. */
@@ -133,10 +142,17 @@ struct routed_message {
     uint32_t number;
     uint32_t slot;           /* Over all pieces. */
     struct routed_way *ways; /* [hop][sender] of the step; NULL: none remembered. */
+    uint32_t pieces_before;  /* By place: pieces before the ones whose ways are remembered. */
     struct path_course course;
     struct path_leg leg; /* With ROUTED_TOGETHER. */
     struct route_ends ends;
 };
+
+/* The bit of one of an item's lanes; those behind the 64th share one. */
+static inline uint64_t lane_bit(uint32_t lane)
+{
+    return UINT64_C(1) << (lane < 63 ? lane : 63);
+}
 
 /* Fills lane->routed of a lane whose item is routed. */
 enum status routed_build(struct arena *arena, struct replay *replay, const struct plan *plan,

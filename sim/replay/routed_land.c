@@ -120,10 +120,10 @@ static void message_land(struct replay *replay, struct lane_table *lane, uint32_
     if (lane->waits) {
         const struct plan_item *item = lane->item;
         for (uint32_t i = 0; i < lane->primitive->lane_count; i++)
-            transport_lane_try(replay, &lane->plan->lane[item->lane_first + i], chip, now_ps);
-    } else {
-        lane_check(lane, chip);
+            if ((routed->wakes & lane_bit(i)) != 0)
+                transport_lane_try(replay, &lane->plan->lane[item->lane_first + i], chip, now_ps);
     }
+    lane_check(lane, chip);
     if (is_awaited(lane, before, lane->states[chip].counted))
         transport_followers_try(replay, lane, chip, now_ps);
     if (lane->states[chip].finished) transport_check_end(replay, lane->stream, chip, now_ps);

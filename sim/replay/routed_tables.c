@@ -25,21 +25,22 @@ static uint32_t positions_of(const struct lane_table *lane)
     return lane->ring ? 1 : lane->size;
 }
 
-/* Whether some step of the lane's item, in whichever lane, waits for arrivals of this one. */
-static bool any_step_waits(const struct plan *plan, const struct lane_table *lane)
+/* The lanes of the lane's item in which some step waits for arrivals of this one; bits. */
+static uint64_t lanes_that_wait(const struct plan *plan, const struct lane_table *lane)
 {
-    if (plan->script != NULL) return true; /* Its messages wait for those of several lanes. */
+    if (plan->script != NULL) return UINT64_MAX; /* Its messages wait for those of several lanes. */
     uint32_t const positions = positions_of(lane);
-    uint64_t left = steps_looked_at_max;
+    uint64_t left = steps_looked_at_max, waits = 0;
     for (uint32_t l = 0; l < lane->primitive->lane_count; l++) {
         const uint32_t *send_count = plan->lane[lane->item->lane_first + l].send_count;
         for (uint32_t position = 0; position < positions; position++)
             for (uint32_t s = 0; s < send_count[position]; s++) {
                 struct primitive_step const step = plan_step(plan, lane->item, l, position, s);
-                if (left-- == 0 || (step.arrivals > 0 && step.wait_lane == lane->lane)) return true;
+                if (left-- == 0) return UINT64_MAX;
+                if (step.arrivals > 0 && step.wait_lane == lane->lane) waits |= lane_bit(l);
             }
     }
-    return false;
+    return waits;
 }
 
 /* The least shift along an axis that maps what the item does onto itself, in chips. */
@@ -143,8 +144,8 @@ static bool go_together(const struct replay *replay, const struct routed_lane *r
     return together;
 }
 
-/* Slots of a step in which collectives surely come again. */
-enum { SLOTS_LEAST = 4 };
+/* Slots of a step in which collectives surely come again, or pieces of a collective. */
+enum { AGAIN_LEAST = 4 };
 
 /* Room for the places that messages come to, where they are few. */
 static enum status ways_build(struct arena *arena, const struct replay *replay,
@@ -153,19 +154,23 @@ static enum status ways_build(struct arena *arena, const struct replay *replay,
     struct routed_lane *routed = lane->routed;
     uint32_t const hops = path_links_most(replay->machine, routed->axes);
     bool const differ = routed->guide == ROUTED_BY_POSITION;
+    /* Of a ragged exchange each piece has units of its own, and else portions of a piece do. */
+    routed->places.pieces = lane->item->ragged_units != NULL ? lane->piece_count : lane->portions;
     uint64_t const messages =
-        differ ? (uint64_t)most(lane->steps.send_count, positions_of(lane)) * lane->piece_count
+        differ ? (uint64_t)most(lane->steps.send_count, positions_of(lane)) * routed->places.pieces
                : lane->steps.send_count[0];
     uint64_t const count = messages * hops * replay->chip_count;
     /* To remember is work, and pays where a step asks again. */
-    if (differ && replay->program->roles[0].slot_count < SLOTS_LEAST) return STATUS_OK;
+    if (differ && replay->program->roles[0].slot_count < AGAIN_LEAST &&
+        lane->piece_count / routed->places.pieces < AGAIN_LEAST)
+        return STATUS_OK;
     bool const steps = routed->guide == ROUTED_BY_STEP || routed->guide == ROUTED_BY_AXIS;
     if ((!steps && !differ) || count > ROUTED_WAYS_MAX) return STATUS_OK;
     void *memory = NULL;
-    STATUS_TRY(arena_try(arena, count, sizeof *routed->ways, &memory, reterr));
+    STATUS_TRY(arena_try(arena, count, sizeof *routed->places.ways, &memory, reterr));
     routed->guide = differ ? ROUTED_BY_PLACE : ROUTED_BY_WAY;
-    routed->ways = memory;
-    routed->way_hops = hops;
+    routed->places.ways = memory;
+    routed->places.hops = hops;
     return STATUS_OK;
 }
 
@@ -279,7 +284,8 @@ enum status routed_build(struct arena *arena, struct replay *replay, const struc
         routed->guide = ROUTED_BY_TREE;
         ties *= lane->size; /* How far it is to the receiver or the source. */
     }
-    lane->waits = any_step_waits(plan, lane);
+    routed->wakes = lanes_that_wait(plan, lane);
+    lane->waits = routed->wakes != 0;
     if (lane->ring && routed->guide != ROUTED_BY_TREE) STATUS_TRY(steps_build(arena, lane, reterr));
     if (routed->guide == ROUTED_BY_STEP && go_together(replay, routed))
         routed->guide = ROUTED_TOGETHER;

@@ -96,12 +96,20 @@ void routed_way_fill(struct replay *replay, struct lane_table *lane, uint32_t se
                      const struct routed_message *of, uint32_t hop, struct routed_way *way)
 {
     struct routed_message message = *of;
+    const struct routed_lane *routed = lane->routed;
+    bool const by_place = routed->guide == ROUTED_BY_PLACE;
+    if (by_place)
+        message.number -= of->pieces_before * lane->steps.send_count[position_of(lane, sender)];
     routed_address(replay, lane, sender, &message);
     route_find(replay, message.course, &message.ends, hop, &way->at);
     way->receiver = message.ends.receiver;
-    way->tie = routed_tie(lane->routed, message.ends.from);
+    way->tie = routed_tie(routed, message.ends.from);
     way->units = message.units;
     way->slot = message.slot;
+    if (by_place)
+        way->arrivals =
+            lane->steps
+                .arrival_count[plan_item_position(routed->plan, routed->item, message.ends.to.at)];
     way->level = (uint8_t)message.course.level;
     way->top = (uint8_t)message.course.top;
 }

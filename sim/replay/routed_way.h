@@ -5,8 +5,33 @@
 #ifndef SIM_REPLAY_ROUTED_WAY_H
 #define SIM_REPLAY_ROUTED_WAY_H
 
+#include "sim/replay/message.h"
 #include "sim/replay/promise.h"
 #include "sim/replay/routed.h"
+
+/* What is remembered of the ways of all messages of a step. */
+static inline struct routed_way *routed_row(const struct replay *replay,
+                                            const struct routed_lane *routed, uint32_t step)
+{
+    return &routed->places.ways[(uint64_t)step * routed->places.hops * replay->chip_count];
+}
+
+/* Finds what is remembered of the way of a chip's message where positions differ. Pieces that are
+ * alike share it. */
+static inline void routed_place_open(const struct replay *replay, const struct lane_table *lane,
+                                     uint32_t sender, struct routed_message *message)
+{
+    const struct routed_lane *routed = lane->routed;
+    uint32_t const alike =
+        lane->steps.send_count[position_of(lane, sender)] * routed->places.pieces;
+    uint32_t step = message->number;
+    message->pieces_before = 0;
+    if (step >= alike) {
+        message->pieces_before = step / alike * routed->places.pieces;
+        step %= alike;
+    }
+    message->ways = routed_row(replay, routed, step);
+}
 
 /* What a message of a number is, the `step`-th of a piece, as far as that is the same for all
  * senders; its places are written when it is addressed. Piece and step are of no use where
@@ -15,14 +40,12 @@ static inline void routed_step_open(const struct replay *replay, const struct la
                                     uint32_t piece, uint32_t step, struct routed_message *message)
 {
     const struct routed_lane *routed = lane->routed;
-    uint64_t const places = (uint64_t)routed->way_hops * replay->chip_count;
     message->course = (struct path_course){.level = LEVEL_NONE, .twisted = routed->twisted};
     message->ways = NULL;
     message->step = NULL;
-    if (routed->guide == ROUTED_BY_PLACE) message->ways = &routed->ways[message->number * places];
     if (routed->guide == ROUTED_BY_POSITION || routed->guide == ROUTED_BY_PLACE) return;
     message->step = &routed->steps[step];
-    if (routed->guide == ROUTED_BY_WAY) message->ways = &routed->ways[step * places];
+    if (routed->guide == ROUTED_BY_WAY) message->ways = routed_row(replay, routed, step);
     message->slot = piece * lane->steps.arrival_count[0] + message->step->slot;
     message->units = message->step->units * routed_portion_size(lane, piece);
     message->cost = routed_cost_of(replay, lane, message->units);
@@ -86,7 +109,7 @@ static inline const struct routed_way *routed_way_take(struct replay *replay,
     if (lane->routed->guide == ROUTED_BY_PLACE) {
         message->units = way->units;
         message->cost = routed_cost_of(replay, lane, way->units);
-        message->slot = way->slot;
+        message->slot = way->slot + message->pieces_before * way->arrivals;
     } else {
         routed_price(replay, lane, message);
     }
@@ -126,6 +149,7 @@ static inline __attribute__((always_inline)) const struct route_link *
 routed_find(struct replay *replay, struct lane_table *lane, uint32_t sender,
             struct routed_message *message, struct route_link *scratch)
 {
+    if (lane->routed->guide == ROUTED_BY_PLACE) routed_place_open(replay, lane, sender, message);
     if (message->ways != NULL)
         return &routed_way_take(replay, lane, sender, message->hop, message)->at;
     if (lane->routed->guide == ROUTED_TOGETHER) {
@@ -148,6 +172,7 @@ routed_find(struct replay *replay, struct lane_table *lane, uint32_t sender,
 static inline uint32_t routed_receiver(struct replay *replay, struct lane_table *lane,
                                        uint32_t sender, struct routed_message *message)
 {
+    if (lane->routed->guide == ROUTED_BY_PLACE) routed_place_open(replay, lane, sender, message);
     if (message->ways != NULL) return routed_way_take(replay, lane, sender, 0, message)->receiver;
     if (lane->routed->guide == ROUTED_BY_AXIS) {
         routed_price(replay, lane, message);

@@ -313,7 +313,7 @@ static void test_two_at_once(void **state)
     struct measure_row_args const args = args_of(&machine, MEASURE_ALL_GATHER, "x");
     struct plan_request request[2];
     struct measured one, two;
-    struct measure_options const options = {.engine = "fast"};
+    struct measure_options const options = {.engine = "fast", .count_waits = true};
     uint64_t const bytes = UINT64_C(1) << 30;
     for (uint32_t i = 0; i < 2; i++)
         case_ok(measure_row_request(&args, bytes, "-e", &request[i], &case_error));

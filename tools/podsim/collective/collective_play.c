@@ -163,6 +163,7 @@ static enum status party_play(struct sweep *sweep, struct party *party, uint64_t
         if (party->choice[i] == NULL) party->played[i] += played.request_count;
     if (study->member_count > 1) STATUS_TRY(alone_play(sweep, party, reterr));
     struct measure_options options = sweep->run;
+    options.count_waits = true;
     options.shown_chips = study->shown.chip;
     options.shown_count = study->shown.count;
     STATUS_TRY(measure_party_run(party->arena, &study->asked.machine, &played,

@@ -38,6 +38,7 @@ void notes_add(struct arena *arena, struct notes *notes, const char *format, ...
     va_end(arguments);
     SIM_ASSERT(notes->count < NOTES_MAX);
     const char *copy = arena_text(arena, text);
+    notes->lacks_memory = notes->lacks_memory || copy == NULL;
     if (copy != NULL) notes->text[notes->count++] = copy;
 }
 
@@ -419,56 +420,70 @@ static void note_memory(struct arena *arena, const struct report_input *input, s
               name);
 }
 
+static enum status serving_build(struct arena *arena, const struct report_input *input,
+                                 const struct analysis *analysis, struct notes *notes,
+                                 struct error *reterr)
+{
+    note_bound(arena, input, analysis, notes);
+    notes_kernels_build(arena, input, analysis, notes);
+    notes_padding_build(arena, input, notes);
+    notes_inference_build(arena, input, analysis, notes);
+    notes_unused_build(arena, input, notes);
+    note_longest(arena, analysis, notes);
+    notes_upper_build(arena, input, analysis, notes);
+    notes_replicas_build(arena, input, analysis, /* minor= */ false, notes);
+    note_lines(arena, input, notes);
+    note_memory(arena, input, notes);
+    notes_replicas_build(arena, input, analysis, /* minor= */ true, notes);
+    return notes_model_build(arena, input, notes, reterr);
+}
+
+static enum status training_build(struct arena *arena, const struct report_input *input,
+                                  const struct analysis *analysis, struct notes *notes,
+                                  struct error *reterr)
+{
+    note_bound(arena, input, analysis, notes);
+    notes_kernels_build(arena, input, analysis, notes);
+    note_longest(arena, analysis, notes);
+    notes_layout_build(arena, input, notes);
+    notes_unused_build(arena, input, notes);
+    notes_upper_build(arena, input, analysis, notes);
+    struct notes_overrides const overrides = notes_overrides_build(arena, input, analysis, notes);
+    note_tp_rule(arena, input, notes);
+    note_tp_exposed(arena, input, analysis, &overrides, notes);
+    note_fsdp(arena, input, analysis, &overrides, notes);
+    note_sequence(arena, input, analysis, notes);
+    notes_replicas_build(arena, input, analysis, /* minor= */ false, notes);
+    notes_host_build(arena, input, analysis, notes);
+    notes_async_build(arena, input, analysis, notes);
+    note_latency(arena, input, analysis, notes);
+    note_lines(arena, input, notes);
+    note_flop(arena, input, notes);
+    STATUS_TRY(notes_model_build(arena, input, notes, reterr));
+    note_hbm(arena, input, analysis, notes);
+    note_update(arena, input, analysis, notes);
+    note_memory(arena, input, notes);
+    notes_replicas_build(arena, input, analysis, /* minor= */ true, notes);
+    return STATUS_OK;
+}
+
 enum status notes_build(struct arena *arena, const struct report_input *input,
                         const struct analysis *analysis, struct notes *ret_notes,
                         struct error *reterr)
 {
     memset(ret_notes, 0, sizeof *ret_notes);
+    if (input->generation == NULL) notes_parts_build(arena, input, analysis, ret_notes);
     if (input->generation != NULL) {
         notes_preset_build(arena, input, ret_notes);
         notes_generation_build(arena, input, ret_notes);
-        return STATUS_OK;
+    } else if (workload_serves(input->workload)) {
+        STATUS_TRY(serving_build(arena, input, analysis, ret_notes, reterr));
+    } else {
+        STATUS_TRY(training_build(arena, input, analysis, ret_notes, reterr));
     }
-    notes_parts_build(arena, input, analysis, ret_notes);
-    if (workload_serves(input->workload)) {
-        note_bound(arena, input, analysis, ret_notes);
-        notes_kernels_build(arena, input, analysis, ret_notes);
-        notes_padding_build(arena, input, ret_notes);
-        notes_inference_build(arena, input, analysis, ret_notes);
-        notes_unused_build(arena, input, ret_notes);
-        note_longest(arena, analysis, ret_notes);
-        notes_upper_build(arena, input, analysis, ret_notes);
-        notes_replicas_build(arena, input, analysis, /* minor= */ false, ret_notes);
-        note_lines(arena, input, ret_notes);
-        note_memory(arena, input, ret_notes);
-        notes_replicas_build(arena, input, analysis, /* minor= */ true, ret_notes);
-        return notes_model_build(arena, input, ret_notes, reterr);
-    }
-    note_bound(arena, input, analysis, ret_notes);
-    notes_kernels_build(arena, input, analysis, ret_notes);
-    note_longest(arena, analysis, ret_notes);
-    notes_layout_build(arena, input, ret_notes);
-    notes_unused_build(arena, input, ret_notes);
-    notes_upper_build(arena, input, analysis, ret_notes);
-    struct notes_overrides const overrides =
-        notes_overrides_build(arena, input, analysis, ret_notes);
-    note_tp_rule(arena, input, ret_notes);
-    note_tp_exposed(arena, input, analysis, &overrides, ret_notes);
-    note_fsdp(arena, input, analysis, &overrides, ret_notes);
-    note_sequence(arena, input, analysis, ret_notes);
-    notes_replicas_build(arena, input, analysis, /* minor= */ false, ret_notes);
-    notes_host_build(arena, input, analysis, ret_notes);
-    notes_async_build(arena, input, analysis, ret_notes);
-    note_latency(arena, input, analysis, ret_notes);
-    note_lines(arena, input, ret_notes);
-    note_flop(arena, input, ret_notes);
-    STATUS_TRY(notes_model_build(arena, input, ret_notes, reterr));
-    note_hbm(arena, input, analysis, ret_notes);
-    note_update(arena, input, analysis, ret_notes);
-    note_memory(arena, input, ret_notes);
-    notes_replicas_build(arena, input, analysis, /* minor= */ true, ret_notes);
+    bool lacks = ret_notes->lacks_memory;
     for (uint32_t i = 0; i < ret_notes->part_count; i++)
-        if (ret_notes->part[i].name == NULL)
-            return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for the notes");
+        lacks = lacks || ret_notes->part[i].name == NULL;
+    if (lacks) return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for the notes");
     return STATUS_OK;
 }

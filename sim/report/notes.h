@@ -25,6 +25,7 @@ struct notes {
     const char *text[NOTES_MAX]; /* One sentence or two each. */
     bool always[NOTES_MAX];      /* A screen has this one, however many stand before it. */
     uint32_t count;
+    bool lacks_memory;                       /* A note is missing, as there was no memory for it. */
     struct notes_part part[NOTES_PARTS_MAX]; /* Parts that add up to step - lower. */
     uint32_t part_count;
 };
@@ -36,6 +37,12 @@ enum status notes_build(struct arena *arena, const struct report_input *input,
 /* One more note, from a format. */
 void notes_add(struct arena *arena, struct notes *notes, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* A screen has the notes from `first` on, however many stand before them. */
+static inline void notes_always(struct notes *notes, uint32_t first)
+{
+    for (uint32_t i = first; i < notes->count; i++) notes->always[i] = true;
+}
 
 /* How many hundredths of the whole a part is; 0 of nothing. */
 double notes_percent(double part, double whole);

@@ -12,12 +12,13 @@ static const double share_noted = 0.05;
 void notes_preset_build(struct arena *arena, const struct report_input *input, struct notes *notes)
 {
     const struct chip *chip = &input->machine->chip;
+    uint32_t const first = notes->count;
     if (input->lacking_stack == NULL || chip->is_ideal || chip->kernels.stack != NULL) return;
     notes_add(arena, notes,
               "the preset %s has the stack %s, which has no tables for %s: compute runs at the "
               "profile's rates, without measured kernels",
               input->preset, input->lacking_stack, chip->name);
-    if (notes->count > 0) notes->always[notes->count - 1] = true;
+    notes_always(notes, first);
 }
 
 /* The class of `analysis` after `last` by time without a table, longest first, and the first of
@@ -59,6 +60,7 @@ static void note_untabled(struct arena *arena, const struct report_input *input,
     const struct kernel_stack *stack = input->machine->chip.kernels.stack;
     struct analysis_alone sum = {0, 0};
     struct strbuf names = {0};
+    uint32_t const first = notes->count;
     if (stack == NULL) return;
     for (uint32_t i = 0; i < analysis->class_count; i++) {
         sum.time_s += analysis->alone[i].time_s;
@@ -66,13 +68,13 @@ static void note_untabled(struct arena *arena, const struct report_input *input,
     }
     if (!(sum.untabled_s > share_noted * sum.time_s)) return;
     names_add(analysis, &names);
-    if (names.bytes != NULL) {
+    notes->lacks_memory = notes->lacks_memory || names.failed;
+    if (!names.failed)
         notes_add(arena, notes,
                   "%.1f%% of the time of compute is of ops that no table of %s has, at the "
                   "profile's rates: %s",
                   notes_percent(sum.untabled_s, sum.time_s), stack->name, names.bytes);
-        if (notes->count > 0) notes->always[notes->count - 1] = true;
-    }
+    notes_always(notes, first);
     strbuf_free(&names);
 }
 

@@ -57,6 +57,7 @@ void notes_padding_build(struct arena *arena, const struct report_input *input, 
     const struct paddings *paddings = &counts->paddings;
     char share[SHARE_BYTES];
     struct strbuf text = {0};
+    uint32_t const first = notes->count;
     for (uint32_t i = 0; i < paddings->count; i++) {
         const struct padding *of = &paddings->of[i];
         double const more = (double)(of->padded - of->size) / (double)of->size;
@@ -68,10 +69,10 @@ void notes_padding_build(struct arena *arena, const struct report_input *input, 
         strbuf_add(&text, "; that is %s of the executed FLOP%s, which HFU counts and MFU does not",
                    share_text(counts->spare.padding / counts->matmul_flop, share),
                    workload_keeps_all(input->workload) ? "" : " without what is recomputed");
-    if (paddings->count > 0 && text.bytes != NULL) {
+    notes->lacks_memory = notes->lacks_memory || text.failed;
+    if (paddings->count > 0 && !text.failed)
         notes_add(arena, notes, "padded, so that all ranks are alike: %s", text.bytes);
-        if (notes->count > 0) notes->always[notes->count - 1] = true;
-    }
+    notes_always(notes, first);
     strbuf_free(&text);
 }
 

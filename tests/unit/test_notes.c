@@ -398,6 +398,28 @@ static void memory_says_where_it_peaks(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, notes_case_up, case_arena_down)
 
+/* A note that finds no memory is missing, and changes none that is there. */
+static void a_note_without_memory_is_an_error(void **state)
+{
+    enum { LIMIT = 64 };
+    struct notes notes = {.count = 0};
+    struct arena *full = arena_create(LIMIT);
+    (void)state;
+    assert_non_null(full);
+    notes_add(case_arena, &notes, "first");
+    notes_add(full, &notes, "%0*d", 2 * LIMIT, 0);
+    notes_always(&notes, 1);
+    assert_int_equal(notes.count, 1);
+    assert_false(notes.always[0]);
+    assert_true(notes.lacks_memory);
+    notes_add(case_arena, &notes, "second");
+    notes_always(&notes, 1);
+    assert_true(notes.always[1] && !notes.always[0]);
+    assert_int_equal(notes_build(full, &made.input, &made.analysis, &notes, &case_error),
+                     STATUS_NO_MEMORY);
+    arena_destroy(full);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -415,6 +437,7 @@ int main(void)
         TEST(hbm_is_said_where_it_bounds_or_is_shared),
         TEST(the_update_is_said_where_it_takes_time),
         TEST(memory_says_where_it_peaks),
+        TEST(a_note_without_memory_is_an_error),
     };
     return cmocka_run_group_tests_name("notes", tests, NULL, NULL);
 }

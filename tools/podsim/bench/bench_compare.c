@@ -263,20 +263,27 @@ static enum status other_check(const char *other, struct error *reterr)
     return STATUS_OK;
 }
 
-/* A file of its own, which every podsim reads; some read no model inside a scenario. */
+/* A file of its own, which every podsim reads; some read no model inside a scenario. A disk that
+ * becomes full takes a part of the text first, and has a cause for the rest alone. */
 static enum status model_write(const struct bench_case *step, char *path, struct error *reterr)
 {
     enum { SUFFIX = 5 }; /* ".json" */
     struct strbuf text = {0};
     bench_case_model(step, &text);
-    int const file = text.failed ? -1 : mkstemps(path, SUFFIX);
-    bool const is_written =
-        file >= 0 && write(file, text.bytes, text.size_bytes) == (ssize_t)text.size_bytes;
-    int const cause = errno;
-    if (file >= 0) (void)close(file);
-    if (file >= 0 && !is_written) (void)unlink(path);
+    if (text.failed) {
+        strbuf_free(&text);
+        return fail(ENOMEM, reterr);
+    }
+    int const file = mkstemps(path, SUFFIX);
+    FILE *const stream = file >= 0 ? fdopen(file, "w") : NULL;
+    int cause = stream == NULL ? errno : 0;
+    if (stream == NULL && file >= 0) (void)close(file);
+    if (stream != NULL && fwrite(text.bytes, 1, text.size_bytes, stream) != text.size_bytes)
+        cause = errno;
+    if (stream != NULL && fclose(stream) != 0 && cause == 0) cause = errno;
+    if (file >= 0 && cause != 0) (void)unlink(path);
     strbuf_free(&text);
-    return is_written ? STATUS_OK : fail(cause, reterr);
+    return cause == 0 ? STATUS_OK : fail(cause, reterr);
 }
 
 static enum status step_compare(struct comparison *comparison, const struct bench_case *step,

@@ -23,7 +23,10 @@ static uint64_t key_in_epoch(uint64_t key, uint32_t epoch)
 static uint32_t passed_until(const struct flight_instant *at, uint32_t first, uint32_t count,
                              int64_t now_ps, uint64_t key, uint32_t epoch)
 {
-    uint32_t low = first, high = count;
+    uint32_t low = first, high, step = 1;
+    /* Mostly few have passed since. */
+    for (; low + step <= count && at[low + step - 1].at_ps < now_ps; step *= 2) low += step;
+    high = low + step - 1 < count ? low + step - 1 : count;
     while (low < high) {
         uint32_t const middle = low + (high - low) / 2;
         if (at[middle].at_ps < now_ps)

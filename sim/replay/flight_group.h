@@ -13,6 +13,12 @@
  *                                                           -> the end is posted for each chip
  *   serve, close, land   as of a chip that flies by itself, with logs that have just been written
  *
+ * Mostly the same chips begin late from one collective to the next, all by as much, and only by how
+ * much changes. An instant of a message then follows from the begin of the first chips or from that
+ * of the late ones, as long as no comparison of two instants turns. So the second time that such
+ * chips are late their instants are found with what they follow from, and with the range in which
+ * no comparison turns; and from then on they move.
+ *
  * The way of a message leads from links of a lower rank to links of a higher one, so one pass over
  * the links by rank is enough. Orders of heads change little from one collective to the next; they
  * are kept, and sorting them takes a comparison each.
@@ -51,6 +57,7 @@ struct group_message {
     int64_t second_ps; /* From the sender's begin: its head comes to the second link. */
     int64_t head_ps;   /* From the first begin: its head comes to the next link. */
     uint32_t sender, receiver;
+    int32_t head_by; /* How far `head_ps` moves for each picosecond that late chips are later. */
 };
 
 /* A head at a link, behind the first. */
@@ -76,7 +83,25 @@ struct group_link {
     uint64_t bytes;
     int64_t free_ps; /* From the first begin; with a sender from the sender's. */
     uint64_t waited_ps;
-    int64_t queued_ps; /* The longest wait. */
+    int64_t queued_ps;                     /* The longest wait. */
+    int32_t free_by, waited_by, queued_by; /* How far these move, as `head_by`. */
+};
+
+/* How much later than they are late chips may begin, and no comparison turns. */
+struct group_range {
+    int64_t least_ps, most_ps;
+};
+
+/* How instants move where the same chips are late again, by another time. */
+struct group_moves {
+    uint8_t *is_late;    /* [chip]: whether it does not begin first. */
+    int8_t **arrived_by; /* [chip][arrival]: how far arrivals move, from their receiver's begin. */
+    struct group_range range;
+    int64_t
+        late_ps;    /* Begins of late chips behind the first; 0: chips are late by several times. */
+    int32_t end_by; /* How far the end moves, from the first begin. */
+    uint32_t vain;  /* Ranges that were found, less moves. */
+    bool are_known; /* Within `range`. */
 };
 
 struct flight_group {
@@ -96,8 +121,9 @@ struct flight_group {
     int64_t *later_ps;    /* Begins behind the first. */
     uint64_t *begin_keys; /* Of the events in which the chips began. */
     bool timed;           /* All instants are those that follow from `later_ps`. */
-    uint32_t joined;      /* Chips that have begun. */
-    uint32_t misses;      /* Landings, less collectives that flew to their end. */
+    struct group_moves moves;
+    uint32_t joined; /* Chips that have begun. */
+    uint32_t misses; /* Landings, less collectives that flew to their end. */
 };
 
 /* Makes room in `flights`. `together`: collectives may fly together. */

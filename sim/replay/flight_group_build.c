@@ -373,9 +373,11 @@ static bool chip_reserve(struct flights *flights, struct flight_group *group, ui
     log->senders = group->senders[chip] =
         arena_take(flights->arena, arrivals, sizeof *log->senders);
     group->cost_of[chip] = arena_take(flights->arena, arrivals, sizeof **group->cost_of);
+    group->moves.arrived_by[chip] =
+        arena_take(flights->arena, arrivals, sizeof **group->moves.arrived_by);
     return log->left_at != NULL && log->left != NULL && log->lanes != NULL &&
            log->arrived_at != NULL && log->arrived != NULL && log->senders != NULL &&
-           group->cost_of[chip] != NULL;
+           group->cost_of[chip] != NULL && group->moves.arrived_by[chip] != NULL;
 }
 
 static struct flight_group *group_reserve(const struct replay *replay, struct lane_table *lane,
@@ -393,11 +395,14 @@ static struct flight_group *group_reserve(const struct replay *replay, struct la
     group->arrived = arena_take(flights->arena, chips, sizeof *group->arrived);
     group->senders = arena_take(flights->arena, chips, sizeof *group->senders);
     group->cost_of = arena_take(flights->arena, chips, sizeof *group->cost_of);
+    group->moves.arrived_by = arena_take(flights->arena, chips, sizeof *group->moves.arrived_by);
+    group->moves.is_late = arena_take(flights->arena, chips, sizeof *group->moves.is_late);
     group->shard_ps = arena_take(flights->arena, chips, sizeof *group->shard_ps);
     group->later_ps = arena_take(flights->arena, chips, sizeof *group->later_ps);
     group->begin_keys = arena_take(flights->arena, chips, sizeof *group->begin_keys);
     if (group->messages == NULL || group->logs == NULL || group->arrived_at == NULL ||
         group->arrived == NULL || group->senders == NULL || group->cost_of == NULL ||
+        group->moves.arrived_by == NULL || group->moves.is_late == NULL ||
         group->shard_ps == NULL || group->later_ps == NULL || group->begin_keys == NULL)
         return NULL;
     for (uint32_t chip = 0; chip < chips; chip++)

@@ -23,6 +23,8 @@ struct sending {
     uint32_t end;      /* and the one behind its last. */
     uint32_t units;
     uint8_t wait_lane;
+    uint8_t network; /* Whose overhead its first link has, */
+    double first_s;  /* besides the latency to the next link. */
 };
 
 /* A message on its way. */
@@ -318,9 +320,12 @@ static struct sending sending_of(struct contention *contention, uint32_t chip, u
         .units = step.units,
         .wait_lane = step.wait_lane,
     };
+    uint32_t network;
     contention->hop_count +=
-        item_paths_find(paths, chip, to, &contention->hop[contention->hop_count]);
+        item_paths_links(paths, chip, to, &contention->hop[contention->hop_count], &network);
     sending.end = contention->hop_count;
+    sending.network = (uint8_t)network;
+    sending.first_s = contention->hop[sending.hop].latency_s;
     return sending;
 }
 
@@ -377,25 +382,73 @@ static void next_times_find(struct contention *contention, struct contention_ent
         fmax(next_s - entry->once_s - (idle_next_s - idle_s), 0) / many_bytes;
 }
 
-bool contention_simulate(const struct machine *machine, const struct plan *plan,
-                         const struct plan_item *item, bool has_once,
-                         struct contention_entry *entry)
+/* The messages of an item and their ways. NULL: there are too many. */
+static struct contention *item_build(struct arena *arena, const struct machine *machine,
+                                     const struct plan *plan, const struct plan_item *item)
 {
-    struct arena *arena = arena_create(0);
-    if (arena == NULL) return false;
-    struct item_paths paths;
-    struct contention contention = {.paths = &paths, .plan = plan, .item = item};
+    struct contention *contention = arena_take(arena, 1, sizeof *contention);
+    struct item_paths *paths = arena_take(arena, 1, sizeof *paths);
+    if (contention == NULL || paths == NULL) return NULL;
+    *contention = (struct contention){.paths = paths, .plan = plan, .item = item};
     for (uint32_t d = 0; d < plan->group.dimension_count; d++)
         if ((item->flat || item->dimension == d) &&
             machine_is_meshed(machine, plan->group.dimension[d].axis))
-            contention.abreast = true;
-    bool const done = item_paths_build(arena, machine, plan, item, CHIPS_MAX, &paths) &&
-                      contention_build(arena, &contention);
-    if (done) {
-        sendings_find(&contention);
-        if (!has_once) times_find(&contention, entry);
-        if (entry->has_next) next_times_find(&contention, entry);
+            contention->abreast = true;
+    if (!item_paths_build(arena, machine, plan, item, CHIPS_MAX, paths) ||
+        !contention_build(arena, contention))
+        return NULL;
+    sendings_find(contention);
+    return contention;
+}
+
+/* Those that are kept, or NULL. */
+static struct contention *item_kept(const struct contention_kept *kept,
+                                    const struct plan_item *item)
+{
+    for (uint32_t i = 0; kept != NULL && i < PLAN_ITEMS_MAX; i++)
+        if (kept->of[i].item == item) return kept->of[i].contention;
+    return NULL;
+}
+
+static void item_keep(struct contention_kept *kept, const struct plan_item *item,
+                      struct contention *contention)
+{
+    uint32_t i = 0;
+    while (i < PLAN_ITEMS_MAX && kept->of[i].item != NULL) i++;
+    if (i < PLAN_ITEMS_MAX) kept->of[i] = (struct contention_of_item){item, contention};
+}
+
+/* What messages take of the plan's protocol. */
+static void overheads_find(struct contention *contention)
+{
+    const struct item_paths *paths = contention->paths;
+    uint32_t const lanes = paths->chip_count * contention->lane_count;
+    for (uint32_t i = 0; i < contention->sending_first[lanes]; i++) {
+        const struct sending *sending = &contention->sending[i];
+        contention->hop[sending->hop].latency_s =
+            sending->first_s +
+            item_paths_overhead_s(paths, &contention->plan->protocol, sending->network);
     }
-    arena_destroy(arena);
+}
+
+bool contention_simulate(const struct machine *machine, const struct plan *plan,
+                         const struct plan_item *item, bool has_once, struct contention_kept *kept,
+                         struct contention_entry *entry)
+{
+    struct contention *contention = item_kept(kept, item);
+    struct arena *own = kept == NULL ? arena_create(0) : NULL;
+    struct arena *arena = kept == NULL ? own : kept->arena;
+    if (arena == NULL) return false;
+    if (contention == NULL) {
+        contention = item_build(arena, machine, plan, item);
+        if (contention != NULL && kept != NULL) item_keep(kept, item, contention);
+    }
+    bool const done = contention != NULL;
+    if (done) {
+        overheads_find(contention);
+        if (!has_once) times_find(contention, entry);
+        if (entry->has_next) next_times_find(contention, entry);
+    }
+    arena_destroy(own);
     return done;
 }

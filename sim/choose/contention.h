@@ -21,6 +21,9 @@
 #include "sim/collective/plan.h"
 #include "sim/machine/machine.h"
 
+struct arena;
+struct contention;
+
 enum {
     CONTENTION_WIRES = MACHINE_AXES_MAX + LEVELS_MAX, /* Axes of the grid, then levels. */
     CONTENTION_ENTRIES_MAX = 192,
@@ -33,6 +36,16 @@ struct contention_times {
     double next_latency_s; /* How much later the next piece is. */
     double next_byte_s;
     double wire_byte_s[CONTENTION_WIRES]; /* The busiest link of each, for one piece. */
+};
+
+/* The messages and ways of a plan's items, kept while one caller asks for the same plan with other
+ * protocols. `arena` is the caller's; all else is zero at the start. */
+struct contention_kept {
+    struct arena *arena;
+    struct contention_of_item {
+        const struct plan_item *item;
+        struct contention *contention;
+    } of[PLAN_ITEMS_MAX];
 };
 
 /* The times that are known of one machine. Several threads may ask for entries and add
@@ -53,13 +66,14 @@ struct contention_cache {
         struct contention_times times;
     } entry[CONTENTION_ENTRIES_MAX];
     atomic_uint count;
-    atomic_bool lock; /* Of whoever adds an entry. */
+    atomic_bool lock;             /* Of whoever adds an entry. */
+    struct contention_kept *kept; /* NULL unless a single caller asks. */
 };
 
-/* contention.c: fills the entry's times. `has_once`: those of one piece are there already. False:
- * there are too many messages. */
+/* contention.c: fills the entry's times. `has_once`: those of one piece are there already. `kept`
+ * may be NULL. False: there are too many messages. */
 bool contention_simulate(const struct machine *machine, const struct plan *plan,
-                         const struct plan_item *item, bool has_once,
+                         const struct plan_item *item, bool has_once, struct contention_kept *kept,
                          struct contention_entry *entry);
 
 /* Times of the next piece are filled where some item of the plan has more than one piece.

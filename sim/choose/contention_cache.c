@@ -106,7 +106,8 @@ bool contention_find(const struct machine *machine, const struct plan *plan,
         key.times = entry->times;
         key.once_s = entry->once_s;
     }
-    key.simulated = contention_simulate(machine, plan, item, entry != NULL, &key);
+    key.simulated = contention_simulate(machine, plan, item, entry != NULL,
+                                        known == NULL ? NULL : known->kept, &key);
     if (!key.simulated) (void)ecmp_count(machine, plan, item, &key.times);
     *ret = key.times;
     if (known != NULL) keep(known, asked, &key);

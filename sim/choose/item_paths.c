@@ -174,15 +174,30 @@ static uint32_t link_number(const struct item_paths *paths, struct path_course c
     return first + unit * level->tier[link->tier].cable_count + link->cable;
 }
 
+double item_paths_overhead_s(const struct item_paths *paths, const struct plan_protocol *protocol,
+                             uint32_t network)
+{
+    return units_seconds(paths->machine->chip.launch.message_ps + protocol->message_ps[network]);
+}
+
 uint32_t item_paths_find(const struct item_paths *paths, uint32_t from,
                          const uint32_t to[MACHINE_AXES_MAX], struct item_path_link *ret_link)
+{
+    uint32_t network;
+    uint32_t const count = item_paths_links(paths, from, to, ret_link, &network);
+    ret_link[0].latency_s += item_paths_overhead_s(paths, &paths->plan->protocol, network);
+    return count;
+}
+
+uint32_t item_paths_links(const struct item_paths *paths, uint32_t from,
+                          const uint32_t to[MACHINE_AXES_MAX], struct item_path_link *ret_link,
+                          uint32_t *ret_network)
 {
     const uint32_t *here = paths->at[from].axis;
     struct path_course course = path_course(&paths->machine_paths, here, to);
     course.twisted = paths->twisted;
     course.antipode =
         path_antipode_of(&paths->balance, here) | path_antipode_by(&paths->balance, here, to);
-    uint32_t const network = course.level == LEVEL_NONE ? 0 : 1 + course.level;
     struct path_link link = {.last = false};
     uint32_t count = 0;
     while (!link.last) {
@@ -192,8 +207,7 @@ uint32_t item_paths_find(const struct item_paths *paths, uint32_t from,
             (struct item_path_link){link_number(paths, course, &link), (double)rate.bytes_per_s,
                                     units_seconds(rate.latency_ps)};
     }
-    ret_link[0].latency_s += units_seconds(paths->machine->chip.launch.message_ps +
-                                           paths->plan->protocol.message_ps[network]);
+    *ret_network = course.level == LEVEL_NONE ? 0 : 1 + course.level;
     return count;
 }
 

@@ -57,6 +57,13 @@ uint32_t item_paths_chip(const struct item_paths *paths, const uint32_t at[MACHI
 uint32_t item_paths_find(const struct item_paths *paths, uint32_t from,
                          const uint32_t to[MACHINE_AXES_MAX], struct item_path_link *ret_link);
 
+/* Such links without the overhead of a message, of which `ret_network` has a part. */
+uint32_t item_paths_links(const struct item_paths *paths, uint32_t from,
+                          const uint32_t to[MACHINE_AXES_MAX], struct item_path_link *ret_link,
+                          uint32_t *ret_network);
+double item_paths_overhead_s(const struct item_paths *paths, const struct plan_protocol *protocol,
+                             uint32_t network);
+
 /* The axis of a link of the grid, or MACHINE_AXES_MAX and the level. */
 uint32_t item_paths_wire(const struct item_paths *paths, uint32_t link);
 

@@ -182,8 +182,11 @@ static enum status convey(void *owner, struct plan_request *request, const char 
         struct arena *arena = arena_create(0);
         if (arena == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
         struct choice_made made = {.asked = *request, .before = choices->conveyed};
+        struct contention_kept messages = {.arena = arena};
+        choices->known.kept = &messages;
         enum status status =
             protocol_find_least(choices, request, where, arena, &made.protocol, reterr);
+        choices->known.kept = NULL;
         arena_destroy(arena);
         STATUS_TRY(status);
         STATUS_TRY(arena_try(choices->arena, 1, sizeof(struct choice_made), &memory, reterr));

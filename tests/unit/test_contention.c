@@ -88,12 +88,37 @@ static void a_second_piece_is_simulated_where_there_is_one(void **state)
     assert_int_equal(known.count, 2);
 }
 
+/* Messages that are kept from one protocol to the next are simulated with the next one's time. */
+static void kept_messages_have_the_time_of_each_protocol(void **state)
+{
+    (void)state;
+    static struct contention_cache known, other;
+    struct contention_kept kept = {.arena = case_arena};
+    struct machine node;
+    struct plan plan;
+    plan_in_nodes(1, &node, &plan);
+    known.kept = &kept;
+    for (uint32_t pieces = 1; pieces <= 2; pieces++)
+        for (int64_t message_ps = 0; message_ps < 3000000; message_ps += 700000) {
+            struct contention_times got, anew;
+            plan.item[0].piece_count = pieces;
+            plan.protocol.message_ps[1] = message_ps;
+            assert_true(contention_find(&node, &plan, &plan.item[0], &known, &got));
+            assert_true(contention_find(&node, &plan, &plan.item[0], &other, &anew));
+            assert_memory_equal(&got, &anew, sizeof got);
+        }
+    assert_int_equal(known.count, 10);
+    assert_non_null(kept.of[0].contention);
+    assert_null(kept.of[1].contention);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_simulation_of_messages_begins_anew),
         cmocka_unit_test(ways_that_no_message_goes_do_not_matter),
         cmocka_unit_test(a_second_piece_is_simulated_where_there_is_one),
+        cmocka_unit_test(kept_messages_have_the_time_of_each_protocol),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

@@ -247,10 +247,42 @@ static void a_common_factor_is_no_error_of_ratios(void **state)
     near(made.score.factor, 0.9);
     near(made.score.ratio_absolute, 0);
     near(made.score.inside, 0); /* All reach half of the peak. */
-    assert_int_equal(made.score.outside_rows, 1);
+    assert_int_equal(made.score.outside_rows, 3);
     near(made.score.outside, 0.25); /* The other reaches 0.4: 0.5 / 0.4 - 1. */
+    assert_string_equal(made.score.outside_said, "25.0 %");
     near(made.score.rank, 1);
     near(made.score.regret, 0);
+}
+
+/* The chip's share is of the rows whose chip, precision and work others have, or says why none. */
+static void shares_from_outside_say_of_how_many_rows(void **state)
+{
+    (void)state;
+    static struct made made;
+    memset(&made, 0, sizeof made);
+    for (uint32_t i = 0; i < MADE; i++) {
+        made.row[i].seconds = 2;
+        made.result[i].predicted_s = 2;
+        made.result[i].useful_s = 1;
+    }
+    made_score(&made, 3);
+    made.row[2].machine.chip = "other";
+    case_ok(validate_score(&made.validate, &case_error));
+    assert_int_equal(made.score.outside_rows, 2);
+    assert_string_equal(made.score.outside_said, "0.0 % of 2 rows");
+    made.row[3].policy.precision = "fp8";
+    case_ok(validate_score(&made.validate, &case_error));
+    assert_int_equal(made.score.outside_rows, 0);
+    assert_string_equal(made.score.outside_said, "no bf16 steps");
+    made.row[2].machine.chip = "c";
+    case_ok(validate_score(&made.validate, &case_error));
+    assert_string_equal(made.score.outside_said, "no bf16 steps of c");
+    /* A decode is no measure of a collective. */
+    made.row[3].kind = PUBLISHED_DECODE;
+    for (uint32_t i = 0; i < MADE; i++) made.row[i].policy.precision = NULL;
+    for (uint32_t i = 0; i < 3; i++) made.row[i].kind = PUBLISHED_COLLECTIVE;
+    case_ok(validate_score(&made.validate, &case_error));
+    assert_string_equal(made.score.outside_said, "no collectives of c");
 }
 
 static void errors_have_their_signs(void **state)
@@ -452,6 +484,7 @@ int main(void)
         cmocka_unit_test(scenarios_have_the_power_of_their_rows),
         cmocka_unit_test(peaks_are_those_of_the_page_of_memory),
         cmocka_unit_test(a_common_factor_is_no_error_of_ratios),
+        cmocka_unit_test(shares_from_outside_say_of_how_many_rows),
         cmocka_unit_test(errors_have_their_signs),
         cmocka_unit_test(layouts_are_ranked_and_schedules_compared),
         cmocka_unit_test(reaches_are_those_of_publications_left_out),

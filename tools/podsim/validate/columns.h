@@ -98,8 +98,10 @@ column_look validate_rank;   /* "0.87" */
     X(SET_INSIDE, "one_share_inside", SCORED(REAL(score->inside)),                                 \
       NAMED("best share inside", validate_share))                                                  \
     X(SET_OUTSIDE, "one_share_a_chip",                                                             \
-      WHERE(score->played > 0 && score->outside_rows > 0, REAL(score->outside)),                   \
-      NAMED("chip's share outside", validate_share))                                               \
+      WHERE(score->played > 0 && score->outside_rows > 0, REAL(score->outside)), HIDDEN)           \
+    X(SET_OUTSIDE_ROWS, "one_share_a_chip_rows", SCORED(WHOLE(score->outside_rows)), HIDDEN)       \
+    X(SET_OUTSIDE_SAID, NULL, SCORED(WORDS(score->outside_said)),                                  \
+      NAMED("chip's share outside", column_words))                                                 \
     X(SET_LAYOUTS, "layout_sets", SCORED(WHOLE(score->layout_sets)),                               \
       NAMED("choices", column_plain))                                                              \
     X(SET_RANK, "rank_correlation", RANKED(REAL(score->rank)),                                     \

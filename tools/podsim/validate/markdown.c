@@ -2,12 +2,12 @@
 #include "sim/base/strbuf.h"
 #include "tools/podsim/validate/columns.h"
 
-static const uint8_t test_scores[] = {SET_NAME,   SET_TITLE,    SET_RAN,    SET_REFUSED,
-                                      SET_MEAN,   SET_ABSOLUTE, SET_AIM,    SET_WORST,
-                                      SET_BEHIND, SET_INSIDE,   SET_OUTSIDE};
-static const uint8_t group_scores[] = {SET_GROUP,  SET_TITLE,    SET_RAN,    SET_REFUSED,
-                                       SET_MEAN,   SET_ABSOLUTE, SET_AIM,    SET_WORST,
-                                       SET_BEHIND, SET_INSIDE,   SET_OUTSIDE};
+static const uint8_t test_scores[] = {SET_NAME,   SET_TITLE,    SET_RAN,         SET_REFUSED,
+                                      SET_MEAN,   SET_ABSOLUTE, SET_AIM,         SET_WORST,
+                                      SET_BEHIND, SET_INSIDE,   SET_OUTSIDE_SAID};
+static const uint8_t group_scores[] = {SET_GROUP,  SET_TITLE,    SET_RAN,         SET_REFUSED,
+                                       SET_MEAN,   SET_ABSOLUTE, SET_AIM,         SET_WORST,
+                                       SET_BEHIND, SET_INSIDE,   SET_OUTSIDE_SAID};
 static const uint8_t layouts[] = {SET_NAME,   SET_LAYOUTS,     SET_RANK,
                                   SET_REGRET, SET_BASE,        SET_RATIO_AIM,
                                   SET_MEMORY, SET_MEMORY_MEAN, SET_MEMORY_ABSOLUTE};

@@ -61,10 +61,10 @@ static void score_add(const struct column_value *values, struct strbuf *text)
     strbuf_add(text, ", worst %s\n", SET(SET_WORST));
     strbuf_add(text, "  ratios      all have the factor %s; mean absolute error behind it %s\n",
                SET(SET_FACTOR), SET(SET_BEHIND));
-    strbuf_add(text, "  yardsticks  one best share of the peak %s", SET(SET_INSIDE));
-    if (values[SET_OUTSIDE].kind != COLUMN_NONE)
-        strbuf_add(text, "; the chip's share in other publications %s", SET(SET_OUTSIDE));
-    strbuf_add(text, "\n");
+    strbuf_add(text,
+               "  yardsticks  one best share of the peak %s; the chip's share in other "
+               "publications %s\n",
+               SET(SET_INSIDE), SET(SET_OUTSIDE_SAID));
     layouts_add(values, text);
     memory_add(values, text);
 }

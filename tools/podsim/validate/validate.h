@@ -16,6 +16,7 @@ struct worker;
 
 enum { VALIDATE_EVENTS_MAX = 400 * 1000 * 1000 };
 enum { VALIDATE_WHY_BYTES = 384, VALIDATE_STACK_BYTES = 32 };
+enum { VALIDATE_OUTSIDE_BYTES = 48 };
 
 enum validate_state {
     VALIDATE_LEFT, /* Not asked for. */
@@ -66,8 +67,8 @@ struct validate_score {
     double inside;         /* Mean absolute error of one best share of the peak for the set. */
     double outside; /* Mean absolute error of the median share of a chip and precision in rows that
                        are learned from. */
-    uint32_t outside_rows; /* Rows that `outside` is learned from; 0: there are none for a row of
-                              the set. */
+    uint32_t outside_rows; /* Rows of the set whose chip, precision and work such rows have. */
+    char outside_said[VALIDATE_OUTSIDE_BYTES]; /* For a screen; "no steps of b200" without rows. */
     /* Sets of rows that differ in layout or schedule alone, three at least. */
     uint32_t layout_sets;
     double rank;          /* Spearman's correlation of rates, mean over these. */

@@ -313,19 +313,6 @@ static bool is_again(struct replay *replay)
            server_again(replay, SERVER_HBM) && server_again(replay, SERVER_VPU);
 }
 
-/* The least of what others wait for at a stream: of those who wait for counts that move, and of
- * those who wait for counts that do not. */
-static void waits_settle(struct replay *replay, uint32_t chip, struct stream_state *state)
-{
-    uint32_t least[2] = {UINT32_MAX, UINT32_MAX};
-    for (uint32_t bits = state->waiters; bits != 0; bits &= bits - 1) {
-        uint32_t const wants = stream_at(replay, (uint32_t)__builtin_ctz(bits), chip)->wants;
-        if (wants / 2 < least[wants & 1]) least[wants & 1] = wants / 2;
-    }
-    state->wake_done = least[0];
-    state->wake_begun = least[1];
-}
-
 /* Goes on `times` periods later. */
 static void repeat(struct replay *replay, uint64_t times)
 {
@@ -338,7 +325,7 @@ static void repeat(struct replay *replay, uint64_t times)
         for (uint32_t chip = 0; chip < replay->chip_count; chip++) {
             struct stream_state *state = stream_at(replay, stream, chip);
             state->epoch %= RECUR_EPOCHS;
-            if (times > 0) waits_settle(replay, chip, state);
+            if (times > 0) streams_wakes_settle(replay, chip, state);
         }
     recur_others_repeat(replay, period_ps, times, times * events);
     if (times > 0) stretches_jumped(replay, (int64_t)times * period_ps);

@@ -357,6 +357,17 @@ void streams_finish(struct replay *replay, uint32_t chip, int64_t now_ps)
     chip_finish(replay, chip, now_ps);
 }
 
+void streams_wakes_settle(struct replay *replay, uint32_t chip, struct stream_state *state)
+{
+    uint32_t least[2] = {UINT32_MAX, UINT32_MAX};
+    for (uint32_t bits = state->waiters; bits != 0; bits &= bits - 1) {
+        uint32_t const wants = stream_at(replay, (uint32_t)__builtin_ctz(bits), chip)->wants;
+        if (wants / 2 < least[wants & 1]) least[wants & 1] = wants / 2;
+    }
+    state->wake_done = least[0];
+    state->wake_begun = least[1];
+}
+
 void streams_start(struct replay *replay, uint32_t chip, int64_t now_ps)
 {
     steps_begin(replay, chip);

@@ -160,6 +160,9 @@ static inline bool stream_has_come(const struct stream_state *state)
 void streams_start(struct replay *replay, uint32_t chip, int64_t now_ps);
 /* The stream goes on if what it waits for has come; or the host has launched its op. */
 void streams_advance(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
+/* Finds anew the least of what others wait for at a stream: counts of done parts, and of begun
+ * ones. */
+void streams_wakes_settle(struct replay *replay, uint32_t chip, struct stream_state *state);
 /* Wakes streams of a chip, as bits, that waited for parts. */
 void streams_wake(struct replay *replay, uint32_t chip, uint32_t waiters, int64_t now_ps);
 void streams_compute_end(struct replay *replay, uint32_t chip, int64_t now_ps);

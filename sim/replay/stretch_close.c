@@ -132,18 +132,6 @@ static void servers_close(struct replay *replay, uint32_t chip, const struct str
     replay->servers.cores.states[chip].edge_ps += begin_ps;
 }
 
-/* The least of what others wait for at a stream. */
-static void wakes_settle(struct replay *replay, uint32_t chip, struct stream_state *state)
-{
-    uint32_t least[2] = {UINT32_MAX, UINT32_MAX};
-    for (uint32_t bits = state->waiters; bits != 0; bits &= bits - 1) {
-        uint32_t const wants = stream_at(replay, (uint32_t)__builtin_ctz(bits), chip)->wants;
-        if (wants / 2 < least[wants & 1]) least[wants & 1] = wants / 2;
-    }
-    state->wake_done = least[0];
-    state->wake_begun = least[1];
-}
-
 static void streams_close(struct replay *replay, uint32_t chip, const struct stretch *stretch,
                           int64_t begin_ps)
 {
@@ -169,7 +157,7 @@ static void streams_close(struct replay *replay, uint32_t chip, const struct str
         *state = then;
     }
     for (uint32_t i = 0; i < stretch->stream_count; i++)
-        wakes_settle(replay, chip, stream_at(replay, stretch->stream[i].stream, chip));
+        streams_wakes_settle(replay, chip, stream_at(replay, stretch->stream[i].stream, chip));
 }
 
 static void pass_close(struct replay *replay, uint32_t chip, const struct stretch *stretch,

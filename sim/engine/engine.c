@@ -129,7 +129,8 @@ enum status engine_take_windows(struct arena *arena, struct engine *engine, int6
     engine->window_handler = handler;
     engine->window_ahead = engine->options.ahead == NULL ? 0 : ahead_count;
     return windows_create(arena, lookahead_ps, engine->options.chip_count,
-                          engine->options.pending_max, &engine->windows, reterr);
+                          engine->options.channel_count, engine->options.pending_max,
+                          &engine->windows, reterr);
 }
 
 static uint32_t block_take(struct engine *engine)
@@ -183,9 +184,9 @@ static inline bool channel_has_twin(const struct engine_channel *channel, uint32
     return chip == channel->first || chip == channel->last;
 }
 
-/* A post that has no place in the wheel. */
-static __attribute__((noinline)) void post_elsewhere(struct engine *engine, int64_t at_ps,
-                                                     uint64_t key, uint32_t chip)
+/* A post to the heap, or of a run that ends with an error. */
+static __attribute__((noinline)) void post_heap(struct engine *engine, int64_t at_ps, uint64_t key,
+                                                uint32_t chip)
 {
     if (at_ps >= TIME_PS_END) {
         engine->has_passed_end = true;
@@ -195,10 +196,20 @@ static __attribute__((noinline)) void post_elsewhere(struct engine *engine, int6
         engine->check_entries = 0;
     } else {
         engine->pending_count++;
-        if (engine->windows != NULL)
-            windows_post(engine->windows, at_ps, key, chip);
-        else
-            heap_push(&engine->heap, (struct heap_event){at_ps, key, chip});
+        heap_push(&engine->heap, (struct heap_event){at_ps, key, chip});
+    }
+}
+
+/* A post that has no place in the wheel. */
+static __attribute__((noinline)) void post_elsewhere(struct engine *engine, int64_t at_ps,
+                                                     uint64_t key, uint32_t channel, uint32_t chip)
+{
+    bool const fits = engine->pending_count < engine->options.pending_max && at_ps < TIME_PS_END;
+    if (engine->windows != NULL && fits) {
+        engine->pending_count++;
+        windows_post(engine->windows, at_ps, key, channel, chip);
+    } else {
+        post_heap(engine, at_ps, key, chip);
     }
 }
 
@@ -208,7 +219,7 @@ void engine_post(struct engine *engine, int64_t at_ps, uint64_t key, uint32_t ch
     SIM_ASSERT(at_ps >= engine->now_ps);
     SIM_ASSERT(channel < engine->options.channel_count && chip < engine->options.chip_count);
     if (at_ps >= TIME_PS_END || engine->pending_count >= engine->pending_max) {
-        post_elsewhere(engine, at_ps, key, chip);
+        post_elsewhere(engine, at_ps, key, channel, chip);
         return;
     }
     engine->pending_count++;
@@ -319,32 +330,37 @@ static inline void window_ahead(const struct engine *engine, const struct window
         engine->options.ahead(engine->options.owner, group->key, group->chips[i]);
 }
 
-static void serve_windows(struct engine *engine)
+/* Hands the groups of a layer of a window, or of one of its rounds, over. */
+static void serve_groups(struct engine *engine, uint32_t layer, bool is_round)
 {
     struct windows *windows = engine->windows;
-    bool const any = windows_open(windows);
-    SIM_ASSERT(any);
-    engine->now_ps = windows->begin_ps;
-    while (windows_round(windows)) {
-        for (uint32_t g = 0; g < windows->group_count; g++) {
-            const struct window_group *group = &windows->groups[g];
-            if (g + 1 < windows->group_count) window_ahead(engine, group + 1);
-            engine->popped_count++;
-            engine->pending_count -= group->count;
-            engine->event_count += group->count;
-            engine->window_handler(engine->options.owner, group->key, group->chips, group->at_ps,
-                                   group->count);
-        }
+    for (uint32_t g = 0; g < windows->group_count; g++) {
+        struct window_group *group = &windows->groups[g];
+        if (group->layer != layer) continue;
+        if (!is_round) windows_sift(windows, group);
+        if (g + 1 < windows->group_count) window_ahead(engine, group + 1);
+        if (group->count == 0) continue; /* All are apart. */
+        engine->popped_count++;
+        engine->pending_count -= group->count;
+        engine->event_count += group->count;
+        engine->window_handler(engine->options.owner, group->key, group->chips, group->at_ps,
+                               group->count);
     }
+}
+
+static void serve_windows(struct engine *engine)
+{
+    if (!windows_open(engine->windows)) SIM_ASSERT(false);
+    engine->now_ps = engine->windows->begin_ps;
+    for (uint32_t n = 0; n < WINDOW_LAYERS; n++) serve_groups(engine, n, /* is_round= */ false);
+    while (windows_round(engine->windows)) serve_groups(engine, 0, /* is_round= */ true);
 }
 
 static inline void serve(struct engine *engine, bool is_reference)
 {
-    if (engine->windows != NULL) {
+    if (engine->windows != NULL)
         serve_windows(engine);
-        return;
-    }
-    if (is_reference)
+    else if (is_reference)
         serve_reference(engine);
     else
         serve_fast(engine);

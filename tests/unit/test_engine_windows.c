@@ -73,6 +73,35 @@ struct outcome {
     uint32_t most;
 };
 
+/* What the chips see of events that were posted in the wrong order, of keys that occur once. */
+static uint64_t run_late(const char *queue, bool in_windows)
+{
+    static struct posts posts;
+    enum { LATE = 3000, LATE_CHIPS = 3 };
+    struct arena *arena = arena_create(0);
+    struct engine_options const options = {
+        .queue = queue,
+        .chip_count = CHIPS,
+        .channel_count = 2,
+        .pending_max = LATE * LATE_CHIPS,
+        .handler = handle,
+        .owner = &posts,
+    };
+    posts = (struct posts){.far_ps = 1, .keys = 1};
+    case_ok(engine_create(arena, &options, &posts.engine, &case_error));
+    if (in_windows)
+        case_ok(
+            engine_take_windows(arena, posts.engine, LOOKAHEAD_PS, handle_window, 0, &case_error));
+    for (uint32_t i = 0; i < LATE * LATE_CHIPS; i++)
+        engine_post(posts.engine, LOOKAHEAD_PS - i % 100, LATE * LATE_CHIPS - i, i % 2,
+                    i % LATE_CHIPS);
+    for (uint32_t chip = 0; chip < LATE_CHIPS; chip++) posts.steps[chip] = STEPS;
+    case_ok(engine_run(posts.engine, &case_error));
+    assert_int_equal(engine_event_count(posts.engine), LATE * LATE_CHIPS);
+    arena_destroy(arena);
+    return posts.chain[0] ^ posts.chain[1] * 3 ^ posts.chain[2] * 5;
+}
+
 static struct outcome run(const char *queue, bool in_windows, uint32_t keys, int64_t far_ps)
 {
     static struct posts posts;
@@ -123,11 +152,18 @@ static void events_of_several_instants_are_handed_over_together(void **state)
     assert_int_equal(run("fast", true, 1, 700).most, CHIPS);
 }
 
+static void events_of_a_chip_that_are_posted_late_come_in_order(void **state)
+{
+    (void)state;
+    assert_true(run_late("fast", true) == run_late("reference", false));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_chip_sees_what_it_sees_without_windows),
         cmocka_unit_test(events_of_several_instants_are_handed_over_together),
+        cmocka_unit_test(events_of_a_chip_that_are_posted_late_come_in_order),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

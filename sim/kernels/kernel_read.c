@@ -192,13 +192,62 @@ static enum status origin_read(struct json *object, struct kernel_table *table,
     return ppm_read(object, "error_ninetieth_ppm", &table->error_ninetieth_ppm, reterr);
 }
 
+/* The places of the edges of a side that `of` names, which has to be edges of the table. Without a
+ * list of the side all are taken. */
+static enum status edges_choose(struct arena *arena, struct json *of, uint32_t side,
+                                struct kernel_table *table, uint32_t place[KERNEL_EDGES_MAX],
+                                struct error *reterr)
+{
+    const uint32_t *edge = table->edge[side];
+    uint32_t const count = table->edge_count[side];
+    struct json *list = json_take(of, kernel_side_name(table->family, side));
+    for (uint32_t i = 0; list == NULL && i < count; i++) place[i] = i;
+    if (list == NULL) return STATUS_OK;
+    STATUS_TRY(edges_read(arena, of, side, table, reterr));
+    for (uint32_t i = 0, at = 0; i < table->edge_count[side]; i++) {
+        while (at < count && edge[at] < table->edge[side][i]) at++;
+        if (at == count || edge[at] != table->edge[side][i])
+            return error_set(reterr, STATUS_INVALID, json_where(json_at(list, i)),
+                             "%u is no edge of that table", table->edge[side][i]);
+        place[i] = at;
+    }
+    return STATUS_OK;
+}
+
+/* Leaves a table the edges that `of` names, and their points. */
+static enum status edges_leave(struct arena *arena, struct json *of, struct kernel_table *table,
+                               struct error *reterr)
+{
+    uint32_t place[KERNEL_SIDES_MAX][KERNEL_EDGES_MAX];
+    struct kernel_table const whole = *table;
+    uint32_t const sides = kernel_side_count(table->family);
+    uint64_t points = 1;
+    void *memory = NULL;
+    for (uint32_t s = 0; s < sides; s++) {
+        STATUS_TRY(edges_choose(arena, of, s, table, place[s], reterr));
+        points *= table->edge_count[s];
+    }
+    STATUS_TRY(arena_try(arena, points, sizeof *table->share_ppm, &memory, reterr));
+    uint32_t *share_ppm = memory;
+    for (uint64_t i = 0; i < points; i++) {
+        uint64_t rest = i, stride = 1, from = 0;
+        for (uint32_t s = sides; s-- > 0; rest /= table->edge_count[s]) {
+            from += stride * place[s][rest % table->edge_count[s]];
+            stride *= whole.edge_count[s];
+        }
+        share_ppm[i] = whole.share_ppm[from];
+    }
+    table->share_ppm = share_ppm;
+    return STATUS_OK;
+}
+
 /* The table of another stack, that `of` names: of the same kind where it says no other. Its numbers
  * are there. */
 static enum status base_find(struct kernel_reading *reading, struct json *of,
                              const struct kernel_table *table, const struct kernel_table **ret_base,
                              struct error *reterr)
 {
-    static const char *const keys[] = {"stack", "family", "layout", NULL};
+    const char *keys[3 + KERNEL_SIDES_MAX + 1] = {"stack", "family", "layout"};
     const char *families[KERNEL_FAMILIES + 1] = {NULL}, *name = NULL;
     const struct kernel_stack *stack = NULL;
     struct json *value = NULL;
@@ -211,6 +260,10 @@ static enum status base_find(struct kernel_reading *reading, struct json *of,
     if ((value = json_take(of, "family")) != NULL)
         STATUS_TRY(json_choice(value, families, &family, reterr));
     if (json_take(of, "layout") != NULL) STATUS_TRY(layout_read(of, &layout, reterr));
+    for (uint32_t s = 0; s < kernel_side_count(table->family); s++) {
+        keys[3 + s] = kernel_side_name(table->family, s);
+        (void)json_take(of, keys[3 + s]); /* edges_choose() reads it. */
+    }
     STATUS_TRY(json_end(of, keys, reterr));
     STATUS_TRY(reading->find(reading, name, true, json_where(of), &stack, reterr));
     *ret_base =
@@ -274,6 +327,7 @@ static enum status reference_read(struct kernel_reading *reading, struct json *o
     table->stored = kind.stored;
     table->cast = kind.cast;
     table->appends = base->appends && may_append(kind.family);
+    STATUS_TRY(edges_leave(reading->arena, of, table, reterr));
     if (base->of == NULL) STATUS_TRY(kernel_text_read(of, "stack", &table->of, reterr));
     if (factor == NULL) {
         if (base->family == kind.family && base->layout == kind.layout) return STATUS_OK;

@@ -262,6 +262,18 @@ static void shipped_tables_have_what_was_measured(void **state)
     }
 }
 
+/* Whether shares are met for the first time: most stacks have tables of others. */
+static bool is_first(const uint32_t *share_ppm)
+{
+    static const uint32_t *met[1024];
+    static uint32_t count = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (met[i] == share_ppm) return false;
+    assert_true(count < sizeof met / sizeof *met);
+    met[count++] = share_ppm;
+    return true;
+}
+
 static void every_shipped_stack_is_read(void **state)
 {
     (void)state;
@@ -276,6 +288,7 @@ static void every_shipped_stack_is_read(void **state)
         assert_string_equal(stack.name, dot + 1);
         for (uint32_t t = 0; t < stack.table_count; t++) {
             const struct kernel_table *table = &stack.table[t];
+            if (!is_first(table->share_ppm)) continue;
             bool const attends = table->family != KERNEL_MATMUL;
             uint32_t const sides = attends ? 1u << KERNEL_HEADS : 1u << KERNEL_N | 1u << KERNEL_K;
             case_ok(kernel_error_of_edges(case_arena, table, &edges_error, &case_error));

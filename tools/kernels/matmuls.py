@@ -2,9 +2,10 @@
 
 A share is the time of the roofline over the measured time: the larger of 2mnk over the data sheet's
 FLOP/s and of the bytes of both operands and the result over the data sheet's HBM rate. The grid has
-the powers of two. A point is the median of the shares of the rows at it and at its neighbours in m
-within 2 %, so that a spike of one row does not become a table's. A point that nobody measured has the
-share of the nearest m of its n and k, or of the nearest k.
+all n and k that were measured, and of m the powers of two and three times these. A point is the median
+of the shares of the rows at it and at its neighbours in m within 2 %, so that a spike of one row does
+not become a table's. A point that nobody measured has the share of the nearest m of its n and k, or of
+the nearest k.
 
 Rows in fp8 multiply x that lies in bf16: their time has the largest number of x, from which its scale
 follows, and the cast of x; in blocks, one kernel for both. quantize_computescale and
@@ -87,13 +88,13 @@ def shares_of(folder, source):
     return shares
 
 
-def powers(values):
-    return [value for value in values if value & (value - 1) == 0]
+def is_power(value):
+    return value & (value - 1) == 0
 
 
 def grid_of(shares):
-    axes = [powers(sorted({shape[axis] for shape in shares})) for axis in range(3)]
-    rows = sorted({shape[0] for shape in shares})
+    rows, *axes = [sorted({shape[axis] for shape in shares}) for axis in range(3)]
+    axes.insert(0, [m for m in rows if is_power(m) or m % 3 == 0 and is_power(m // 3)])
     near = {m: [row for row in rows if abs(row - m) <= m / 50] for m in axes[0]}
     grid = {}
     for n, k in itertools.product(axes[1], axes[2]):

@@ -1,4 +1,5 @@
 """What the makers of kernel tables share: rates of chips, grids, look-ups, writing."""
+import bisect
 import csv
 import gzip
 import itertools
@@ -70,8 +71,7 @@ def looked_up(axes, grid, shape):
     """By the logarithms of the share and of the sides, as sim/kernels does within the grid."""
     places = []
     for value, axis in zip(shape, axes):
-        low = max(i for i, edge in enumerate(axis) if edge <= value)
-        low = min(low, max(len(axis) - 2, 0))
+        low = min(bisect.bisect_right(axis, value) - 1, max(len(axis) - 2, 0))
         high = min(low + 1, len(axis) - 1)
         part = 0 if high == low else math.log2(value / axis[low]) / math.log2(axis[high] / axis[low])
         places.append((axis[low], axis[high], part))

@@ -168,8 +168,11 @@ def without_their_shape(rows, ratios):
 
 
 def grouped(folder, chip, of, base):
-    """Products for each expert, as factors of one product at the rows of an expert."""
+    """Products for each expert, as factors of one product at the rows of an expert. One product's
+    kernels change from edge to edge of its dense grid; grouped ones, which are others, do not change
+    with them. So the shares are those at powers of two alone."""
     axes, grid = grid_of(base)
+    axes = [[edge for edge in axis if edge & (edge - 1) == 0] for axis in axes]
     entries = []
     for key, rows in sorted(grouped_rows(folder, chip, (base["flop_rate"], base["hbm_rate"])).items(),
                             reverse=True):
@@ -187,7 +190,8 @@ def grouped(folder, chip, of, base):
               f"{errors[1] / 1e4:.1f} %; without their shape {alone[0]:.1%}, {alone[1]:.1%}")
         entries.append({"format": "bf16", "layout": layout} | (
             {"result": result} if result != "bf16" else {}) | {
-            "of": {"stack": of, "family": "matmul", "layout": "TN"}, "source": source_of([chip]),
+            "of": {"stack": of, "family": "matmul", "layout": "TN"} | dict(zip("mnk", axes)),
+            "source": source_of([chip]),
             "derived": "shares of one product at the rows of an expert times those that Transformer "
                        "Engine's grouped products had of it",
             "factor": dict(zip("mnk", sides)) | {

@@ -19,7 +19,7 @@ struct arena;
 enum {
     ROWS_VERSION = 1,
     ROWS_FILE_BYTES_MAX = 64 * 1024 * 1024,
-    ROWS_MAX = 100000,
+    ROWS_MAX = 250000, /* All products of a stack on its dense grid, twice. */
     ROWS_SKIPPED_MAX = 8,
 };
 

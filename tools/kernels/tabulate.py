@@ -45,46 +45,51 @@ BOTH = ["a100", "b200"]
 TPUS = ["tpu-v4p", "tpu-v5p", "tpu-7x"]
 
 
-# The share of its clock that a chip keeps in a whole step, where kernels were measured alone
-# (tools/published/clock.py).
+# The share of its clock that a chip keeps in a whole step, where kernels were measured alone, in bf16
+# and fp8 (tools/published/clock.py). The chip's clock is that at which the median error of all rows
+# vanishes. A stack of ten rows or more has a clock of its own, within 5 % of its chip's.
+H100_CLOCK = (810000,
+    "43 training steps in bf16 of dense models on H100 that podsim may learn from "
+    "(docs/accuracy-published.md: dgxc-h100, megatron-h100, llama3-paper, llm-foundry, fms-fsdp): "
+    "the median error vanishes at 0.81; the stack has fewer than ten of its own")
+H100_FP8 = (830000,
+    "32 training steps in fp8 of dense models on H100 that podsim may learn from "
+    "(docs/accuracy-published.md: dgxc-h100, nemo-24.07, megatron-bridge, llm-foundry): the median "
+    "error vanishes at 0.83; the stack has fewer than ten of its own")
+HOPPER_CLOCKS = {
+    "te": ((850000,
+        "18 training steps in bf16 of dense models on H100 at 700 W with Transformer Engine that podsim "
+        "may learn from (docs/accuracy-published.md: dgxc-h100, megatron-h100, llama3-paper): the "
+        "median error vanishes at 0.85, that of all stacks at 0.81"),
+        (840000,
+        "25 training steps in fp8 of dense models on H100 at 700 W with Transformer Engine that podsim "
+        "may learn from (docs/accuracy-published.md: dgxc-h100, nemo-24.07, megatron-bridge): the "
+        "median error vanishes at 0.84, that of all stacks at 0.83")),
+    "torch-eager": ((770000,
+        "23 training steps in bf16 of dense models on H100 that podsim may learn from "
+        "(docs/accuracy-published.md: llm-foundry): the median error vanishes at 0.76, more than 5 % "
+        "below that of all stacks at 0.81: the nearest share that is within 5 %"), H100_FP8),
+    "torch-compile": (H100_CLOCK, H100_FP8),
+    "xla": (H100_CLOCK, H100_FP8),
+}
 CLOCKS = {
-    "h100-sxm.te": (840000,
-        "18 training steps in bf16 of dense models on H100 at 700 W with Transformer Engine that "
-        "podsim may learn from (docs/accuracy-published.md: dgxc-h100, megatron-h100, "
-        "llama3-paper), of which the median error vanishes at 0.86, and 25 with PyTorch "
-        "(llm-foundry, fms-fsdp), 0.79; of all at 0.82. No stack differs from this clock by more than "
-        "5 %, except PyTorch without a compiler"),
-    "h200-sxm.te": (840000,
-        "derived: h100-sxm's, the same cores at the same power"),
-    "h800-sxm.te": (840000, "derived: h100-sxm's, the same cores at the same power"),
-    "h800-sxm.torch-eager": (840000, "derived: h100-sxm's, the same cores at the same power"),
-    "h800-sxm.xla": (840000, "derived: h100-sxm's, the same cores at the same power"),
-    "h800-sxm.torch-compile": (840000, "derived: h100-sxm's, the same cores at the same power"),
-    "gb200-nvl72.te": (780000,
+    "gb200-nvl72.te": ((790000,
         "five training steps in bf16 of dense models that podsim may learn from "
-        "(docs/accuracy-published.md: dgxc-gb200): the median error vanishes at 0.784, the mean at 0.795"),
-    "b200.te": (1000000, "tables of training in bf16, which have the clock of a step"),
-    "tpu-v6e.xla": (760000,
-        "two training steps of dense models that podsim may learn from "
-        "(docs/accuracy-published.md: maxtext-v6e), 0.74 and 0.78; the table is of layers alone"),
-}
-# The same of products in fp8.
-H100_FP8 = (800000, "derived: h100-sxm's, the same cores at the same power")
-CLOCKS_FP8 = {
-    "h100-sxm.te": (800000,
-        "32 training steps in fp8 of dense models on H100 at 700 W that podsim may learn from "
-        "(docs/accuracy-published.md: dgxc-h100, nemo-24.07, megatron-bridge, llm-foundry): the "
-        "median error vanishes at 0.801, without one publication at 0.77 to 0.83"),
-    "gb200-nvl72.te": (720000,
+        "(docs/accuracy-published.md: dgxc-gb200): the median error vanishes at 0.792, the mean at 0.802"),
+        (720000,
         "four training steps in fp8 of dense models that podsim may learn from "
-        "(docs/accuracy-published.md: dgxc-gb200): mean and median error vanish at 0.72"),
-    "b200.te": (720000, "derived: gb200-nvl72's, the same cores"),
-    "h200-sxm.te": H100_FP8,
-    "h800-sxm.te": H100_FP8,
-    "h800-sxm.torch-eager": H100_FP8,
-    "h800-sxm.torch-compile": H100_FP8,
-    "h800-sxm.xla": H100_FP8,
+        "(docs/accuracy-published.md: dgxc-gb200): the median error vanishes at 0.724, the mean at 0.721")),
+    "b200.te": ((1000000, "tables of training in bf16, which have the clock of a step"),
+                (720000, "derived: gb200-nvl72's, the same cores")),
+    "tpu-v6e.xla": ((760000,
+        "two training steps of dense models that podsim may learn from "
+        "(docs/accuracy-published.md: maxtext-v6e), 0.74 and 0.78; the table is of layers alone"), None),
 }
+for _stack, _clocks in HOPPER_CLOCKS.items():
+    CLOCKS[f"h100-sxm.{_stack}"] = _clocks
+    for _chip in ("h200-sxm", "h800-sxm"):
+        CLOCKS[f"{_chip}.{_stack}"] = tuple(
+            (ppm, f"derived: h100-sxm.{_stack}'s, the same cores at the same power") for ppm, _ in _clocks)
 
 
 def reference(of, format_name, **other):
@@ -99,9 +104,8 @@ def write(chip, stack, title, **lists):
     name = f"{chip}.{stack}"
     head = {"podsim_kernels": 1, "chip": chip, "stack": stack, "title": title}
     if name in CLOCKS:
-        head["clock"] = clock_of(CLOCKS[name])
-    if name in CLOCKS_FP8:
-        head["clock"]["fp8"] = clock_of(CLOCKS_FP8[name])
+        clock, clock_fp8 = CLOCKS[name]
+        head["clock"] = clock_of(clock) | ({"fp8": clock_of(clock_fp8)} if clock_fp8 else {})
     tables.write(name, head | lists)
 
 

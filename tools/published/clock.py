@@ -21,6 +21,8 @@ import sys
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
 SHARES = [0.6, 0.7, 0.8, 0.9, 1.0]
 KEYS = {"bf16": "clock", "fp8": "clock_fp8"}
+STACK_PART = 0.05
+STACK_ROWS = 10
 
 
 def has_experts(model):
@@ -105,21 +107,43 @@ def share_of(rows, middle=statistics.median):
     return share
 
 
-def figures(rows, share):
-    errors = [error_at(row, share) for row in rows]
-    return "mean %+.1f %%, mean absolute %.1f %%" % (
+def clock_of(rows, stack):
+    """The clock of a stack: where the median error of its rows vanishes, or the nearest share that is
+    within STACK_PART of where that of all rows does. A few rows say no more than all do."""
+    chip = share_of(rows)
+    own = [row for row in rows if row["stack"] == stack]
+    share = share_of(own) if len(own) >= STACK_ROWS else chip
+    return min(max(share, chip * (1 - STACK_PART)), chip * (1 + STACK_PART))
+
+
+def figures(rows, shares):
+    """Errors of rows, each at the share of its stack."""
+    errors = [error_at(row, shares[row["stack"]]) for row in rows]
+    return errors, "mean %+.1f %%, mean absolute %.1f %%" % (
         100 * statistics.mean(errors), 100 * statistics.mean(map(abs, errors)))
 
 
+def shares_of(rows, stacks):
+    return {stack: clock_of(rows, stack) for stack in stacks}
+
+
 def print_parts(rows, word):
+    """Each part at the clocks of the others, and all parts so."""
+    all_errors = []
     for name in sorted({row[word] for row in rows}):
         part = [row for row in rows if row[word] == name]
         others = [row for row in rows if row[word] != name]
         print("%-20s %2d rows, share %.3f" % (name, len(part), share_of(part)), end="")
         if others:
-            share = share_of(others)
-            print("; left out: %.3f, %s" % (share, figures(part, share)), end="")
+            shares = shares_of(others, sorted({row["stack"] for row in part}))
+            errors, text = figures(part, shares)
+            all_errors += errors
+            print("; at %s of the others: %s" % (", ".join("%.3f" % share for share in shares.values()),
+                                                 text), end="")
         print()
+    if all_errors:
+        print("each at the clocks of the others: mean absolute %.1f %%"
+              % (100 * statistics.mean(map(abs, all_errors))))
 
 
 def main():
@@ -131,15 +155,19 @@ def main():
         row["times_s"] = times_of(podsim, row, KEYS[format_name])
     if not rows:
         sys.exit("no row on %s in %s" % (chip, format_name))
+    stacks = sorted({row["stack"] for row in rows})
     share = share_of(rows)
     print("%d rows: the median error vanishes at %.3f, the mean at %.3f"
           % (len(rows), share, share_of(rows, statistics.mean)))
     for at in sorted(SHARES + [round(share, 2)]):
-        print("  at %.2f: %s" % (at, figures(rows, at)))
-    print_parts(rows, "publication")
-    if len({row["publication"] for row in rows}) == 1:
-        print_parts(rows, "model")
-    print_parts(rows, "stack")
+        print("  at %.2f: %s" % (at, figures(rows, dict.fromkeys(stacks, at))[1]))
+    for stack, clock in shares_of(rows, stacks).items():
+        own = [row for row in rows if row["stack"] == stack]
+        print("%-20s %2d rows, share %.3f, clock %.3f: %s" % (stack, len(own), share_of(own), clock,
+                                                            figures(own, {stack: clock})[1]))
+    print("all at the clocks of their stacks: %s" % figures(rows, shares_of(rows, stacks))[1])
+    publications = len({row["publication"] for row in rows})
+    print_parts(rows, "publication" if publications > 1 else "model")
     for row in rows:
         print("  %-48s %s" % (row["id"], " ".join("%+5.1f%%" % (100 * error_at(row, at))
                                                    for at in SHARES)))

@@ -58,11 +58,6 @@ static uint32_t levels_fill(const struct build *build, const uint32_t cost[GROUP
     return count;
 }
 
-static bool relays_whole(const struct primitive *primitive, uint32_t size)
-{
-    return primitive != NULL && primitive->cost(size).relay == PRIMITIVE_RELAY_WHOLE;
-}
-
 /* Whole arrays go storey by storey, so in pieces, none shorter than the way of one storey. */
 static uint32_t relay_pieces(const struct build *build)
 {
@@ -76,7 +71,7 @@ static uint32_t relay_pieces(const struct build *build)
         uint32_t const size =
             choice->flat ? (uint32_t)group_rank_count(group) : group->dimension[d].size;
         bool const here =
-            relays_whole(choice->whole[d], size) || relays_whole(choice->once[d], size);
+            level_relays_whole(choice->whole[d], size) || level_relays_whole(choice->once[d], size);
         climbs = climbs || here;
         if (!here && !choice->flat) bytes /= group->dimension[d].size;
         hop_bytes = hop > hop_bytes ? hop : hop_bytes;
@@ -103,8 +98,10 @@ static uint32_t shares_set(struct build *build, const struct group *grid, const 
         build->pieces = pieces_choose(grid, cost, &build->shares, plan->kind, request->size_bytes);
     }
     uint32_t const overlapping = level_count > 1 ? pieces_of_levels(each, level_count) : 1;
+    uint64_t const needed = pieces_needed(each, level_count);
+    uint32_t const enough = needed < overlapping ? (uint32_t)needed : overlapping;
     uint32_t const climbing = relay_pieces(build);
-    if (overlapping > build->pieces.count) build->pieces.count = overlapping;
+    if (enough > build->pieces.count) build->pieces.count = enough;
     if (climbing > build->pieces.count) build->pieces.count = climbing;
     if (spanning_applies(build->choice, &plan->group, plan->kind)) {
         build->shares = (struct shares){{1, 1, 1}, grid->dimension_count};

@@ -41,6 +41,23 @@ static void series_fill(const struct plan_request *request, const struct choice 
     if (request->kind != COLLECTIVE_ALL_TO_ALL) level->shards = size - 1;
 }
 
+bool level_relays_whole(const struct primitive *primitive, uint32_t size)
+{
+    return primitive != NULL && primitive->cost(size).relay == PRIMITIVE_RELAY_WHOLE;
+}
+
+/* On a grid messages go step by step along axis after axis, in trees storey by storey, and to
+ * switches that copy or add and back from them. */
+static bool is_longer_alone(const struct plan_request *request, const struct choice *choice,
+                            uint32_t dimension, uint32_t cost)
+{
+    uint32_t const size = request->group.dimension[dimension].size;
+    return cost != 0 || is_in_network(choice->once[dimension]) ||
+           is_in_network(choice->whole[dimension]) ||
+           level_relays_whole(choice->once[dimension], size) ||
+           level_relays_whole(choice->whole[dimension], size);
+}
+
 void level_demand_add(const struct plan_request *request, const struct choice *choice,
                       uint32_t dimension, uint32_t cost, struct pieces_level *level)
 {
@@ -55,6 +72,7 @@ void level_demand_add(const struct plan_request *request, const struct choice *c
     level->in_network = is_in_network(choice->once[dimension]);
     if (kind == COLLECTIVE_ALL_REDUCE && level->in_network) level->passes = 2;
     series_fill(request, choice, dimension, level);
+    level->longer_alone = is_longer_alone(request, choice, dimension, cost);
     level->messages += messages_of(choice->once[dimension], size) +
                        messages_of(choice->gather[dimension], size) +
                        messages_of(choice->whole[dimension], size);

@@ -5,6 +5,7 @@
 #ifndef SIM_COLLECTIVE_LEVEL_DEMAND_H
 #define SIM_COLLECTIVE_LEVEL_DEMAND_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "sim/collective/choice.h"
@@ -15,5 +16,8 @@
  * an axis of the grid; 0 elsewhere. The level's bytes are left alone. */
 void level_demand_add(const struct plan_request *request, const struct choice *choice,
                       uint32_t dimension, uint32_t cost, struct pieces_level *level);
+
+/* Whether whole arrays go up a tree or down, storey by storey. NULL: they do not. */
+bool level_relays_whole(const struct primitive *primitive, uint32_t size);
 
 #endif

@@ -170,18 +170,33 @@ static uint64_t pieces_bearable(const struct pieces_level *level, uint64_t rest_
     return most;
 }
 
-uint64_t pieces_wanted(const struct pieces_level *levels, uint32_t count)
+/* What levels take with a single piece. */
+struct times {
+    uint64_t longest_ps; /* Of one level. */
+    uint64_t rest_ps;    /* Of the others, one after the other. */
+    uint64_t way_ps;     /* Of a message through all. */
+};
+
+static struct times times_of(const struct pieces_level *levels, uint32_t count)
 {
-    uint64_t sum_ps = 0, longest_ps = 0, way_ps = 0;
+    struct times times = {0, 0, 0};
+    uint64_t sum_ps = 0;
     for (uint32_t i = 0; i < count; i++) {
         uint64_t const busy_ps = (uint64_t)pieces_level_ps(&levels[i], levels[i].bytes);
         sum_ps += busy_ps * (levels[i].passes > 1 ? levels[i].passes : 1);
-        longest_ps = busy_ps > longest_ps ? busy_ps : longest_ps;
-        way_ps += (uint64_t)pieces_level_ps(&levels[i], levels[i].hop_bytes);
+        times.longest_ps = busy_ps > times.longest_ps ? busy_ps : times.longest_ps;
+        times.way_ps += (uint64_t)pieces_level_ps(&levels[i], levels[i].hop_bytes);
     }
-    uint64_t best = way_ps == 0 ? PIECES_LEVELS_MAX : (sum_ps - longest_ps) / way_ps;
+    times.rest_ps = sum_ps - times.longest_ps;
+    return times;
+}
+
+uint64_t pieces_wanted(const struct pieces_level *levels, uint32_t count)
+{
+    struct times const times = times_of(levels, count);
+    uint64_t best = times.way_ps == 0 ? PIECES_LEVELS_MAX : times.rest_ps / times.way_ps;
     for (uint32_t i = 0; i < count; i++) {
-        uint64_t const most = pieces_bearable(&levels[i], sum_ps - longest_ps, longest_ps);
+        uint64_t const most = pieces_bearable(&levels[i], times.rest_ps, times.longest_ps);
         best = most < best ? most : best;
     }
     if (best > PIECES_LEVELS_MAX) best = PIECES_LEVELS_MAX;
@@ -208,4 +223,13 @@ uint32_t pieces_of_levels(const struct pieces_level *levels, uint32_t count)
     uint64_t const most = messages == 0 ? 1 : PIECES_MESSAGES_MAX / messages;
     if (most <= 1) return 1;
     return (uint32_t)(best < most ? best : most);
+}
+
+uint64_t pieces_needed(const struct pieces_level *levels, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (levels[i].longer_alone) return UINT64_MAX;
+    struct times const times = times_of(levels, count);
+    units_wide const bare = (units_wide)times.longest_ps * PIECES_BARE_PPM;
+    return bare == 0 ? 1 : (uint64_t)((units_wide)times.rest_ps * PPM_ONE / bare) + 1;
 }

@@ -17,6 +17,7 @@
 #include "sim/collective/shares.h"
 
 enum { PIECES_CHOSEN_MAX = 32, PIECES_LEVELS_MAX = 256, PIECES_MESSAGES_MAX = 16384 };
+enum { PIECES_BARE_PPM = 5000 };
 
 struct pieces {
     uint32_t count;
@@ -55,6 +56,7 @@ struct pieces_level {
     uint32_t shards; /* Shards that the bytes consist of; 0: unknown. */
     enum pieces_series series;
     bool in_network;   /* Switches copy or add. */
+    bool longer_alone; /* A piece by itself takes longer here than its bytes do. */
     bool twice;        /* Sums and what they gather share the links. */
     uint64_t again_ps; /* The way that each piece has to go anew. */
 };
@@ -73,5 +75,11 @@ uint64_t pieces_wanted(const struct pieces_level *levels, uint32_t count);
  * add as many ways to a P-th of the others, which is least at the root; but two rings fill each
  * other's. */
 uint32_t pieces_of_levels(const struct pieces_level *levels, uint32_t count);
+
+/* The least number P of pieces that leave less than PIECES_BARE_PPM of the longest level's time
+ * bare: a P-th of the other levels, the first piece's before the longest level and the last piece's
+ * behind it. More pieces gain next to nothing, and are more messages. UINT64_MAX where a piece by
+ * itself takes longer on a level than its bytes do, so that this is not all that is bare. */
+uint64_t pieces_needed(const struct pieces_level *levels, uint32_t count);
 
 #endif

@@ -93,9 +93,9 @@ static inline __attribute__((always_inline)) void event_handle(struct replay *re
     }
 }
 
-/* The same while a period is kept (recur.h). */
-static APART void event_keep(struct replay *replay, int64_t now_ps, uint64_t key,
-                             const uint32_t *chips, uint32_t count)
+/* The same while epochs that meet are looked for (recur.h). */
+static APART void event_watch(struct replay *replay, int64_t now_ps, uint64_t key,
+                              const uint32_t *chips, uint32_t count)
 {
     recur_event(replay, now_ps, key, chips, count);
     event_handle(replay, now_ps, key, chips, count);
@@ -104,8 +104,8 @@ static APART void event_keep(struct replay *replay, int64_t now_ps, uint64_t key
 void replay_event(struct replay *replay, int64_t now_ps, uint64_t key, const uint32_t *chips,
                   uint32_t count)
 {
-    if (replay->recurrence.keeps)
-        event_keep(replay, now_ps, key, chips, count);
+    if (replay->recurrence.watches)
+        event_watch(replay, now_ps, key, chips, count);
     else
         event_handle(replay, now_ps, key, chips, count);
 }
@@ -194,8 +194,8 @@ void replay_handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t 
         chains_event(replay, now_ps, key, chips, count);
     else if (replay->lanes.flights != NULL)
         flights_event(replay, now_ps, key, chips, count);
-    else if (replay->recurrence.keeps)
-        event_keep(replay, now_ps, key, chips, count);
+    else if (replay->recurrence.watches)
+        event_watch(replay, now_ps, key, chips, count);
     else
         event_handle(replay, now_ps, key, chips, count);
 }

@@ -299,7 +299,7 @@ static void event_repost(void *owner, struct engine *engine, int64_t now_ps, uin
 void flight_landing_begin(struct replay *replay, uint32_t stream, int64_t begin_ps)
 {
     struct flights *flights = replay->lanes.flights;
-    if (replay->recurrence.keeps) recur_land(replay, flights->order.key, stream);
+    if (replay->recurrence.watches) recur_land(replay, flights->order.key, stream);
     for (uint32_t chip = 0; chip < replay->chip_count; chip++)
         if (flight_at(replay, stream, chip)->log != NULL) {
             if (stretch_is_recorded(replay, chip)) stretch_drop(replay, chip);
@@ -381,7 +381,8 @@ static void flight_land(struct replay *replay, uint32_t stream, uint32_t chip)
     engine_count(engine, (int64_t)engine_event_count(flights->engine));
     engine_drain(flights->engine, event_repost, replay);
     /* At other instants no key decides what has been before. */
-    if (replay->recurrence.keeps && flights->meets) recur_land(replay, flights->order.key, stream);
+    if (replay->recurrence.watches && flights->meets)
+        recur_land(replay, flights->order.key, stream);
 }
 
 void flights_land_link(struct replay *replay, const struct link_state *link)

@@ -6,10 +6,9 @@
 #include "sim/replay/flight_group.h"
 #include "sim/replay/p2p.h"
 #include "sim/replay/recur_search.h"
-#include "sim/replay/routed.h"
+#include "sim/replay/recur_steps.h"
 #include "sim/replay/state.h"
 #include "sim/replay/stretch.h"
-#include "sim/replay/tree.h"
 
 enum { BARREN_MAX = 8 };
 
@@ -75,30 +74,6 @@ void recur_build(struct arena *arena, struct replay *replay)
     if (all_is_named(replay)) (void)search_build(arena, replay, &error);
 }
 
-/* Whether nothing has come to a lane before its collective began, or out of order, and switches add
- * nothing. */
-static bool inbox_is_empty(const struct replay *replay, const struct lane_table *lane)
-{
-    if (lane->routed->tree != NULL &&
-        !tree_is_idle(lane->routed->tree, engine_now_ps(replay->engine)))
-        return false;
-    for (uint32_t k = 0; k < EPOCHS_AHEAD * replay->chip_count; k++)
-        if (lane->routed->ahead[k] != 0) return false;
-    for (uint32_t chip = 0; lane->routed->slots != NULL && chip < replay->chip_count; chip++)
-        if (lane->states[chip].ahead != 0) return false;
-    return true;
-}
-
-static bool inboxes_are_empty(const struct replay *replay)
-{
-    for (uint32_t i = 0; i < replay->lanes.plan_count; i++)
-        for (uint32_t l = 0; l < replay->lanes.plans[i].lane_count; l++) {
-            const struct lane_table *lane = &replay->lanes.plans[i].lane[l];
-            if (lane->routed != NULL && !inbox_is_empty(replay, lane)) return false;
-        }
-    return true;
-}
-
 static bool all_are_in_one_step(const struct replay *replay)
 {
     for (uint32_t chip = 1; chip < replay->chip_count; chip++)
@@ -119,8 +94,8 @@ static bool none_flies(const struct replay *replay)
 /* Whether all that is known of the future lies where a comparison looks. */
 static bool all_is_known(const struct replay *replay)
 {
-    return all_are_in_one_step(replay) && !flight_groups_wait(replay) &&
-           (!replay->recurrence.search->routed || inboxes_are_empty(replay));
+    return !flight_groups_wait(replay) &&
+           (!replay->recurrence.search->routed || recur_inboxes_are_empty(replay));
 }
 
 /* Finds what waits. Returns false where events of this instant decide what is compared: while
@@ -132,6 +107,11 @@ static bool pending_find(struct replay *replay)
     recur->pending = recur_pending_find(replay);
     if (recur->pending.earliest_ps > engine_now_ps(replay->engine)) return true;
     return none_flies(replay) && !recur->pending.turn_ends;
+}
+
+bool recur_pending_known(struct replay *replay)
+{
+    return all_is_known(replay) && pending_find(replay);
 }
 
 /* Whether the same waits as when the image was taken. */
@@ -333,12 +313,6 @@ static void repeat(struct replay *replay, uint64_t times)
     if (times > 0) recur->barren = 0;
 }
 
-/* Events that have been handled one by one: what a run costs. */
-static uint64_t handled_count(const struct replay *replay)
-{
-    return engine_event_count(replay->engine) - replay->tally.flown;
-}
-
 static void image_take(struct replay *replay)
 {
     struct recur *recur = replay->recurrence.search;
@@ -350,7 +324,7 @@ static void image_take(struct replay *replay)
         recur->first_streams[stream] = *stream_at(replay, stream, 0);
     recur->image_ps = engine_now_ps(replay->engine);
     recur->image_events = engine_event_count(replay->engine);
-    recur->image_handled = handled_count(replay);
+    recur->image_handled = recur_handled_count(replay);
 }
 
 /* The next image is taken an eighth of the slots since the search began later. So some image lies
@@ -361,11 +335,17 @@ static void image_next(struct recur *recur, uint32_t slot)
     recur->next = slot + (ahead > 0 ? ahead : 1);
 }
 
+static void keep(struct replay *replay, bool keeps)
+{
+    replay->recurrence.keeps = keeps;
+    replay->recurrence.watches = keeps || replay->recurrence.search->watches;
+}
+
 static void search(struct replay *replay)
 {
     struct recur *recur = replay->recurrence.search;
     recur->period_ps = 0;
-    replay->recurrence.keeps = false;
+    keep(replay, false);
     recur->first = recur->next = recur->rests_until = replay->streams.states->slot;
     recur->has_image = pending_find(replay);
     if (!recur->has_image) return;
@@ -379,7 +359,7 @@ static bool image_is_due(const struct replay *replay)
     const struct recur *recur = replay->recurrence.search;
     if (replay->streams.states->slot < recur->next) return false;
     return !recur->has_image ||
-           (handled_count(replay) - recur->image_handled) / 2 >= recur->state.item_count;
+           (recur_handled_count(replay) - recur->image_handled) / 2 >= recur->state.item_count;
 }
 
 /* What is known without a look at the whole state: the period that is kept is not over, or this is
@@ -402,11 +382,11 @@ static bool period_begin(struct replay *replay)
 {
     struct recur *recur = replay->recurrence.search;
     uint64_t const events = engine_event_count(replay->engine) - recur->image_events;
-    uint64_t const handled = handled_count(replay) - recur->image_handled;
+    uint64_t const handled = recur_handled_count(replay) - recur->image_handled;
     if (recur_periods_ahead(replay, 2 + recur->state.item_count / (handled + 1)) == 0) return false;
     if (!recur_events_reserve(replay) || !recur_kept_begin(replay, events)) return false;
     recur->period_ps = engine_now_ps(replay->engine) - recur->image_ps;
-    replay->recurrence.keeps = true;
+    keep(replay, true);
     image_take(replay);
     return true;
 }
@@ -456,7 +436,7 @@ static void search_restart(struct replay *replay)
     struct recur *recur = replay->recurrence.search;
     recur->has_image = false;
     recur->period_ps = 0;
-    replay->recurrence.keeps = false;
+    keep(replay, false);
     recur->first = recur->next = recur->rests_until = replay->streams.states->slot;
 }
 
@@ -464,7 +444,8 @@ void recur_ask(struct replay *replay, const uint32_t *chips, uint32_t count)
 {
     bool asks = false;
     for (uint32_t i = 0; i < count && !asks; i++) asks = chips[i] == 0;
-    if (!asks || (is_useless_to_stop(replay) && !steps_on(replay))) return;
+    if (!asks || (is_useless_to_stop(replay) && !steps_on(replay) && !recur_steps_ask(replay)))
+        return;
     replay->recurrence.asked = true;
     engine_pause(replay->engine);
 }
@@ -474,7 +455,9 @@ bool recur_rest(struct replay *replay)
     if (!replay->recurrence.asked || replay->refusal.status != STATUS_OK) return false;
     replay->recurrence.asked = false;
     if (steps_on(replay)) search_restart(replay);
-    if (!is_useless_to_stop(replay) && is_worth_a_look(replay) && all_is_known(replay))
+    if (recur_steps_look(replay)) return false;
+    if (!is_useless_to_stop(replay) && is_worth_a_look(replay) && all_are_in_one_step(replay) &&
+        all_is_known(replay))
         look(replay);
     return true;
 }

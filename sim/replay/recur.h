@@ -57,6 +57,7 @@ struct recurrence {
     struct recur *search; /* NULL: all layers are simulated. */
     bool asked;           /* The engine was stopped to look at the state. */
     bool keeps;           /* A period's events are kept. */
+    bool watches;         /* Epochs that meet are looked for (recur_event()). */
 };
 
 /* Leaves the search NULL where everything is simulated, or no memory is left for it. Needs all
@@ -68,7 +69,7 @@ void recur_ask(struct replay *replay, const uint32_t *chips, uint32_t count);
 /* The engine has stopped. Whether it was for this, and the run is to go on. */
 bool recur_rest(struct replay *replay);
 
-/* While a period is kept: an event is about to be handled; it is added to the digest. */
+/* While epochs that meet are looked for: an event is about to be handled. */
 void recur_event(struct replay *replay, int64_t now_ps, uint64_t key, const uint32_t *chips,
                  uint32_t count);
 /* A collective that flew has ended. */

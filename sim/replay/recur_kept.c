@@ -1,5 +1,7 @@
 #include "sim/replay/recur_kept.h"
 
+#include <string.h>
+
 #include "sim/base/arena.h"
 #include "sim/replay/flight.h"
 #include "sim/replay/recur.h"
@@ -52,12 +54,23 @@ static bool roles_share_tier(const struct replay *replay, const struct tier_link
     return false;
 }
 
+/* Whether a line of links of the grid leads from chips of one role to those of another. */
+static bool roles_share_grid(const struct replay *replay)
+{
+    uint32_t stride = 0;
+    for (uint32_t axis = 0; axis < replay->machine->axis_count; axis++)
+        if (replay->machine->axis_level[axis] == LEVEL_NONE &&
+            program_roles_along(replay->program, axis, &stride) > 1)
+            return true;
+    return false;
+}
+
 /* Whether chips of several roles share some link. Else a link is one chip's, or of chips of one
  * role: a collective's messages stay among these. */
 static enum status roles_share_links(struct arena *arena, const struct replay *replay,
                                      bool *ret_share, struct error *reterr)
 {
-    *ret_share = replay->grid.port_count > 0;
+    *ret_share = roles_share_grid(replay);
     if (replay->program->role_count == 1) return STATUS_OK;
     for (uint32_t index = 0; index < replay->routes->level_count && !*ret_share; index++)
         for (uint32_t t = 0; t < replay->machine->level[index].tier_count && !*ret_share; t++) {
@@ -86,10 +99,17 @@ enum status recur_kept_build(struct arena *arena, const struct replay *replay,
     STATUS_TRY(roles_share_links(arena, replay, &share, reterr));
     uint64_t const roles = share ? 1 : replay->program->role_count;
     ret_kept->met_roles = lanes * roles > MET_MAX ? 1 : (uint32_t)roles;
-    STATUS_TRY(arena_try(arena, (lanes + 1) * ret_kept->met_roles * EVENT_KINDS, sizeof(struct met),
-                         &memory, reterr));
+    ret_kept->met_count = (lanes + 1) * ret_kept->met_roles * EVENT_KINDS;
+    STATUS_TRY(arena_try(arena, ret_kept->met_count, sizeof(struct met), &memory, reterr));
     ret_kept->met = memory;
     return STATUS_OK;
+}
+
+bool recur_met_share(const struct recur_kept *from, struct recur_kept *to)
+{
+    if (from->met_count != to->met_count) return false;
+    memcpy(to->met, from->met, to->met_count * sizeof *to->met);
+    return true;
 }
 
 /* Twice as much each time, so that all that was ever taken is little more than the last. */
@@ -126,6 +146,12 @@ bool recur_kept_begin(struct replay *replay, uint64_t events)
            room_take(recur->arena, kept, events);
 }
 
+static void epochs_meet(struct replay *replay)
+{
+    replay->recurrence.search->kept.failed = true;
+    replay->recurrence.search->met_count++;
+}
+
 void recur_event(struct replay *replay, int64_t now_ps, uint64_t key, const uint32_t *chips,
                  uint32_t count)
 {
@@ -138,7 +164,7 @@ void recur_event(struct replay *replay, int64_t now_ps, uint64_t key, const uint
         uint32_t const role = kept->met_roles == 1 ? 0 : replay->chips[chips[i]].role;
         struct met *met =
             &kept->met[(index * kept->met_roles + role) * EVENT_KINDS + event_key_kind(key)];
-        if (met->at_ps == now_ps && met->epoch != epoch) kept->failed = true;
+        if (met->at_ps == now_ps && met->epoch != epoch) epochs_meet(replay);
         *met = (struct met){now_ps, epoch};
     }
 }
@@ -146,8 +172,7 @@ void recur_event(struct replay *replay, int64_t now_ps, uint64_t key, const uint
 /* Epochs decide only between messages of one stream. */
 void recur_land(struct replay *replay, uint64_t key, uint32_t stream)
 {
-    if (event_key_names_epoch(key) && event_key_stream(key) == stream)
-        replay->recurrence.search->kept.failed = true;
+    if (event_key_names_epoch(key) && event_key_stream(key) == stream) epochs_meet(replay);
 }
 
 static bool entry_is_of(const struct kept_entry *entry, int64_t at_ps, uint64_t key)

@@ -35,10 +35,13 @@ struct recur_kept {
     uint32_t *met_first; /* [plan]: of its first lane, in `met`. */
     uint32_t met_roles;  /* 1: chips of several roles share links, or the roles are too many. */
     struct met *met;     /* [lane][role][kind of event] */
+    uint64_t met_count;
 };
 
 enum status recur_kept_build(struct arena *arena, const struct replay *replay,
                              struct recur_kept *ret_kept, struct error *reterr);
+/* What another run of the same plans has seen last. False: they are others. */
+bool recur_met_share(const struct recur_kept *from, struct recur_kept *to);
 /* Makes room for the events of a period, and forgets what was kept. False: they are too many. */
 bool recur_kept_begin(struct replay *replay, uint64_t events);
 /* The digest takes all that was kept `times` more, each a period later. */

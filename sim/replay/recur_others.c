@@ -8,6 +8,7 @@
 #include "sim/replay/recur_search.h"
 #include "sim/replay/routed.h"
 #include "sim/replay/state.h"
+#include "sim/replay/tree.h"
 
 static const uint64_t epoch_bits = (uint64_t)(RECUR_EPOCHS - 1) << KEY_EPOCH_SHIFT;
 
@@ -142,12 +143,12 @@ static bool is_shared(const struct link_state *link, int64_t now_ps)
 }
 
 /* Messages that a link keeps, in their order, and whose turn it is. */
-static void link_add(void *owner, const struct link_state *link)
+static void link_add(void *owner, const struct link_state *link, uint64_t number)
 {
     struct pending_walk *walk = owner;
     const struct ports *ports = walk->replay->ports;
     const struct port_queue *queue = &ports->queues[link->queue];
-    uint64_t place = (uint64_t)link->queue << 32;
+    uint64_t place = number << 32;
     for (uint32_t e = ports->kept[link->queue].first; e != 0; e = ports->entries[e].next)
         if (ports->entries[e].end_ps > walk->now_ps) entry_add(walk, &ports->entries[e], place++);
     if (!is_shared(link, walk->now_ps)) return;
@@ -158,18 +159,21 @@ static void link_add(void *owner, const struct link_state *link)
         flow_add(walk, &queue->flow[s], place + ((uint64_t)(s + 1) << 24));
 }
 
-/* The links that have a queue. */
+/* The links that have a queue, with numbers that are the same in each run of a program. */
 static void links_each(const struct replay *replay, void *owner,
-                       void (*visit)(void *owner, const struct link_state *link))
+                       void (*visit)(void *owner, const struct link_state *link, uint64_t number))
 {
+    uint64_t number = 0;
     if (replay->ports == NULL) return;
-    for (uint32_t i = 0; i < replay->grid.port_count * replay->chip_count; i++)
-        if (replay->grid.ports[i].link.queue != 0) visit(owner, &replay->grid.ports[i].link);
+    for (uint32_t i = 0; i < replay->grid.port_count * replay->chip_count; i++, number++)
+        if (replay->grid.ports[i].link.queue != 0)
+            visit(owner, &replay->grid.ports[i].link, number);
     for (uint32_t index = 0; index < replay->routes->level_count; index++)
         for (uint32_t t = 0; t < replay->machine->level[index].tier_count; t++) {
             const struct tier_links *tier = &replay->routes->level[index].tier[t];
-            for (uint32_t i = 0; i < 2 * tier->unit_count * tier->cable_count; i++)
-                if (tier->links[i % 2][i / 2].queue != 0) visit(owner, &tier->links[i % 2][i / 2]);
+            for (uint32_t i = 0; i < 2 * tier->unit_count * tier->cable_count; i++, number++)
+                if (tier->links[i % 2][i / 2].queue != 0)
+                    visit(owner, &tier->links[i % 2][i / 2], number);
         }
 }
 
@@ -204,6 +208,30 @@ struct recur_pending recur_pending_find(struct replay *replay)
     return walk.sum;
 }
 
+/* Whether nothing has come to a lane before its collective began, or out of order, and switches add
+ * nothing. */
+static bool inbox_is_empty(const struct replay *replay, const struct lane_table *lane)
+{
+    if (lane->routed->tree != NULL &&
+        !tree_is_idle(lane->routed->tree, engine_now_ps(replay->engine)))
+        return false;
+    for (uint32_t k = 0; k < EPOCHS_AHEAD * replay->chip_count; k++)
+        if (lane->routed->ahead[k] != 0) return false;
+    for (uint32_t chip = 0; lane->routed->slots != NULL && chip < replay->chip_count; chip++)
+        if (lane->states[chip].ahead != 0) return false;
+    return true;
+}
+
+bool recur_inboxes_are_empty(const struct replay *replay)
+{
+    for (uint32_t i = 0; i < replay->lanes.plan_count; i++)
+        for (uint32_t l = 0; l < replay->lanes.plans[i].lane_count; l++) {
+            const struct lane_table *lane = &replay->lanes.plans[i].lane[l];
+            if (lane->routed != NULL && !inbox_is_empty(replay, lane)) return false;
+        }
+    return true;
+}
+
 /* --- Periods later --- */
 
 struct later {
@@ -230,8 +258,9 @@ static void entry_repeat(const struct later *later, struct port_entry *entry)
 
 /* Places in the work of a stream or a lane do not move: the skipped periods do none of this work.
  * The order of entries of one name stays, which entry_find() goes by. */
-static void link_repeat(void *owner, const struct link_state *link)
+static void link_repeat(void *owner, const struct link_state *link, uint64_t number)
 {
+    (void)number;
     const struct later *later = owner;
     struct ports *ports = later->replay->ports;
     struct port_queue *queue = &ports->queues[link->queue];

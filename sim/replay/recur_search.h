@@ -49,6 +49,10 @@ struct recur {
     struct recur_role *roles;   /* [role] */
     struct recur_event *events; /* While the clock is set forward. */
     uint64_t event_count, events_room;
+    struct recur_steps *steps; /* recur_steps.h; NULL: there are no further ones. */
+    bool watches;              /* For these, epochs that meet are looked for all the time. */
+    uint64_t met_count;        /* Epochs that have met. */
+    uint64_t look_backs; /* Messages that looked behind the two latest ended runs of a server. */
 };
 
 static inline const struct recur_role *recur_role_of(const struct replay *replay, uint32_t chip)
@@ -56,8 +60,19 @@ static inline const struct recur_role *recur_role_of(const struct replay *replay
     return &replay->recurrence.search->roles[replay->chips[chip].role];
 }
 
+/* Events that have been handled one by one: what a run costs. */
+static inline uint64_t recur_handled_count(const struct replay *replay)
+{
+    return engine_event_count(replay->engine) - replay->tally.flown;
+}
+
 /* recur_others.c: what waits now. */
 struct recur_pending recur_pending_find(struct replay *replay);
+/* recur.c: finds what waits. False where no state is compared. */
+bool recur_pending_known(struct replay *replay);
+/* recur_others.c: whether no message has come before its collective began, or out of order, and
+ * switches add nothing. */
+bool recur_inboxes_are_empty(const struct replay *replay);
 /* recur_others.c: makes room for the events that wait now. False: there is no memory. */
 bool recur_events_reserve(struct replay *replay);
 /* recur_others.c: what is no array over chips, as it is `times` periods later, when `event_count`

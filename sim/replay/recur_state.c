@@ -144,7 +144,7 @@ void recur_image_take(struct recur_state *state)
 }
 
 /* The run of an item: mostly the one that was asked for last, or the next. */
-static const char *array_then(struct recur_array *array, uint64_t index)
+const void *recur_item_at(struct recur_array *array, uint64_t index)
 {
     uint32_t run = array->run_latest;
     if (index >= array->run_ends[run] && run + 1 < array->run_count) run++;
@@ -167,7 +167,7 @@ const void *recur_image_of(struct recur_state *state, const void *items, uint64_
 {
     uint32_t i = 0;
     while (state->array[i].items != items) i++;
-    return array_then(&state->array[i], index);
+    return recur_item_at(&state->array[i], index);
 }
 
 static int64_t instant_at(const char *at)
@@ -184,28 +184,38 @@ static bool instant_again(const char *then, const char *now, int64_t image_ps, i
     return now_ps - then_ps == period_ps;
 }
 
-static bool array_again(struct recur_array *array, int64_t image_ps, int64_t period_ps)
+bool recur_item_again(const struct recur_field *fields, const char *then, const char *now,
+                      int64_t image_ps, int64_t period_ps)
+{
+    for (const struct recur_field *field = fields; field->bytes != 0; field++) {
+        uint32_t const at = field->offset;
+        if (field->kind == RECUR_SAME &&
+            memcmp(then + at, now + at, (size_t)field->bytes * field->count) != 0)
+            return false;
+        for (uint32_t k = 0; field->kind == RECUR_INSTANT && k < field->count; k++)
+            if (!instant_again(then + at + 8 * k, now + at + 8 * k, image_ps, period_ps))
+                return false;
+    }
+    return true;
+}
+
+bool recur_array_again(const struct recur_array *array, struct recur_array *then, int64_t image_ps,
+                       int64_t period_ps)
 {
     if (array->only_sums) return true;
-    for (uint64_t i = 0; i < array->count; i++) {
-        const char *now = (const char *)array->items + i * array->item_bytes;
-        const char *then = array_then(array, i);
-        for (const struct recur_field *field = array->fields; field->bytes != 0; field++) {
-            uint32_t const at = field->offset;
-            if (field->kind == RECUR_SAME && memcmp(then + at, now + at, field->bytes) != 0)
-                return false;
-            for (uint32_t k = 0; field->kind == RECUR_INSTANT && k < field->count; k++)
-                if (!instant_again(then + at + 8 * k, now + at + 8 * k, image_ps, period_ps))
-                    return false;
-        }
-    }
+    for (uint64_t i = 0; i < array->count; i++)
+        if (!recur_item_again(array->fields, recur_item_at(then, i),
+                              (const char *)array->items + i * array->item_bytes, image_ps,
+                              period_ps))
+            return false;
     return true;
 }
 
 bool recur_state_again(struct recur_state *state, int64_t image_ps, int64_t period_ps)
 {
     for (uint32_t i = 0; i < state->array_count; i++)
-        if (!array_again(&state->array[i], image_ps, period_ps)) return false;
+        if (!recur_array_again(&state->array[i], &state->array[i], image_ps, period_ps))
+            return false;
     return true;
 }
 
@@ -242,7 +252,7 @@ static void array_repeat(struct recur_array *array, uint64_t times)
 {
     for (uint64_t item = 0; item < array->count; item++) {
         char *now = (char *)array->items + item * array->item_bytes;
-        const char *then = array_then(array, item);
+        const char *then = recur_item_at(array, item);
         for (const struct recur_field *field = array->fields; field->bytes != 0; field++)
             for (uint32_t k = 0; moves(field) && k < field->count; k++) {
                 uint32_t const at = field->offset + k * field->bytes;

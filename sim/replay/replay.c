@@ -1,5 +1,6 @@
 /* Sets a run up, runs it, says who is stuck. */
 #include "sim/replay/replay.h"
+#include "sim/replay/recur_steps.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -303,7 +304,9 @@ static enum status further_begin(struct replay *replay, struct further *further,
                            replay->machine, replay->program, replay->fold, &own, reterr));
     recur_build(further->arena, own);
     STATUS_TRY(prefix_share(further->arena, replay, own, &shared, reterr));
-    if (shared) further->replay = own;
+    if (!shared) return STATUS_OK;
+    if (!recur_steps_share(replay, own)) recur_steps_build(further->arena, own);
+    further->replay = own;
     return STATUS_OK;
 }
 
@@ -341,7 +344,7 @@ static enum status play(struct arena *arena, struct replay *replay, struct furth
 
 /* Steps that follow one another, behind the step by itself. */
 static enum status period_play(struct further *further, uint32_t steps_max,
-                               const struct replay *first, struct period *ret_period,
+                               const struct replay *first, struct trace *trace,
                                struct error *reterr)
 {
     struct replay *replay = further->replay;
@@ -349,13 +352,15 @@ static enum status period_play(struct further *further, uint32_t steps_max,
         STATUS_TRY(replay_make(further->arena, &further->options, steps_max, first->machine,
                                first->program, first->fold, &replay, reterr));
         recur_build(further->arena, replay);
+        recur_steps_build(further->arena, replay);
         STATUS_TRY(begin_prefix(further->arena, replay, reterr));
     }
     STATUS_TRY(run(replay, NULL, reterr));
-    *ret_period = replay->steps.period;
+    trace->period = replay->steps.period;
+    trace->work.foreseen = replay->steps.foreseen;
     if (replay->steps.period.steps > 0) return STATUS_OK;
     STATUS_TRY(stuck_check(further->arena, replay, reterr));
-    *ret_period = period_of(replay->steps.end_ps, replay->chip_count, steps_max);
+    trace->period = period_of(replay->steps.end_ps, replay->chip_count, steps_max);
     return STATUS_OK;
 }
 
@@ -376,7 +381,7 @@ static enum status period_run(struct further *further, const struct replay *firs
     }
     if (further->arena == NULL)
         return error_set(reterr, STATUS_NO_MEMORY, "/run", "no memory for further steps");
-    return period_play(further, steps_max, first, &trace->period, reterr);
+    return period_play(further, steps_max, first, trace, reterr);
 }
 
 enum status replay_run(struct arena *arena, const struct replay_options *options,
@@ -388,6 +393,7 @@ enum status replay_run(struct arena *arena, const struct replay_options *options
     SIM_ASSERT(options->steps_max <= REPLAY_STEPS_MAX);
     STATUS_TRY(replay_make(arena, options, 0, machine, program, fold, &replay, reterr));
     recur_build(arena, replay);
+    recur_steps_build(arena, replay);
     /* Messages on their way name their records, and further steps have none. */
     replay->steps.pauses = options->steps_max > 1 && !options->record;
     STATUS_TRY(windows_take(arena, replay, reterr));

@@ -53,8 +53,9 @@ void server_passed(const struct servers *servers, enum server server, uint32_t c
         past->room_ps[i] -= part_ps;
         settled_ps += part_ps;
         if (i > 0) end_ps = past->run[i - 1].begin_ps;
-        if (i == past->run_count || servers->notes == NULL) continue;
-        servers->notes[chip].looks_back = true;
+        if (i == past->run_count) continue;
+        if (servers->notes != NULL) servers->notes[chip].looks_back = true;
+        if (servers->look_backs != NULL && past->earlier_ps > from_ps) ++*servers->look_backs;
     }
     int64_t owed_ps = work_ps - settled_ps - open_ps;
     if (!past->needed) {
@@ -92,6 +93,7 @@ static inline __attribute__((always_inline)) void run_keep(struct server_past *p
     struct server_run *run = past->run;
     int64_t *room_ps = past->room_ps;
     if (past->run_begin_ps == edge_ps) return;
+    if (past->run_count > 0) past->earlier_ps = run[past->run_count - 1].begin_ps;
     if (past->run_count == SERVER_RUNS) {
         uint32_t least = 0;
         for (uint32_t i = 1; i + 1 < SERVER_RUNS; i++)

@@ -71,6 +71,7 @@ struct server_past {
     int64_t run_begin_ps; /* Instant at which the latest run began. */
     int64_t spared_ps;    /* Outside a run: time that the last ended op had to spare. */
     int64_t free_ps;      /* Clock of the server, where messages may ask for more than it has. */
+    int64_t earlier_ps;   /* When the ended run before the latest ended one began, by itself. */
     bool needed;          /* An op that needs the server runs. */
     uint8_t run_count;
     struct server_run run[SERVER_RUNS]; /* Runs that ended before the latest, in order. */
@@ -124,6 +125,8 @@ struct servers {
     struct grid_port *ports;     /* [way][chip]: reads by ports of the grid (link.h). */
     struct server_reads *reads;  /* [way][chip]: by the ways behind these. */
     struct server_notes *notes;  /* [chip]; NULL: nothing is noted. */
+    uint64_t
+        *look_backs; /* Messages that looked behind the two latest ended runs; NULL: not counted. */
     uint32_t chip_count;
     uint32_t read_ways;         /* Ways by which reads leave a chip: ports, levels, the host. */
     uint32_t port_ways;         /* Of these, ports of the grid. */

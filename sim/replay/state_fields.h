@@ -101,6 +101,7 @@ enum stretch_naming {
     X(user, at run_begin_ps, INSTANT, OWN)                                                         \
     X(user, at spared_ps, SAME, UNREAD)                                                            \
     X(user, at free_ps, INSTANT, APART)                                                            \
+    X(user, at earlier_ps, INSTANT, ASKED)                                                         \
     X(user, at needed, SAME, VALUE)                                                                \
     X(user, at run_count, SAME, ASKED)                                                             \
     X(user, at run, INSTANT, ASKED)                                                                \

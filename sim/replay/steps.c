@@ -30,6 +30,25 @@ void steps_begin(struct replay *replay, uint32_t chip)
     if (replay->p2p != NULL) p2p_again(replay, chip);
 }
 
+bool steps_foresee(struct replay *replay, uint32_t cycle, int64_t period_ps)
+{
+    struct steps *steps = &replay->steps;
+    uint32_t const chips = replay->chip_count;
+    if (period_ps > (TIME_PS_END / 2 - engine_now_ps(replay->engine)) / REPLAY_STEPS_MAX)
+        return false;
+    for (uint32_t chip = 0; chip < chips; chip++)
+        for (uint32_t step = steps->ended[chip] + 1; step <= steps->max; step++)
+            steps->end_ps[(uint64_t)step * chips + chip] =
+                steps->end_ps[(uint64_t)(step - cycle) * chips + chip] + period_ps;
+    for (uint32_t step = 1; step <= steps->max; step++)
+        if (steps->chips_ended[step] < chips &&
+            period_find(steps->end_ps, chips, step, &steps->period)) {
+            steps->foreseen = step - steps->ended[0];
+            return true;
+        }
+    return false;
+}
+
 void steps_continue(const struct replay *prefix, struct replay *whole, uint32_t factor)
 {
     for (uint32_t step = 0; step <= whole->steps.max; step++)

@@ -27,6 +27,7 @@ struct steps {
     int64_t *end_ps;      /* [step, from 1][chip]; [0]: the starts. */
     uint32_t chips_ended[REPLAY_STEPS_MAX + 1]; /* [step, from 1]: chips that have ended it. */
     struct period period;                       /* Valid once it is found. */
+    uint32_t foreseen;                          /* Steps of it that were not simulated. */
     bool any_ended;                             /* Some chip has ended a step. */
     bool pauses; /* The run of the single step stops when the first chip has ended it. */
 };
@@ -35,6 +36,9 @@ struct steps {
 void steps_end(struct replay *replay, uint32_t chip, int64_t now_ps);
 /* The chip starts a step: its counters are reset, unless the step is its first. */
 void steps_begin(struct replay *replay, uint32_t chip);
+/* All from here on comes again `period_ps` later as it came `cycle` steps ago. Whether the period
+ * follows: it is found in the ends that steps will have. */
+bool steps_foresee(struct replay *replay, uint32_t cycle, int64_t period_ps);
 /* Copies the counts of a prefix fold into the whole run. */
 void steps_continue(const struct replay *prefix, struct replay *whole, uint32_t factor);
 

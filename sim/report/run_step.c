@@ -93,6 +93,7 @@ static struct table_figure millions(struct column_value value)
     X(EVENTS_PER_S, "events_per_s", TIMED(REAL((double)trace->work.events / input->wall_s)),       \
       HIDDEN)                                                                                      \
     X(RECURRED, "events_recurred", TIMED(WHOLE(trace->work.recurred)), HIDDEN)                     \
+    X(FORESEEN, "steps_foreseen", TIMED(WHOLE(trace->work.foreseen)), HIDDEN)                      \
     X(RECORDED, "collectives_recorded", TIMED(WHOLE(trace->work.recorded)),                        \
       IN_WORDS(column_plain))                                                                      \
     X(POSTED, "collectives_posted", TIMED(WHOLE(trace->work.posted)), IN_WORDS(column_plain))      \

@@ -168,6 +168,7 @@ struct trace_work {
     uint64_t transfers;    /* One move over one link. */
     uint64_t bound_checks; /* In every run: no collective faster than its port allows. */
     uint64_t recurred;     /* Of `events`: not simulated one by one, as the same came before. */
+    uint64_t foreseen;     /* Further steps that were not simulated to their end. */
     /* Of collectives, a chip's by itself: simulated once for all that are alike; of these some that
      * another message disturbed, whose rest was simulated; all of whose messages were simulated. */
     uint64_t recorded, posted, landed, simulated;

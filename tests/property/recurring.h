@@ -13,6 +13,7 @@
 
 struct recurring {
     uint32_t simulated, recurred; /* Steps; those of which some events were not simulated. */
+    uint32_t foreseen;            /* Those whose period was found before its steps had ended. */
 };
 
 /* Plays a step both ways. One that is refused is not counted. */
@@ -31,7 +32,9 @@ static inline void recurring_check(const char *text, struct play_options options
     case_that(memcmp(&few.period, &all.period, sizeof few.period) == 0, text);
     case_that(strcmp(short_way.bytes, long_way.bytes) == 0, text);
     counts->simulated++;
+    case_that(all.work.foreseen == 0, text);
     counts->recurred += few.work.recurred > 0;
+    counts->foreseen += few.work.foreseen > 0;
     strbuf_free(&short_way);
     strbuf_free(&long_way);
 }

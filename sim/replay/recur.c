@@ -383,7 +383,8 @@ static bool period_begin(struct replay *replay)
     struct recur *recur = replay->recurrence.search;
     uint64_t const events = engine_event_count(replay->engine) - recur->image_events;
     uint64_t const handled = recur_handled_count(replay) - recur->image_handled;
-    if (recur_periods_ahead(replay, 2 + recur->state.item_count / (handled + 1)) == 0) return false;
+    uint64_t const worth = 2 + recur->state.item_count / (handled + 1);
+    if (recur_periods_ahead(replay, worth, worth) == 0) return false;
     if (!recur_events_reserve(replay) || !recur_kept_begin(replay, events)) return false;
     recur->period_ps = engine_now_ps(replay->engine) - recur->image_ps;
     keep(replay, true);
@@ -398,7 +399,7 @@ static void look(struct replay *replay)
     uint32_t const slot = replay->streams.states->slot;
     if (recur->period_ps != 0) {
         bool const again = now_ps - recur->image_ps == recur->period_ps && !recur->kept.failed;
-        if (again && is_again(replay)) repeat(replay, recur_periods_ahead(replay, 1));
+        if (again && is_again(replay)) repeat(replay, recur_periods_ahead(replay, 1, UINT64_MAX));
         search(replay);
         return;
     }

@@ -100,9 +100,9 @@ static uint64_t role_slots_ahead(struct replay *replay, uint32_t role, bool need
 }
 
 /* 0 where that is below `worth`. Templates are looked at first, which costs little. */
-static uint64_t slots_ahead(struct replay *replay, uint64_t worth)
+static uint64_t slots_ahead(struct replay *replay, uint64_t worth, uint64_t most)
 {
-    uint64_t ahead = UINT32_MAX;
+    uint64_t ahead = most < UINT32_MAX ? most : UINT32_MAX;
     for (uint32_t pass = 0; pass < 2; pass++)
         for (uint32_t role = 0; role < replay->program->role_count; role++) {
             ahead = role_slots_ahead(replay, role, pass == 1, ahead);
@@ -214,15 +214,15 @@ static uint64_t clock_ahead(const struct replay *replay)
     return room_ps <= 0 ? 0 : (uint64_t)(room_ps / period_ps);
 }
 
-uint64_t recur_periods_ahead(struct replay *replay, uint64_t worth)
+/* Slots are looked at last, no farther than the other limits allow: a program has many. */
+uint64_t recur_periods_ahead(struct replay *replay, uint64_t worth, uint64_t most)
 {
-    uint64_t least = clock_ahead(replay);
     uint64_t (*const limits[])(struct replay *) = {waits_ahead, memory_ahead};
-    uint64_t const slots = slots_ahead(replay, worth);
-    least = slots < least ? slots : least;
+    uint64_t least = clock_ahead(replay);
+    least = most < least ? most : least;
     for (uint32_t i = 0; i < 2 && least >= worth; i++) {
-        uint64_t const most = limits[i](replay);
-        least = most < least ? most : least;
+        uint64_t const limit = limits[i](replay);
+        least = limit < least ? limit : least;
     }
-    return least < worth ? 0 : least;
+    return least < worth ? 0 : slots_ahead(replay, worth, least);
 }

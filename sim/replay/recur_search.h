@@ -79,8 +79,8 @@ bool recur_events_reserve(struct replay *replay);
  * more events have been handled. The arrays are so already. */
 void recur_others_repeat(struct replay *replay, int64_t period_ps, uint64_t times,
                          uint64_t event_count);
-/* recur_ahead.c: how many more periods are like the one since the image; 0: fewer than `worth`,
- * which is at least 1. */
-uint64_t recur_periods_ahead(struct replay *replay, uint64_t worth);
+/* recur_ahead.c: how many more periods are like the one since the image, as far as `most`; 0: fewer
+ * than `worth`, which is at least 1 and no more than `most`. */
+uint64_t recur_periods_ahead(struct replay *replay, uint64_t worth, uint64_t most);
 
 #endif

@@ -47,14 +47,14 @@ void recur_image_take(struct recur_state *state);
 /* An item of an array as it was when its image was taken. */
 const void *recur_item_at(struct recur_array *array, uint64_t index);
 
-/* The same by an array of items that is named. */
+/* An item as the image has it, of the array whose items of now are named. */
 const void *recur_image_of(struct recur_state *state, const void *items, uint64_t index);
 
 /* Whether an item equals that of `period_ps` ago, as the kinds of its fields say; sums may differ.
  */
 bool recur_item_again(const struct recur_field *fields, const char *then, const char *now,
                       int64_t image_ps, int64_t period_ps);
-/* The same of all items of an array. `then`: the array with the image. */
+/* Whether all items of an array do. `then`: the array with the image. */
 bool recur_array_again(const struct recur_array *array, struct recur_array *then, int64_t image_ps,
                        int64_t period_ps);
 

@@ -435,7 +435,9 @@ static void coverage_is_of_rows_and_of_publications(void **state)
     assert_int_equal(coverage[3].of, VALIDATE_OF_TEST);
     near(coverage[3].covered[VALIDATE_PUBLICATION], 1);
     assert_string_equal(coverage[5].name, "50 of 100 measurements");
-    near(coverage[5].covered[VALIDATE_PUBLICATION], 0.4);
+    /* Intervals that hold 50 of 100 rows of the others hold 40 of those left out. With 51 they hold
+     * three in place of two of the four rows without `c`, and the row of `c`. */
+    near(coverage[5].covered[VALIDATE_PUBLICATION], 0.6);
 }
 
 static void intervals_want_all_that_is_learned_from(void **state)

@@ -11,16 +11,17 @@
 #include "tools/podsim/common/interval.h"
 #include "tools/podsim/validate/columns.h"
 
-enum { FLAT_DEPTH = 3, LEVELS = 5 };
+enum { FLAT_DEPTH = 3, LEVELS = 5, PERCENT_LEAST = 50, PERCENTS = 100 - PERCENT_LEAST + 1 };
 
 /* Of 100 rows, how many intervals hold. */
 static const uint32_t levels[LEVELS] = {50, 60, 70, RESIDUAL_COVERAGE_PERCENT, 90};
 static const int LEVEL_OF_PROJECT = 3;
 
-/* A row's intervals of each level: around the median, and how far. */
+/* A row's intervals: around the median, and how far, to hold PERCENT_LEAST to 100 of 100 rows that
+ * are not left out. */
 struct span {
     bool is;
-    double median, reach[LEVELS];
+    double median, reach[PERCENTS];
 };
 
 /* Rows with residuals: those of the residuals themselves, in their order, and of tests. */
@@ -30,6 +31,7 @@ struct folding {
     bool *left_out;                       /* As the residuals. */
     struct span *span[VALIDATE_FOLDS];    /* As the published rows. */
     double *widths;                       /* Room for all rows. */
+    uint32_t percent[LEVELS];             /* What intervals of each level hold of those rows. */
 };
 
 static struct validate_result *result_of(const struct folding *folding,
@@ -63,21 +65,6 @@ static void residuals_gather(struct folding *folding)
                               .kind = validate->result[i].kind,
                               .ratio_ppm = (uint32_t)(1e6 * ratio_of(folding, row) + 0.5)};
     }
-}
-
-/* How far intervals of each work reach, by all residuals. */
-static enum status reaches_find(struct validate *validate, struct error *reterr)
-{
-    static const uint32_t percent = RESIDUAL_COVERAGE_PERCENT;
-    struct residuals *residuals = &validate->residuals;
-    for (int work = 0; work < RESIDUAL_WORKS; work++) {
-        struct residual_kind const kind = {.work = (enum residual_work)work};
-        double reach = 0;
-        STATUS_TRY(
-            interval_reach(validate->arena, residuals, NULL, &kind, &percent, 1, &reach, reterr));
-        residuals->reach_ppm[work] = (uint32_t)ceil(1e6 * reach);
-    }
-    return STATUS_OK;
 }
 
 /* Whether a row is left out with another: it is of the same publication, or of the same model
@@ -114,6 +101,7 @@ static enum status span_find(const struct folding *folding, uint32_t row, enum v
     const struct residual_kind *kind = &validate->result[row].kind;
     struct span *span = &folding->span[fold][row];
     const struct span *before = span_before(folding, row, fold);
+    uint32_t percents[PERCENTS];
     struct interval_pool pool;
     if (before != NULL) {
         *span = *before;
@@ -126,7 +114,8 @@ static enum status span_find(const struct folding *folding, uint32_t row, enum v
         interval_pool_build(validate->arena, residuals, folding->left_out, kind, &pool, reterr));
     span->is = pool.count > 0;
     span->median = pool.median;
-    return interval_reach(validate->arena, residuals, folding->left_out, kind, levels, LEVELS,
+    for (uint32_t i = 0; i < PERCENTS; i++) percents[i] = PERCENT_LEAST + i;
+    return interval_reach(validate->arena, residuals, folding->left_out, kind, percents, PERCENTS,
                           span->reach, reterr);
 }
 
@@ -140,10 +129,53 @@ static enum status spans_find(const struct folding *folding, struct error *reter
     return STATUS_OK;
 }
 
+/* How far intervals of each work reach, by all residuals. */
+static enum status reaches_find(const struct folding *folding, struct error *reterr)
+{
+    struct residuals *residuals = &folding->validate->residuals;
+    for (int work = 0; work < RESIDUAL_WORKS; work++) {
+        struct residual_kind const kind = {.work = (enum residual_work)work};
+        double reach = 0;
+        STATUS_TRY(interval_reach(folding->validate->arena, residuals, NULL, &kind,
+                                  &folding->percent[LEVEL_OF_PROJECT], 1, &reach, reterr));
+        residuals->reach_ppm[work] = (uint32_t)ceil(1e6 * reach);
+    }
+    return STATUS_OK;
+}
+
+/* Whether intervals that hold `percent` of 100 other rows hold `wanted` of 100 rows that podsim may
+ * learn from. */
+static bool holds(const struct folding *folding, uint32_t percent, uint32_t wanted)
+{
+    const struct validate *validate = folding->validate;
+    uint32_t rows = 0, within = 0;
+    for (uint32_t i = 0; i < validate->published.row_count; i++) {
+        const struct published_row *row = &validate->published.row[i];
+        const struct span *span = &folding->span[VALIDATE_PUBLICATION][i];
+        if (!row->learned || !is_compared(validate, i) || !span->is) continue;
+        rows++;
+        within += interval_distance(span->median, ratio_of(folding, row)) <=
+                  span->reach[percent - PERCENT_LEAST];
+    }
+    return (uint64_t)within * 100 >= (uint64_t)rows * wanted;
+}
+
+/* A publication that is left out lies farther from the others than they do from one another:
+ * intervals have to hold more of theirs than they are to hold of its rows. */
+static void percents_find(struct folding *folding)
+{
+    for (int level = 0; level < LEVELS; level++) {
+        uint32_t percent = levels[level];
+        while (percent < 100 && !holds(folding, percent, levels[level])) percent++;
+        folding->percent[level] = percent;
+    }
+}
+
 /* Of all rows, at a level. */
 static void intervals_set(const struct folding *folding, int level)
 {
     const struct validate *validate = folding->validate;
+    uint32_t const at = folding->percent[level] - PERCENT_LEAST;
     for (int fold = 0; fold < VALIDATE_FOLDS; fold++)
         for (uint32_t i = 0; i < validate->published.row_count; i++) {
             const struct span *span = &folding->span[fold][i];
@@ -152,9 +184,9 @@ static void intervals_set(const struct folding *folding, int level)
             double const ratio = ratio_of(folding, &validate->published.row[i]);
             *interval = (struct validate_interval){
                 .is = true,
-                .low = span->median / span->reach[level],
-                .high = span->median * span->reach[level],
-                .covers = interval_distance(span->median, ratio) <= span->reach[level]};
+                .low = span->median / span->reach[at],
+                .high = span->median * span->reach[at],
+                .covers = interval_distance(span->median, ratio) <= span->reach[at]};
         }
 }
 
@@ -308,9 +340,10 @@ enum status validate_intervals(struct validate *validate, struct error *reterr)
                          sizeof(struct validate_coverage), &memory, reterr));
     validate->coverage = memory;
     residuals_gather(&folding);
-    STATUS_TRY(reaches_find(validate, reterr));
-    if (!is_whole(validate)) return STATUS_OK;
     STATUS_TRY(spans_find(&folding, reterr));
+    percents_find(&folding);
+    STATUS_TRY(reaches_find(&folding, reterr));
+    if (!is_whole(validate)) return STATUS_OK;
     intervals_set(&folding, LEVEL_OF_PROJECT);
     coverages_find(&folding);
     return levels_find(&folding, reterr);

@@ -32,6 +32,8 @@ static long peak_kib(const char *podsim, const struct run *run)
                                     "--quiet",
                                     "--set",
                                     "/run/arbitration=fifo",
+                                    "--set",
+                                    "/run/steps=1",
                                     run->remat == NULL ? NULL : "--set",
                                     run->remat,
                                     NULL};

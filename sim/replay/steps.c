@@ -30,6 +30,20 @@ void steps_begin(struct replay *replay, uint32_t chip)
     if (replay->p2p != NULL) p2p_again(replay, chip);
 }
 
+/* Whether a chip ends the last step before all have ended `step`. It begins none behind the last,
+ * so that `step` of others ends otherwise than it would without an end. */
+static bool is_cut_off(const struct steps *steps, uint32_t chips, uint32_t step)
+{
+    const int64_t *ends = &steps->end_ps[(uint64_t)step * chips];
+    const int64_t *last = &steps->end_ps[(uint64_t)steps->max * chips];
+    int64_t least_ps = last[0], most_ps = ends[0];
+    for (uint32_t chip = 1; chip < chips; chip++) {
+        if (last[chip] < least_ps) least_ps = last[chip];
+        if (ends[chip] > most_ps) most_ps = ends[chip];
+    }
+    return least_ps < most_ps;
+}
+
 bool steps_foresee(struct replay *replay, uint32_t cycle, int64_t period_ps)
 {
     struct steps *steps = &replay->steps;
@@ -40,12 +54,15 @@ bool steps_foresee(struct replay *replay, uint32_t cycle, int64_t period_ps)
         for (uint32_t step = steps->ended[chip] + 1; step <= steps->max; step++)
             steps->end_ps[(uint64_t)step * chips + chip] =
                 steps->end_ps[(uint64_t)(step - cycle) * chips + chip] + period_ps;
-    for (uint32_t step = 1; step <= steps->max; step++)
-        if (steps->chips_ended[step] < chips &&
-            period_find(steps->end_ps, chips, step, &steps->period)) {
-            steps->foreseen = step - steps->ended[0];
-            return true;
-        }
+    for (uint32_t step = 1; step <= steps->max; step++) {
+        struct period period;
+        if (steps->chips_ended[step] == chips ||
+            !period_find(steps->end_ps, chips, step, &period) || is_cut_off(steps, chips, step))
+            continue;
+        steps->period = period;
+        steps->foreseen = step - steps->ended[0];
+        return true;
+    }
     return false;
 }
 

@@ -37,7 +37,8 @@ void steps_end(struct replay *replay, uint32_t chip, int64_t now_ps);
 /* The chip starts a step: its counters are reset, unless the step is its first. */
 void steps_begin(struct replay *replay, uint32_t chip);
 /* All from here on comes again `period_ps` later as it came `cycle` steps ago. Whether the period
- * follows: it is found in the ends that steps will have. */
+ * follows: it is found in the ends that steps will have, before a chip lacks the step behind the
+ * last one. */
 bool steps_foresee(struct replay *replay, uint32_t cycle, int64_t period_ps);
 /* Copies the counts of a prefix fold into the whole run. */
 void steps_continue(const struct replay *prefix, struct replay *whole, uint32_t factor);

@@ -40,8 +40,13 @@ static void draw(uint64_t *state, char text[TEXT_BYTES])
     uint32_t const place = case_draw(state, PLACES);
     uint32_t const microbatches = 16u << case_draw(state, 3);
     uint32_t const tokens = 1024u << case_draw(state, 2);
+    const char *slow = CASE_PICK(state, "", "", ", \"chips\": [{\"at\": [0, \"*\"], \"hbm\": 0.3}]",
+                                 ", \"chips\": [{\"at\": [1, \"*\"], \"math\": 0.5}]");
+    const char *schedule = CASE_PICK(state, NULL, NULL, "zb-h2", "zb-v", "v-half");
+    bool const gpu = strstr(places[place].machine, "h100") != NULL;
     struct step_drawn const step = {.machine = places[place].machine,
-                                    .overrides = "",
+                                    .overrides = gpu ? slow : "",
+                                    .schedule = schedule,
                                     .mesh = places[place].mesh,
                                     .workload = "",
                                     .run = "",
@@ -60,9 +65,10 @@ static void each_result_is_that_of_every_microbatch(void **state)
         char text[TEXT_BYTES];
         draw(&random, text);
         bool const full = case_draw(&random, 8) == 0, is_single = case_draw(&random, 2) == 0;
+        uint32_t const steps = 3 + case_draw(&random, 3);
         if (sampling_skips(&walked)) continue;
-        recurring_check(text, (struct play_options){.full = full, .steps_max = is_single ? 0 : 4},
-                        &counts);
+        recurring_check(
+            text, (struct play_options){.full = full, .steps_max = is_single ? 0 : steps}, &counts);
     }
     print_message("of %u the period is found before its steps have ended\n",
                   (unsigned)counts.foreseen);

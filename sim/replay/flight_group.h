@@ -97,8 +97,8 @@ struct group_moves {
     uint8_t *is_late;    /* [chip]: whether it does not begin first. */
     int8_t **arrived_by; /* [chip][arrival]: how far arrivals move, from their receiver's begin. */
     struct group_range range;
-    int64_t
-        late_ps;    /* Begins of late chips behind the first; 0: chips are late by several times. */
+    /* Begins of late chips behind the first; 0: chips are late by several times. */
+    int64_t late_ps;
     int32_t end_by; /* How far the end moves, from the first begin. */
     uint32_t vain;  /* Ranges that were found, less moves. */
     bool are_known; /* Within `range`. */

@@ -102,6 +102,7 @@ bool recur_steps_share(struct replay *first, struct replay *further)
     counts_begin(further);
     /* What is left of the single step is not as with further ones behind it. */
     from->steps = NULL;
+    first->servers.look_backs = NULL;
     return true;
 }
 

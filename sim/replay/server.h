@@ -125,8 +125,8 @@ struct servers {
     struct grid_port *ports;     /* [way][chip]: reads by ports of the grid (link.h). */
     struct server_reads *reads;  /* [way][chip]: by the ways behind these. */
     struct server_notes *notes;  /* [chip]; NULL: nothing is noted. */
-    uint64_t
-        *look_backs; /* Messages that looked behind the two latest ended runs; NULL: not counted. */
+    /* Messages that looked behind the two latest ended runs; NULL: not counted. */
+    uint64_t *look_backs;
     uint32_t chip_count;
     uint32_t read_ways;         /* Ways by which reads leave a chip: ports, levels, the host. */
     uint32_t port_ways;         /* Of these, ports of the grid. */

@@ -49,22 +49,22 @@ TPUS = ["tpu-v4p", "tpu-v5p", "tpu-7x"]
 # and fp8 (tools/published/clock.py). The chip's clock is that at which the median error of all rows
 # vanishes. A stack of ten rows or more has a clock of its own, within 5 % of its chip's.
 H100_CLOCK = (810000,
-    "43 training steps in bf16 of dense models on H100 that podsim may learn from "
-    "(docs/accuracy-published.md: dgxc-h100, megatron-h100, llama3-paper, llm-foundry, fms-fsdp): "
-    "the median error vanishes at 0.81; the stack has fewer than ten of its own")
-H100_FP8 = (830000,
+    "48 training steps in bf16 of dense models on H100 that podsim may learn from "
+    "(docs/accuracy-published.md: dgxc-h100, megatron-h100, llama3-paper, llm-foundry, fms-fsdp, "
+    "maxtext-gpu): the median error vanishes at 0.81; the stack has fewer than ten of its own")
+H100_FP8 = (820000,
     "32 training steps in fp8 of dense models on H100 that podsim may learn from "
     "(docs/accuracy-published.md: dgxc-h100, nemo-24.07, megatron-bridge, llm-foundry): the median "
-    "error vanishes at 0.83; the stack has fewer than ten of its own")
+    "error vanishes at 0.82; the stack has fewer than ten of its own")
 HOPPER_CLOCKS = {
     "te": ((850000,
         "18 training steps in bf16 of dense models on H100 at 700 W with Transformer Engine that podsim "
         "may learn from (docs/accuracy-published.md: dgxc-h100, megatron-h100, llama3-paper): the "
         "median error vanishes at 0.85, that of all stacks at 0.81"),
-        (840000,
+        (830000,
         "25 training steps in fp8 of dense models on H100 at 700 W with Transformer Engine that podsim "
         "may learn from (docs/accuracy-published.md: dgxc-h100, nemo-24.07, megatron-bridge): the "
-        "median error vanishes at 0.84, that of all stacks at 0.83")),
+        "median error vanishes at 0.83, that of all stacks at 0.82")),
     "torch-eager": ((770000,
         "23 training steps in bf16 of dense models on H100 that podsim may learn from "
         "(docs/accuracy-published.md: llm-foundry): the median error vanishes at 0.76, more than 5 % "

@@ -101,6 +101,79 @@ static void redirections_in_texts_have_quotes(void **state)
             "1 --num-layers=3\n1 --more\n");
 }
 
+/* A command in a word of a text has blanks, and an open quote is an error, as in bash. */
+static void words_of_texts_end_where_those_of_bash_do(void **state)
+{
+    (void)state;
+    read_as("bash -c 'a.py --num-layers 3 > $(date +%s).log 2> `date +%s`; b'\n",
+            "1 --num-layers=3\n");
+    read_as("bash -c 'a.py --num-layers 3 --at $(date +%s; c) --to \"a\\\"b c\"'\n",
+            "1 --num-layers=3\n1 --at=$(date +%s; c)\n1 --to=a\\\"b c\n");
+    refused("bash -c \"a.py --num-layers 3 > 'my log\"\n", "script:1: a text in ' is open*");
+    refused("bash -c 'a.py --num-layers 3\n\"x'\n", "script:2: a text in \" is open*");
+    refused("bash -c 'a.py --num-layers 3 > $(date +%s'\n", "script:1: $( is open*");
+    refused("bash -c 'a.py --num-layers 3 > `date +%s'\n", "script:1: ` is open*");
+}
+
+/* More of bash's grammar than commands in a row is not read in a text. */
+static void texts_with_conditions_are_refused(void **state)
+{
+    static const char *const texts[][2] = {
+        {"if false; then a.py --num-layers 3; fi", "if"},
+        {"cd x && if true; then a.py --num-layers 3; fi", "if"},
+        {"! if true; then a.py --num-layers 3; fi", "if"},
+        {"for i in 1 2; do a.py --num-layers 3; done", "for"},
+        {"while true; do a.py --num-layers 3; done", "while"},
+        {"until true; do a.py --num-layers 3; done", "until"},
+        {"case x in a) a.py --num-layers 3;; esac", "case"},
+        {"select x in a; do a.py --num-layers 3; done", "select"},
+        {"f(){ a.py --num-layers 3; }; echo hi", "("},
+        {"f () { a.py --num-layers 3; }; echo hi", "("},
+        {"function f { a.py --num-layers 3; }", "function"},
+        {"{ a.py --num-layers 3; }", "{"},
+        {"(a.py --num-layers 3)", "("},
+        {"[[ -f x ]] && a.py --num-layers 3", "\\[\\["},
+        {"cat <<E\na.py --num-layers 3\nE\n", "<<"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        char text[128], expected[128];
+        (void)snprintf(text, sizeof text, "bash -c \"%s\"\n", texts[i][0]);
+        (void)snprintf(expected, sizeof expected, "script:1: the text of a command has \"%s\";*",
+                       texts[i][1]);
+        refused(text, expected);
+    }
+    read_as("bash -c 'a.py --if if --num-layers 3 <<< if; echo if'\n",
+            "1 --if=if\n1 --num-layers=3\n");
+}
+
+/* What "&&", "||" and `exit` leave out is no command. */
+static void commands_of_texts_run_as_those_of_scripts(void **state)
+{
+    static const char *const left_out[] = {
+        "true || a.py --num-layers 3",          "false && a.py --num-layers 3",
+        "! true && a.py --num-layers 3",        "cd x || a.py --num-layers 3",
+        "[ -f x ] && a.py --num-layers 3",      "false &&\na.py --num-layers 3",
+        "false && echo x | a.py --num-layers 3"};
+    (void)state;
+    for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++) {
+        char text[128];
+        (void)snprintf(text, sizeof text, "bash -c '%s'\n", left_out[i]);
+        refused(text, "script:*: the command that runs a Python program stands *condition*");
+    }
+    refused("bash -c 'exit 0; a.py --num-layers 3'\n",
+            "script:1: the text of a command ends here*");
+    refused("bash -c 'exec b\na.py --num-layers 3'\n", "script:1: the text of a command ends *");
+    read_as("bash -c 'a.py --num-layers 3; exit $?\nb.py --x'\n", "2 b.py\n1 --num-layers=3\n");
+    read_as("bash -c 'cd x && exit 1; a.py --num-layers 3'\n", "1 exit\n1 --num-layers=3\n");
+    read_as("bash -c 'cd x || exit 1; false || a.py --num-layers 3; exit 2'\n",
+            "1 --num-layers=3\n");
+    read_as("bash -c 'exec 2> log; exit 1 | true; a.py --num-layers 3'\n", "1 --num-layers=3\n");
+    read_as("bash -c 'a.py --num-layers 3 || b.py --x'\n", "1 b.py\n1 --num-layers=3\n");
+    read_as("bash -c 'echo b.py --num-layers 1; a.py --num-layers 3; echo c.py --x'\n",
+            "1 --num-layers=3\n");
+}
+
 /* Commands of a text are those of a script: the one with a model counts, wherever it stands. */
 static void of_commands_in_texts_the_one_with_a_model_counts(void **state)
 {
@@ -244,6 +317,9 @@ int main(void)
         cmocka_unit_test(words_with_operators_are_words),
         cmocka_unit_test(commands_in_texts_end_at_operators),
         cmocka_unit_test(redirections_in_texts_have_quotes),
+        cmocka_unit_test(words_of_texts_end_where_those_of_bash_do),
+        cmocka_unit_test(texts_with_conditions_are_refused),
+        cmocka_unit_test(commands_of_texts_run_as_those_of_scripts),
         cmocka_unit_test(of_commands_in_texts_the_one_with_a_model_counts),
         cmocka_unit_test(conditions_are_evaluated_or_said),
         cmocka_unit_test(arithmetic_is_said_once),

@@ -27,6 +27,7 @@ enum import_how {
     IMPORT_COUNT,   /* A whole number of 1 or more, into a fact. */
     IMPORT_AMOUNT,  /* A whole number, into a fact; 0 is none. */
     IMPORT_REST,    /* A whole number, into a fact; -1 is as if the key were not there. */
+    IMPORT_LEFT,    /* A whole number of 1 or more, into a fact; -1 is as if it were not there. */
     IMPORT_WORD,    /* A text, into a fact. */
     IMPORT_ON,      /* A flag, or a boolean: 1 or 0 into a fact. */
     IMPORT_OFF,     /* A flag, or a boolean: its contrary into a fact. */

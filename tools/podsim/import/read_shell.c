@@ -81,7 +81,7 @@ static enum status say_failure(struct shell *shell, uint32_t line, const char *s
     return shell_say(shell, key, "", line, SHELL_MAY_END, reterr);
 }
 
-static enum shell_truth truth_of_both(enum shell_truth first, enum shell_truth second, bool is_and)
+enum shell_truth shell_truth_of_both(enum shell_truth first, enum shell_truth second, bool is_and)
 {
     if (first == SHELL_MAYBE) return SHELL_MAYBE;
     if (first == SHELL_LIKELY && !is_and) return SHELL_LIKELY;
@@ -122,7 +122,7 @@ static enum status run_chain(struct shell *shell, enum shell_truth *ret_truth, s
         if (!runs && (is_unknown || is_empty) && shell->run.skipping == 0)
             STATUS_TRY(shell_say_lost(shell, lost, line, start, !is_unknown, reterr));
         if (is_likely) STATUS_TRY(say_likely(shell, assigned, line, start, reterr));
-        *ret_truth = truth_of_both(*ret_truth, next, is_and);
+        *ret_truth = shell_truth_of_both(*ret_truth, next, is_and);
     }
     if (shell_peek(shell, 0) == '&') { /* In a shell of its own. */
         shell->at++;

@@ -37,19 +37,34 @@ static const struct import_row *row_find(const struct import_framework *framewor
     return NULL;
 }
 
-static enum status unknown_say(struct import *import, const struct import_framework *framework,
-                               struct import_setting *setting, struct error *reterr)
+/* Keys of the framework that begin with so many letters of a key, without these. */
+static uint32_t names_below(const struct import_framework *framework, const char *key,
+                            size_t length, const char **ret_names)
 {
-    const char *names[ROWS_MAX + 1] = {NULL};
     uint32_t count = 0;
     for (const struct import_row *const *table = framework->rows; *table != NULL; table++)
         for (const struct import_row *row = *table; row->key != NULL; row++) {
             SIM_ASSERT(count < ROWS_MAX);
-            names[count++] = row->key;
+            if (strncmp(row->key, key, length) == 0) ret_names[count++] = row->key + length;
         }
-    setting->because =
-        arena_format(import->arena, "podsim does not know the key%s",
-                     name_offer(setting->key, names, "; the nearest it knows is ", "", "").text);
+    ret_names[count] = NULL;
+    return count;
+}
+
+static enum status unknown_say(struct import *import, const struct import_framework *framework,
+                               struct import_setting *setting, struct error *reterr)
+{
+    const char *names[ROWS_MAX + 1];
+    const char *const dot = strrchr(setting->key, '.');
+    /* A key's table, which names of all of its keys have in common, makes none of them near. */
+    size_t length = dot == NULL ? 0 : (size_t)(dot + 1 - setting->key);
+    if (names_below(framework, setting->key, length, names) == 0) length = 0;
+    (void)names_below(framework, setting->key, length, names);
+    const char *const before =
+        arena_format(import->arena, "; the nearest it knows is %.*s", (int)length, setting->key);
+    if (before == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    setting->because = arena_format(import->arena, "podsim does not know the key%s",
+                                    name_offer(setting->key + length, names, before, "", "").text);
     if (setting->because == NULL)
         return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
     return STATUS_OK;
@@ -75,7 +90,8 @@ static enum status value_refuse(const struct import *import, const struct import
 {
     bool const is_open = strchr(setting->value, '$') != NULL;
     const char *const hint = is_open
-                                 ? "; what the file does not assign is given by --with NAME=VALUE"
+                                 ? "; what the file does not assign is given by --with NAME=VALUE, "
+                                   "which variables in single quotes do not take"
                              : name_same(setting->value, "auto")
                                  ? "; what the file leaves open is given by --with KEY=VALUE"
                                  : "";
@@ -135,16 +151,20 @@ static enum status fact_read(struct import *import, const struct import_row *row
         memcpy(fact, &setting->value, sizeof setting->value);
         return STATUS_OK;
     }
-    if (row->how == IMPORT_REST && name_same(setting->value, "-1")) return STATUS_OK;
-    if (row->how == IMPORT_COUNT || row->how == IMPORT_AMOUNT || row->how == IMPORT_REST) {
+    bool const is_least_1 = row->how == IMPORT_COUNT || row->how == IMPORT_LEFT;
+    bool const may_be_rest = row->how == IMPORT_REST || row->how == IMPORT_LEFT;
+    if (may_be_rest && name_same(setting->value, "-1")) return STATUS_OK;
+    if (is_least_1 || may_be_rest || row->how == IMPORT_AMOUNT) {
+        const char *const least = row->how == IMPORT_LEFT ? "a whole number of 1 or more, or -1"
+                                                          : "a whole number of 1 or more";
         if (!count_read(setting->value, &count))
-            return value_refuse(import, setting, "a whole number", reterr);
+            return value_refuse(import, setting, row->how == IMPORT_LEFT ? least : "a whole number",
+                                reterr);
         if (count > count_most)
             return settings_fail(import->file, setting->line, STATUS_INVALID, reterr,
                                  "%s: %.80s is above the maximum %" PRIu64, setting->key,
                                  setting->value, count_most);
-        if (count == 0 && row->how == IMPORT_COUNT)
-            return value_refuse(import, setting, "a whole number of 1 or more", reterr);
+        if (count == 0 && is_least_1) return value_refuse(import, setting, least, reterr);
     } else {
         if (!boolean_read(setting, &is_on))
             return value_refuse(import, setting, "true or false", reterr);

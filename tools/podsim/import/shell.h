@@ -201,11 +201,19 @@ struct shell_list {
 enum status shell_run_list(struct shell *shell, const struct shell_list *list,
                            enum shell_truth *ret_truth, struct error *reterr);
 enum status shell_run_one(struct shell *shell, enum shell_truth *ret_truth, struct error *reterr);
+/* Of two commands with "&&" or "||" between. */
+enum shell_truth shell_truth_of_both(enum shell_truth first, enum shell_truth second, bool is_and);
 
 /* shell_command.c */
 
 /* Whether any word is a Python program, or a command that has one. */
 bool shell_has_program(const struct shell_words *words);
+
+/* Whether any word from there on is a Python program. */
+bool shell_runs_program(const struct shell_words *words, uint32_t from);
+/* Keeps the command if its arguments are wanted; its words are whole. */
+enum status shell_command_keep(struct shell *shell, const struct shell_words *words,
+                               struct error *reterr);
 
 /* Lists a command, or a part of one, as not expressed. */
 enum status shell_say(struct shell *shell, const char *text, const char *value, uint32_t line,
@@ -218,6 +226,20 @@ enum status shell_keep(struct shell *shell, const struct shell_words *words, str
 enum status shell_keep_variables(struct shell *shell, struct error *reterr);
 /* "--key", what follows it up to the next, and "--key=value" of the command that was kept. */
 enum status shell_to_settings(struct shell *shell, struct error *reterr);
+
+/* shell_text.c */
+
+/* What a text with commands has given. */
+struct shell_text {
+    struct shell_words words; /* Of the command under way, with those in front of the text. */
+    bool kept;                /* A command before it runs a program. */
+    bool drops;               /* One that runs a program is left out, and said to be. */
+};
+
+/* Commands of a text, as `eval` and `bash -c "$COMMAND"` have it; `text` has the words of the
+ * last. */
+enum status shell_read_text(struct shell *shell, const struct shell_word *word,
+                            struct shell_text *text, struct error *reterr);
 
 /* shell_test.c */
 

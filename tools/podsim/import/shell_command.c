@@ -29,9 +29,9 @@ static enum status split_text(struct shell *shell, const struct shell_word *word
 
 static bool holds_program(const struct shell_word *word)
 {
-    const char *found = strstr(word->text, ".py");
-    return found != NULL && strpbrk(word->text, " \n") != NULL &&
-           (found[3] == ' ' || found[3] == '\n');
+    for (const char *at = strstr(word->text, ".py"); at != NULL; at = strstr(at + 1, ".py"))
+        if (at[3] == ' ' || at[3] == '\n') return true;
+    return false;
 }
 
 bool shell_has_program(const struct shell_words *words)
@@ -41,122 +41,13 @@ bool shell_has_program(const struct shell_words *words)
     return false;
 }
 
-/* --- A command in one text, as `eval` and `bash -c "$COMMAND"` have it --- */
+/* --- The command that is wanted --- */
 
-/* The number in front of a redirection is no word. */
-static void number_drop(struct shell_buffer *buffer)
-{
-    bool const is_number =
-        buffer->length > 0 && strspn(buffer->text, "0123456789") == buffer->length;
-    if (is_number) *buffer = (struct shell_buffer){.text = NULL};
-}
-
-/* At a character that no blank is: past a text in quotes, what a backslash guards, or a command in
- * a word. */
-static enum status text_part(struct shell *shell, const struct shell_word *word, uint32_t *at,
-                             struct shell_buffer *buffer, struct error *reterr)
-{
-    char const c = word->text[*at];
-    uint32_t first = *at, length = shell_literal(shell, word, *at);
-    const char *const end =
-        c == '\'' || c == '"' ? memchr(word->text + *at + 1, c, word->length - *at - 1) : NULL;
-    if (end != NULL) {
-        first++;
-        length = (uint32_t)(end - word->text) - first;
-        *at = first + length + 1;
-        buffer->is_word = true;
-    } else {
-        first += c == '\\' && length == 0 && *at + 1 < word->length;
-        length = length == 0 ? 1 : length;
-        *at = first + length;
-    }
-    for (uint32_t i = first; i < first + length; i++)
-        STATUS_TRY(shell_push(shell, buffer, word->text[i], word->line[i], reterr));
-    return STATUS_OK;
-}
-
-/* Behind a redirection and what it names, in quotes or not; `at` is that of its "<" or ">". */
-static enum status redirection_skip(struct shell *shell, const struct shell_word *word,
-                                    uint32_t *at, struct error *reterr)
-{
-    struct shell_buffer dropped = {.is_open = word->is_open};
-    const char *const end = shell->end;
-    *at += (uint32_t)strspn(word->text + *at, "<>&|");
-    *at += (uint32_t)strspn(word->text + *at, " \t");
-    if (word->text[*at] == '(') { /* >(...) is a command of its own. */
-        shell->end = word->text + word->length;
-        const char *const last = shell_closing(shell, word->text + *at + 1, '(', ')');
-        shell->end = end;
-        if (last != NULL) *at = (uint32_t)(last + 1 - word->text);
-    }
-    while (*at < word->length && strchr(" \t\n;&|<>", word->text[*at]) == NULL)
-        STATUS_TRY(text_part(shell, word, at, &dropped, reterr));
-    return STATUS_OK;
-}
-
-static bool has_program(const struct shell_words *words, uint32_t from)
+bool shell_runs_program(const struct shell_words *words, uint32_t from)
 {
     for (uint32_t i = from; i < words->count; i++)
         if (is_program(&words->word[i])) return true;
     return false;
-}
-
-/* What a text with commands has given. */
-struct text_commands {
-    struct shell_words words; /* Of the command under way, with those in front of the text. */
-    bool kept;                /* A command before it runs a program. */
-};
-
-static enum status command_keep(struct shell *shell, const struct shell_words *words,
-                                struct error *reterr);
-
-/* At an operator. A command that runs a program is one of the script; all else is dropped. */
-static enum status text_command_end(struct shell *shell, struct text_commands *text, uint32_t start,
-                                    struct error *reterr)
-{
-    struct shell_words whole = {.word = NULL};
-    if (has_program(&text->words, start)) {
-        for (uint32_t i = 0; i < text->words.count; i++)
-            STATUS_TRY(shell_words_add(shell, &whole, &text->words.word[i], reterr));
-        STATUS_TRY(command_keep(shell, &whole, reterr));
-        text->kept = true;
-    }
-    text->words.count = start;
-    return STATUS_OK;
-}
-
-/* Commands of the text that end in it; `text` has the words of the last. Operators in it are
- * bash's. */
-static enum status read_text_commands(struct shell *shell, const struct shell_word *word,
-                                      struct text_commands *text, struct error *reterr)
-{
-    struct shell_buffer buffer = {.is_open = word->is_open};
-    struct shell_words *const words = &text->words;
-    uint32_t const start = words->count;
-    for (uint32_t i = 0; i < word->length;) {
-        char const c = word->text[i];
-        bool const redirects = c == '<' || c == '>' || (c == '&' && word->text[i + 1] == '>');
-        buffer.is_open = word->is_open;
-        if (c == '\\' && word->text[i + 1] == '\n') {
-            i += 2;
-        } else if (c == '#' && !buffer.is_word) {
-            i += (uint32_t)strcspn(word->text + i, "\n");
-        } else if (strchr(" \t", c) != NULL || (c == '\n' && shell->run.in_variables)) {
-            STATUS_TRY(shell_word_end(shell, &buffer, words, reterr));
-            i++;
-        } else if (redirects) {
-            number_drop(&buffer);
-            STATUS_TRY(shell_word_end(shell, &buffer, words, reterr));
-            STATUS_TRY(redirection_skip(shell, word, &i, reterr));
-        } else if (strchr(";|&\n", c) != NULL) {
-            STATUS_TRY(shell_word_end(shell, &buffer, words, reterr));
-            STATUS_TRY(text_command_end(shell, text, start, reterr));
-            i++;
-        } else {
-            STATUS_TRY(text_part(shell, word, &i, &buffer, reterr));
-        }
-    }
-    return shell_word_end(shell, &buffer, words, reterr);
 }
 
 /* A further program of which no argument says that it trains a model. */
@@ -186,8 +77,8 @@ static enum status others_say(struct shell *shell, struct error *reterr)
     return STATUS_OK;
 }
 
-static enum status command_keep(struct shell *shell, const struct shell_words *words,
-                                struct error *reterr)
+enum status shell_command_keep(struct shell *shell, const struct shell_words *words,
+                               struct error *reterr)
 {
     bool runs = false, is_model = false;
     for (uint32_t i = 0; i < words->count; i++) {
@@ -224,7 +115,7 @@ static enum status command_keep(struct shell *shell, const struct shell_words *w
 enum status shell_keep(struct shell *shell, const struct shell_words *words, struct error *reterr)
 {
     struct shell_words rest = {.word = words->word, .count = words->count};
-    struct text_commands read = {.kept = false};
+    struct shell_text read = {.kept = false};
     bool const is_eval =
         words->count > 1 && name_same(words->word[0].text, "eval") && shell_has_program(words);
     if (is_eval) { /* One text of all that stands behind it. */
@@ -233,13 +124,13 @@ enum status shell_keep(struct shell *shell, const struct shell_words *words, str
     }
     for (uint32_t i = 0; !read.kept && i < rest.count; i++) {
         bool const is_text = is_eval || holds_program(&rest.word[i]);
-        if (is_text && !has_program(&read.words, 0))
-            STATUS_TRY(read_text_commands(shell, &rest.word[i], &read, reterr));
+        if (is_text && !shell_runs_program(&read.words, 0))
+            STATUS_TRY(shell_read_text(shell, &rest.word[i], &read, reterr));
         else
             STATUS_TRY(shell_words_add(shell, &read.words, &rest.word[i], reterr));
     }
-    if (read.kept && !has_program(&read.words, 0)) return STATUS_OK;
-    return command_keep(shell, &read.words, reterr);
+    if ((read.kept || read.drops) && !shell_runs_program(&read.words, 0)) return STATUS_OK;
+    return shell_command_keep(shell, &read.words, reterr);
 }
 
 enum status shell_say(struct shell *shell, const char *text, const char *value, uint32_t line,

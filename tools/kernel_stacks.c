@@ -102,6 +102,7 @@ static void table_write(FILE *output, const struct kernel_table *table,
                   table->family, table->format, table->layout, table->stored, table->result);
     (void)fprintf(output, " .quantises = %d, .appends = %d, .cast = %d, .is_carried_over = %d,\n",
                   table->quantises, table->appends, table->cast, table->is_carried_over);
+    if (table->is_part) (void)fprintf(output, " .is_part = true,\n");
     text_write(output, "source", table->source);
     text_write(output, "of", table->of);
     text_write(output, "derived", table->derived);

@@ -227,6 +227,8 @@ static enum status edges_leave(struct arena *arena, struct json *of, struct kern
         STATUS_TRY(edges_choose(arena, of, s, table, place[s], reterr));
         points *= table->edge_count[s];
     }
+    for (uint32_t s = 0; s < sides; s++)
+        table->is_part = table->is_part || table->edge_count[s] < whole.edge_count[s];
     STATUS_TRY(arena_try(arena, points, sizeof *table->share_ppm, &memory, reterr));
     uint32_t *share_ppm = memory;
     for (uint64_t i = 0; i < points; i++) {
@@ -336,6 +338,7 @@ static enum status reference_read(struct kernel_reading *reading, struct json *o
     }
     STATUS_TRY(kernel_text_read(object, "derived", &table->derived, reterr));
     STATUS_TRY(origin_read(object, table, reterr));
+    table->is_part = false; /* The file says what the product of both was compared with. */
     return factor_apply(reading->arena, factor, table, reterr);
 }
 

@@ -82,6 +82,7 @@ struct kernel_table {
     const char *source;
     const char *of;       /* The stack whose table it is, or was made from; NULL: its own. */
     const char *derived;  /* How it was made from that; NULL: it was measured. */
+    bool is_part;         /* `of` names some edges: row_count and errors are the whole table's. */
     bool is_carried_over; /* A file of the user has it from a stack of the catalogue. */
     uint64_t flop_per_s;  /* The roofline that shares are of. */
     uint64_t bytes_per_s;

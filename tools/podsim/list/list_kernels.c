@@ -138,10 +138,10 @@ static enum status table_add(struct arena *arena, const struct kernel_table *tab
     if (table->row_count > 0) {
         error_line("measurements", table->row_count, table->error_median_ppm,
                    table->error_ninetieth_ppm, text);
-        strbuf_add(text, "\n");
+        strbuf_add(text, "%s\n", table->is_part ? ", of the whole table" : "");
     }
     STATUS_TRY(kernel_error_of_edges(arena, table, &error, reterr));
-    left_out_line("without every second edge", &error, text);
+    if (error.point_count > 0) left_out_line("without every second edge", &error, text);
     for (uint32_t i = 0; i < 2 && shapes[table->family][i].text != NULL; i++) {
         STATUS_TRY(
             kernel_error_of_shapes(arena, table, shapes[table->family][i].sides, &error, reterr));

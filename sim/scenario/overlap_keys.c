@@ -215,12 +215,13 @@ static enum status tp_settle(const struct key_reader *reader, struct json *membe
         return error_set(reterr, STATUS_INVALID, json_where(member),
                          "\"products\" is of the order \"dx_first\", and \"backward_order\" is "
                          "\"dw_first\": a gather is waited for before anything is computed, and "
-                         "nothing is computed behind a sum, as with false; set one of the two to "
-                         "the contrary");
+                         "nothing is computed behind a sum, as with false; \"tp\" has to be false, "
+                         "or \"backward_order\" \"dx_first\"");
     if (waits && scenario->workload.collective_matmul)
         return error_set(reterr, STATUS_INVALID, json_where(member),
                          "with \"collective_matmul\" collectives of \"tp\" run chunk by chunk "
-                         "with their matmuls; set one of the two to the contrary");
+                         "with their matmuls; \"tp\" has to be true, or \"collective_matmul\" "
+                         "false");
     return axis_check(reader, member, waits, MESH_TP, reterr);
 }
 
@@ -261,10 +262,10 @@ static enum status norm_settle(const struct key_reader *reader, struct json *mem
 {
     const struct scenario *scenario = scenario_of(reader);
     if (!overlap_of(scenario)->norm) return STATUS_OK;
-    if (is_step(scenario) && scenario->workload.software.clips == 0)
-        return error_set(reterr, STATUS_INVALID, json_where(member),
-                         "\"clip_gradients\" is false, and no norm is added up; leave it out");
-    return gradients_check(scenario, member, "add up a norm", reterr);
+    STATUS_TRY(gradients_check(scenario, member, "add up a norm", reterr));
+    if (!is_step(scenario) || scenario->workload.software.clips != 0) return STATUS_OK;
+    return error_set(reterr, STATUS_INVALID, json_where(member),
+                     "\"clip_gradients\" is false, and no norm is added up; leave it out");
 }
 
 static enum status dcn_settle(const struct key_reader *reader, struct json *member,

@@ -50,11 +50,11 @@ static enum status clips_check(const struct ranks *ranks, struct error *reterr)
     if (ranks->machine->chip.kernels.stack == NULL)
         return error_set(reterr, STATUS_UNSUPPORTED, place,
                          "the norm of gradients is a kernel of software, and the machine names no "
-                         "\"stack\"; it has to be false");
+                         "\"stack\"; \"clip_gradients\" has to be false");
     if (ranks_offloads_optimizer(ranks))
         return error_set(reterr, STATUS_UNSUPPORTED, place,
                          "an offloaded optimizer updates behind each layer, before the norm of all "
-                         "gradients is known; it has to be false");
+                         "gradients is known; \"clip_gradients\" has to be false");
     return STATUS_OK;
 }
 
@@ -164,10 +164,10 @@ static enum status norm_check(const struct ranks *ranks, struct error *reterr)
     if (!ranks->plan->software.overlap.norm || ranks_clips(ranks)) return STATUS_OK;
     REFUSE(ranks->machine->chip.kernels.stack == NULL, INVALID, place,
            "gradients are clipped by kernels of software, and the machine names no \"stack\": no "
-           "norm is added up; it has to be false");
+           "norm is added up; \"norm\" of \"overlap\" has to be false");
     return error_set(reterr, STATUS_INVALID, place,
                      "an offloaded optimizer updates behind each layer and clips nothing, so no "
-                     "norm is added up; it has to be false");
+                     "norm is added up; \"norm\" of \"overlap\" has to be false");
 }
 
 enum status refusals_software(const struct ranks *ranks, struct error *reterr)

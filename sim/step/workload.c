@@ -144,7 +144,7 @@ static enum status wait_check(const struct pipeline *pipeline, struct error *ret
         if (rows[i].refused)
             return error_set(reterr, STATUS_UNSUPPORTED, "/run/overlap/dp",
                              "no reductions of gradients can wait for the end of the backward "
-                             "pass: %s; it has to be true",
+                             "pass: %s; \"dp\" of \"overlap\" has to be true",
                              rows[i].what);
     return STATUS_OK;
 }
@@ -156,18 +156,19 @@ static enum status tail_check(const struct pipeline *pipeline, struct error *ret
     const struct ranks *ranks = pipeline->lower->ranks;
     if (!ranks->plan->software.overlap.tied || pipeline->has_tail) return STATUS_OK;
     if (ranks->tie.lookup)
-        return error_set(reterr, STATUS_INVALID, place,
-                         "modules of MTP look up the embedding on a stage of their own, and its "
-                         "gradients are added up behind all passes; it has to be false");
+        return error_set(
+            reterr, STATUS_INVALID, place,
+            "modules of MTP look up the embedding on a stage of their own, and its "
+            "gradients are added up behind all passes; \"tied\" of \"overlap\" has to be false");
     if (!ranks->plan->model.tied)
         return error_set(reterr, STATUS_INVALID, place,
                          "the head of %.60s has a matrix of its own, whose gradients go to no "
-                         "other stage; it has to be false",
+                         "other stage; \"tied\" of \"overlap\" has to be false",
                          ranks->plan->model.name);
     return error_set(reterr, STATUS_INVALID, place,
                      "gradients of a tied matrix travel during weight gradients at the end of its "
-                     "ranks' lists, as zb-h1 and zb-h2 have them, and %s has none there; it has "
-                     "to be false",
+                     "ranks' lists, as zb-h1 and zb-h2 have them, and %s has none there; "
+                     "\"tied\" of \"overlap\" has to be false",
                      pipeline->schedule.name);
 }
 

@@ -475,6 +475,7 @@ enum status notes_build(struct arena *arena, const struct report_input *input,
     if (input->generation == NULL) notes_parts_build(arena, input, analysis, ret_notes);
     if (input->generation != NULL) {
         notes_preset_build(arena, input, ret_notes);
+        notes_clocks_build(arena, input, ret_notes);
         notes_generation_build(arena, input, ret_notes);
     } else if (workload_serves(input->workload)) {
         STATUS_TRY(serving_build(arena, input, analysis, ret_notes, reterr));

@@ -78,9 +78,62 @@ static void note_untabled(struct arena *arena, const struct report_input *input,
     strbuf_free(&names);
 }
 
+static bool computes_fp8(const struct program *program)
+{
+    for (uint32_t i = 0; i < program->work_count; i++)
+        if (program->works[i].math_format == FORMAT_FP8) return true;
+    return false;
+}
+
+/* A clock of products in fp8 that the scenario chose, and that none of its steps have. What
+ * `show scenario` prints, the stack's own clock, was not chosen. */
+static void note_clock_fp8(struct arena *arena, const struct report_input *input,
+                           struct notes *notes)
+{
+    const struct machine_plan *plan = input->machine_plan;
+    const struct kernel_stack *stack = input->machine->chip.kernels.stack;
+    if (plan->clock_fp8_ppm == 0 || input->program == NULL) return;
+    if (stack != NULL && plan->clock_fp8_ppm == stack->clock_fp8_ppm) return;
+    if (plan->clock_fp8_ppm == machine_clock_ppm(plan, &input->machine->chip)) return;
+    if (computes_fp8(input->program)) return;
+    notes_add(arena, notes,
+              "\"clock_fp8\" of the machine changes nothing: no product of this step is in fp8");
+}
+
+/* Engines' tables are of kernels that ran alone. A chip whose library of training has a clock of a
+ * step has a lower one in a step than such kernels had. */
+static void note_no_clock(struct arena *arena, const struct report_input *input,
+                          struct notes *notes)
+{
+    static const char trains[] = "te";
+    const struct chip *chip = &input->machine->chip;
+    const struct kernel_stack *stack = chip->kernels.stack;
+    struct kernel_stack other;
+    struct error error;
+    if (stack == NULL || stack->is_own_file || stack->clock_ppm != 0) return;
+    if (input->machine_plan->clock_ppm != 0 || workload_serves(input->workload)) return;
+    if (kernel_stack_find(trains, stack->chip, "", &other, &error) != STATUS_OK) return;
+    if (other.clock_ppm == 0) return;
+    notes_add(arena, notes,
+              "the stack %s is of an engine for inference and has no clock of a training step: "
+              "products run at the clock of kernels that were measured alone, and real steps are "
+              "slower; the stack %s has such a clock, and \"clock\" of the machine sets one",
+              stack->name, other.name);
+}
+
+void notes_clocks_build(struct arena *arena, const struct report_input *input, struct notes *notes)
+{
+    uint32_t const first = notes->count;
+    if (input->machine_plan == NULL) return;
+    note_clock_fp8(arena, input, notes);
+    note_no_clock(arena, input, notes);
+    notes_always(notes, first);
+}
+
 void notes_kernels_build(struct arena *arena, const struct report_input *input,
                          const struct analysis *analysis, struct notes *notes)
 {
     notes_preset_build(arena, input, notes);
+    notes_clocks_build(arena, input, notes);
     note_untabled(arena, input, analysis, notes);
 }

@@ -64,6 +64,7 @@ struct report_input {
     /* A preset and its stack, which has no tables of the chip; NULL: none is lacking. */
     const char *preset, *lacking_stack;
     const struct machine *machine;
+    const struct machine_plan *machine_plan; /* What `machine` is made of; NULL: it is not known. */
     const struct mesh *mesh;
     const struct workload_plan *workload;
     const struct roofline *roofline; /* NULL: the program was read, and of its workload no more

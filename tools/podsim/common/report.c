@@ -20,6 +20,7 @@ void report_from_session(const struct session *session, struct report_input *ret
         .preset = session->scenario.preset,
         .lacking_stack = session->scenario.lacking_stack,
         .machine = &session->machine,
+        .machine_plan = &session->scenario.machine,
         .mesh = &session->mesh,
         .workload = &session->scenario.workload,
         .roofline = session->is_program ? NULL : &session->roofline,

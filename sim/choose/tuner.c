@@ -111,7 +111,7 @@ static enum status number_take(const struct reader *reader, const struct field *
     const char *end = parse_uint(field->text, INT64_MAX, &value);
     if (*end != '\0' || end == field->text || value > INT64_MAX)
         return error_set(reader->reterr, STATUS_INVALID, place(reader, field->column, where),
-                         "\"%s\" is not a whole number below 2^63%s", field->text,
+                         "\"%s\" is no whole number from 0 to 2^63 - 1%s", field->text,
                          any ? ", nor -1 for any" : "");
     *ret_value = (int64_t)value;
     return STATUS_OK;

@@ -101,6 +101,11 @@ enum status kernel_stack_find_full(struct arena *arena, const char *name, const 
                          "kernels are named by chip and stack, such as \"%s\"; `podsim list "
                          "kernels` has the names",
                          kernel_stack_name_at(0));
+    if (dot == name)
+        return error_set(reterr, STATUS_INVALID, where,
+                         "no chip stands before the dot, and a file ends with .json; `podsim list "
+                         "kernels` has names such as \"%s\"",
+                         kernel_stack_name_at(0));
     const char *chip = arena_format(arena, "%.*s", (int)(dot - name), name);
     if (chip == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
     return kernel_stack_find(dot + 1, chip, where, ret_stack, reterr);

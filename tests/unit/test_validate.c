@@ -269,20 +269,20 @@ static void shares_from_outside_say_of_how_many_rows(void **state)
     made.row[2].machine.chip = "other";
     case_ok(validate_score(&made.validate, &case_error));
     assert_int_equal(made.score.outside_rows, 2);
-    assert_string_equal(made.score.outside_said, "0.0 % of 2 rows");
+    assert_string_equal(made.score.outside_said, "0.0 % (2 rows)");
     made.row[3].policy.precision = "fp8";
     case_ok(validate_score(&made.validate, &case_error));
     assert_int_equal(made.score.outside_rows, 0);
-    assert_string_equal(made.score.outside_said, "no bf16 steps");
+    assert_string_equal(made.score.outside_said, "none: no bf16 steps");
     made.row[2].machine.chip = "c";
     case_ok(validate_score(&made.validate, &case_error));
-    assert_string_equal(made.score.outside_said, "no bf16 steps of c");
+    assert_string_equal(made.score.outside_said, "none: no bf16 steps of c");
     /* A decode is no measure of a collective. */
     made.row[3].kind = PUBLISHED_DECODE;
     for (uint32_t i = 0; i < MADE; i++) made.row[i].policy.precision = NULL;
     for (uint32_t i = 0; i < 3; i++) made.row[i].kind = PUBLISHED_COLLECTIVE;
     case_ok(validate_score(&made.validate, &case_error));
-    assert_string_equal(made.score.outside_said, "no collectives of c");
+    assert_string_equal(made.score.outside_said, "none: no collectives of c");
 }
 
 static void errors_have_their_signs(void **state)

@@ -143,7 +143,7 @@ static const char *const works[] = {[PUBLISHED_STEP] = "steps",
                                     [PUBLISHED_GENERATE] = "decodes",
                                     [PUBLISHED_COLLECTIVE] = "collectives"};
 
-/* "14.0 %", "24.1 % of 14 rows", "no bf16 steps of b200". `without`: the first of the rows of
+/* "14.0 %", "24.1 % (14 rows)", "none: no bf16 steps of b200". `without`: the first of the rows of
  * which there are no others. */
 static void outside_say(const struct scoring *scoring, const struct published_row *without)
 {
@@ -155,7 +155,7 @@ static void outside_say(const struct scoring *scoring, const struct published_ro
         return;
     }
     if (score->outside_rows > 0) {
-        (void)snprintf(score->outside_said, sizeof score->outside_said, "%.1f %% of %u rows",
+        (void)snprintf(score->outside_said, sizeof score->outside_said, "%.1f %% (%u rows)",
                        100 * score->outside, score->outside_rows);
         return;
     }
@@ -165,9 +165,9 @@ static void outside_say(const struct scoring *scoring, const struct published_ro
         one_precision = one_precision && strcmp(precision_of(row), precision_of(without)) == 0;
     }
     const char *const precision = one_precision ? precision_of(without) : "";
-    (void)snprintf(score->outside_said, sizeof score->outside_said, "no %.8s%s%s%s%.16s", precision,
-                   *precision != '\0' ? " " : "", works[without->kind], one_chip ? " of " : "",
-                   one_chip ? without->machine.chip : "");
+    (void)snprintf(score->outside_said, sizeof score->outside_said, "none: no %.8s%s%s%s%.16s",
+                   precision, *precision != '\0' ? " " : "", works[without->kind],
+                   one_chip ? " of " : "", one_chip ? without->machine.chip : "");
 }
 
 /* Of the rows whose chip, precision and work others have. */

@@ -16,7 +16,7 @@ struct worker;
 
 enum { VALIDATE_EVENTS_MAX = 400 * 1000 * 1000 };
 enum { VALIDATE_WHY_BYTES = 384, VALIDATE_STACK_BYTES = 32 };
-enum { VALIDATE_OUTSIDE_BYTES = 48 };
+enum { VALIDATE_OUTSIDE_BYTES = 64 };
 
 enum validate_state {
     VALIDATE_LEFT, /* Not asked for. */
@@ -68,7 +68,7 @@ struct validate_score {
     double outside; /* Mean absolute error of the median share of a chip and precision in rows that
                        are learned from. */
     uint32_t outside_rows; /* Rows of the set whose chip, precision and work such rows have. */
-    char outside_said[VALIDATE_OUTSIDE_BYTES]; /* For a screen; "no steps of b200" without rows. */
+    char outside_said[VALIDATE_OUTSIDE_BYTES]; /* For a screen; "none: no steps of b200". */
     /* Sets of rows that differ in layout or schedule alone, three at least. */
     uint32_t layout_sets;
     double rank;          /* Spearman's correlation of rates, mean over these. */

@@ -110,6 +110,19 @@ enum status shell_command_keep(struct shell *shell, const struct shell_words *wo
     return STATUS_OK;
 }
 
+/* Whether a word is a text of commands: it is a variable's, follows the "-c" of a shell, or has
+ * arguments of a program. Python has texts of its own. */
+static bool is_commands(const struct shell *shell, const struct shell_words *words, uint32_t at)
+{
+    if (!holds_program(&words->word[at])) return false;
+    for (uint32_t i = 0; i < at; i++)
+        if (strstr(words->word[i].text, "python") != NULL) return false;
+    const char *const before = at > 0 ? words->word[at - 1].text : "";
+    size_t const length = strlen(before);
+    bool const is_behind = before[0] == '-' && before[1] != '-' && before[length - 1] == 'c';
+    return shell->run.in_variables || is_behind || strstr(words->word[at].text, " --") != NULL;
+}
+
 /* A command's words. Those that are a text with commands in it are read as bash reads it; all
  * others are whole, whatever characters they have. */
 enum status shell_keep(struct shell *shell, const struct shell_words *words, struct error *reterr)
@@ -123,7 +136,7 @@ enum status shell_keep(struct shell *shell, const struct shell_words *words, str
         STATUS_TRY(shell_join(shell, &rest, reterr));
     }
     for (uint32_t i = 0; !read.kept && i < rest.count; i++) {
-        bool const is_text = is_eval || holds_program(&rest.word[i]);
+        bool const is_text = is_eval || is_commands(shell, &rest, i);
         if (is_text && !shell_runs_program(&read.words, 0))
             STATUS_TRY(shell_read_text(shell, &rest.word[i], &read, reterr));
         else

@@ -23,6 +23,7 @@ struct reader {
     enum shell_truth before;  /* Of the chain up to it. */
     char link;                /* '&' or '|': "&&" or "||" in front of it; 0: none is. */
     bool is_piped;            /* "|" stands in front of the command under way. */
+    bool redirects;           /* The command under way has a redirection. */
     uint32_t ended;           /* The line of an `exit` that is run; 0: none is. */
 };
 
@@ -192,12 +193,12 @@ static enum status end_read(struct reader *reader, bool is_own, struct error *re
 static enum status command_take(struct reader *reader, bool is_own, bool is_last,
                                 struct error *reterr)
 {
-    static const char *const printing[] = {"echo", "printf", "cat", NULL};
+    static const char *const reading[] = {"echo", "printf", "cat", "[", "test", "ls", NULL};
     struct shell_words *const words = &reader->text->words;
     struct shell_words whole = {.word = NULL};
     const char *const first = words->word[reader->start].text;
     bool const has = shell_runs_program(words, reader->start);
-    bool const runs = has && printing[name_find(first, printing)] == NULL;
+    bool const runs = has && reading[name_find(first, reading)] == NULL;
     bool const is_dropped = runs && (reader->place != RUNS || reader->ended > 0);
     if (is_dropped) STATUS_TRY(drop(reader, reterr));
     STATUS_TRY(end_read(reader, is_own, reterr));
@@ -221,9 +222,12 @@ static enum status operator_read(struct reader *reader, struct error *reterr)
     bool const is_own = is_pipe || reader->is_piped || (!is_pair && at[0] == '&');
     reader->at += is_pair || (is_pipe && at[1] == '&') ? 2 : 1;
     STATUS_TRY(shell_word_end(reader->shell, &reader->part, &reader->text->words, reterr));
-    if (reader->text->words.count == reader->start) return STATUS_OK; /* As behind "&&". */
-    enum shell_truth truth = truth_of(&reader->text->words, reader->start);
-    STATUS_TRY(command_take(reader, is_own, /* is_last= */ false, reterr));
+    bool const is_empty = reader->text->words.count == reader->start;
+    if (is_empty && !reader->redirects) return STATUS_OK; /* As behind "&&". */
+    enum shell_truth truth =
+        is_empty ? SHELL_LIKELY : truth_of(&reader->text->words, reader->start);
+    reader->redirects = false;
+    if (!is_empty) STATUS_TRY(command_take(reader, is_own, /* is_last= */ false, reterr));
     reader->is_piped = is_pipe;
     if (is_pipe) return STATUS_OK;
     if (reader->link != '\0')
@@ -257,6 +261,7 @@ enum status shell_read_text(struct shell *shell, const struct shell_word *word,
             number_drop(&reader.part);
             STATUS_TRY(shell_word_end(shell, &reader.part, &text->words, reterr));
             STATUS_TRY(redirection_skip(&reader, reterr));
+            reader.redirects = true;
         } else if (strchr(";|&\n", *at) != NULL) {
             STATUS_TRY(operator_read(&reader, reterr));
         } else {

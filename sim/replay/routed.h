@@ -87,7 +87,7 @@ struct routed_way {
 struct routed_places {
     struct routed_way *ways; /* [step][hop][sender]; by place steps of `pieces` pieces. */
     uint32_t hops;
-    uint32_t pieces; /* By place: after so many pieces messages are as they were. */
+    uint32_t pieces; /* By place: the ways of piece p are those of piece p + `pieces`. */
 };
 
 struct tree;

@@ -1,27 +1,20 @@
 /* Tables that are another stack's at some of its edges. */
 #include <math.h>
-#include <string.h>
 
-#include "sim/base/json.h"
 #include "sim/kernels/kernels.h"
 #include "tests/support/case.h"
+#include "tests/support/kernel_stack.h"
 
 enum { CORES = 132 };
 
 /* A stack with SGLang's products of an H100 at some edges: members of `of`. */
 static enum status stack_read(const char *edges, struct kernel_stack *ret_stack)
 {
-    struct json *document = NULL;
-    const char *text = arena_format(case_arena,
-                                    "{\"podsim_kernels\": 1, \"chip\": \"h100-sxm\", \"stack\": "
-                                    "\"mine\", \"title\": \"Mine\", \"matmul\": [{\"format\": "
-                                    "\"bf16\", \"layout\": \"TN\", \"of\": {\"stack\": "
-                                    "\"h100-sxm.sglang\"%s}}]}",
-                                    edges);
-    case_ok(json_read_text(case_arena, "test", text, strlen(text), &document, &case_error));
-    enum status const status = kernel_stack_read(case_arena, document, ret_stack, &case_error);
-    json_free(document);
-    return status;
+    return kernel_stack_made(arena_format(case_arena,
+                                          ", \"matmul\": [{\"format\": \"bf16\", \"layout\": "
+                                          "\"TN\", \"of\": {\"stack\": \"h100-sxm.sglang\"%s}}]",
+                                          edges),
+                             ret_stack);
 }
 
 static const struct kernel_table *products_of(const struct kernel_stack *stack)

@@ -1,26 +1,12 @@
 /* Tables that are other stacks': as they are, by a factor, and all that another stack has. */
-#include <string.h>
 
-#include "sim/base/json.h"
 #include "sim/base/units.h"
 #include "sim/kernels/kernel_of_work.h"
 #include "sim/kernels/kernels.h"
 #include "tests/support/case.h"
+#include "tests/support/kernel_stack.h"
 
 enum { CORES = 132, FP8_PPM = 820000 };
-
-static enum status stack_read(const char *rest, struct kernel_stack *ret_stack)
-{
-    struct json *document = NULL;
-    const char *text = arena_format(case_arena,
-                                    "{\"podsim_kernels\": 1, \"chip\": \"h100-sxm\", \"stack\": "
-                                    "\"mine\", \"title\": \"Mine\"%s}",
-                                    rest);
-    case_ok(json_read_text(case_arena, "test", text, strlen(text), &document, &case_error));
-    enum status const status = kernel_stack_read(case_arena, document, ret_stack, &case_error);
-    json_free(document);
-    return status;
-}
 
 static struct kernel_stack shipped(const char *chip, const char *name)
 {
@@ -35,13 +21,13 @@ static void a_factor_makes_a_table_of_another(void **state)
 {
     (void)state;
     struct kernel_stack mine, sglang = shipped("h100-sxm", "sglang");
-    case_ok(
-        stack_read(", \"matmul\": [{\"format\": \"bf16\", \"layout\": \"NT\", \"result\": "
-                   "\"fp32\", \"of\": {\"stack\": \"h100-sxm.sglang\", \"layout\": \"TN\"}, "
-                   "\"factor\": {\"m\": [1024, 4096], \"n\": [32], \"k\": [32], \"ppm\": "
-                   "[500000, 250000]}, \"derived\": \"a case\", \"source\": \"x\", \"rows\": 3, "
-                   "\"error_median_ppm\": 1, \"error_ninetieth_ppm\": 2}]",
-                   &mine));
+    case_ok(kernel_stack_made(
+        ", \"matmul\": [{\"format\": \"bf16\", \"layout\": \"NT\", \"result\": "
+        "\"fp32\", \"of\": {\"stack\": \"h100-sxm.sglang\", \"layout\": \"TN\"}, "
+        "\"factor\": {\"m\": [1024, 4096], \"n\": [32], \"k\": [32], \"ppm\": "
+        "[500000, 250000]}, \"derived\": \"a case\", \"source\": \"x\", \"rows\": 3, "
+        "\"error_median_ppm\": 1, \"error_ninetieth_ppm\": 2}]",
+        &mine));
     const struct kernel_table *table =
         kernel_table_of(&mine, FORMAT_BF16, KERNEL_NT, FORMAT_FP32, WORK_CAST_WITHIN);
     const struct kernel_table *of =
@@ -70,13 +56,13 @@ static void no_factor_lifts_a_share_above_one(void **state)
 {
     (void)state;
     struct kernel_stack mine;
-    case_ok(
-        stack_read(", \"attention_backward\": [{\"format\": \"bf16\", \"of\": {\"stack\": "
-                   "\"h100-sxm.vllm\", \"family\": \"attention\"}, \"factor\": {\"tokens\": "
-                   "[1], \"heads\": [1], \"group\": [1], \"width\": [128], \"ppm\": [8000000]}, "
-                   "\"derived\": \"a case\", \"source\": \"x\", \"rows\": 0, "
-                   "\"error_median_ppm\": 0, \"error_ninetieth_ppm\": 0}]",
-                   &mine));
+    case_ok(kernel_stack_made(
+        ", \"attention_backward\": [{\"format\": \"bf16\", \"of\": {\"stack\": "
+        "\"h100-sxm.vllm\", \"family\": \"attention\"}, \"factor\": {\"tokens\": "
+        "[1], \"heads\": [1], \"group\": [1], \"width\": [128], \"ppm\": [8000000]}, "
+        "\"derived\": \"a case\", \"source\": \"x\", \"rows\": 0, "
+        "\"error_median_ppm\": 0, \"error_ninetieth_ppm\": 0}]",
+        &mine));
     const struct kernel_table *table =
         kernel_other_of(&mine, KERNEL_ATTENTION_BACKWARD, FORMAT_BF16, FORMAT_BF16);
     uint64_t const side[KERNEL_SIDES_MAX] = {8192, 64, 8, 128};
@@ -88,12 +74,13 @@ static void all_tables_of_another_stack_are_taken_but_those_of_its_own(void **st
 {
     (void)state;
     struct kernel_stack mine, te = shipped("h100-sxm", "te"), eager = shipped("h800-sxm", "te");
-    case_ok(stack_read(", \"tables_of\": \"h100-sxm.te\", \"matmul\": [{\"format\": \"bf16\", "
-                       "\"layout\": \"NN\", \"of\": {\"stack\": \"h100-sxm.trtllm\", \"layout\": "
-                       "\"TN\"}, \"factor\": {\"m\": [1], \"n\": [1], \"k\": [1], \"ppm\": "
-                       "[1000000]}, \"derived\": \"a case\", \"source\": \"x\", \"rows\": 0, "
-                       "\"error_median_ppm\": 0, \"error_ninetieth_ppm\": 0}]",
-                       &mine));
+    case_ok(kernel_stack_made(
+        ", \"tables_of\": \"h100-sxm.te\", \"matmul\": [{\"format\": \"bf16\", "
+        "\"layout\": \"NN\", \"of\": {\"stack\": \"h100-sxm.trtllm\", \"layout\": "
+        "\"TN\"}, \"factor\": {\"m\": [1], \"n\": [1], \"k\": [1], \"ppm\": "
+        "[1000000]}, \"derived\": \"a case\", \"source\": \"x\", \"rows\": 0, "
+        "\"error_median_ppm\": 0, \"error_ninetieth_ppm\": 0}]",
+        &mine));
     assert_int_equal(mine.table_count, te.table_count);
     assert_string_equal(
         kernel_table_of(&mine, FORMAT_BF16, KERNEL_NN, FORMAT_BF16, WORK_CAST_WITHIN)->of,
@@ -119,20 +106,21 @@ static void a_clock_comes_with_the_tables_of_its_chip(void **state)
     assert_int_equal(shipped("h100-sxm", "trtllm").clock_ppm, 0);
     assert_int_equal(shipped("tpu-v6e", "xla").clock_ppm, 760000);
     assert_int_equal(shipped("tpu-v5e", "xla").clock_ppm, 0);
-    case_ok(stack_read(", \"tables_of\": \"h100-sxm.te\"", &mine));
+    case_ok(kernel_stack_made(", \"tables_of\": \"h100-sxm.te\"", &mine));
     assert_int_equal(mine.clock_ppm, 850000);
     assert_int_equal(mine.clock_fp8_ppm, 830000);
     assert_int_equal(eager.clock_fp8_ppm, FP8_PPM);
     assert_int_equal(shipped("h200-sxm", "torch-compile").clock_fp8_ppm, FP8_PPM);
-    case_ok(stack_read(", \"tables_of\": \"h100-sxm.te\", \"clock\": {\"ppm\": 1000000, "
-                       "\"source\": \"cool\"}",
-                       &mine));
+    case_ok(kernel_stack_made(", \"tables_of\": \"h100-sxm.te\", \"clock\": {\"ppm\": 1000000, "
+                              "\"source\": \"cool\"}",
+                              &mine));
     assert_int_equal(mine.clock_ppm, 1000000);
     assert_int_equal(mine.clock_fp8_ppm, 0);
     assert_string_equal(mine.clock_source, "cool");
-    case_ok(stack_read(", \"tables_of\": \"h100-sxm.te\", \"clock\": {\"ppm\": 1000000, "
-                       "\"source\": \"cool\", \"fp8\": {\"ppm\": 700000, \"source\": \"warm\"}}",
-                       &mine));
+    case_ok(
+        kernel_stack_made(", \"tables_of\": \"h100-sxm.te\", \"clock\": {\"ppm\": 1000000, "
+                          "\"source\": \"cool\", \"fp8\": {\"ppm\": 700000, \"source\": \"warm\"}}",
+                          &mine));
     assert_int_equal(mine.clock_fp8_ppm, 700000);
     assert_string_equal(mine.clock_fp8_source, "warm");
 }
@@ -142,16 +130,16 @@ static void a_clock_is_six_tenths_at_least_and_has_a_source(void **state)
     (void)state;
     struct kernel_stack mine;
     static const char tables[] = ", \"tables_of\": \"h100-sxm.te\", \"clock\": ";
-    case_ok(stack_read(arena_format(case_arena, "%s{\"ppm\": 600000, \"source\": \"x\"}", tables),
-                       &mine));
+    case_ok(kernel_stack_made(
+        arena_format(case_arena, "%s{\"ppm\": 600000, \"source\": \"x\"}", tables), &mine));
     case_refused(
-        stack_read(arena_format(case_arena, "%s{\"ppm\": 599999, \"source\": \"x\"}", tables),
-                   &mine),
+        kernel_stack_made(
+            arena_format(case_arena, "%s{\"ppm\": 599999, \"source\": \"x\"}", tables), &mine),
         STATUS_INVALID, "/clock/ppm", "600000");
-    case_refused(stack_read(arena_format(case_arena, "%s{\"ppm\": 900000}", tables), &mine),
+    case_refused(kernel_stack_made(arena_format(case_arena, "%s{\"ppm\": 900000}", tables), &mine),
                  STATUS_INVALID, "/clock", "source");
-    case_refused(stack_read(arena_format(case_arena, "%s0.9", tables), &mine), STATUS_INVALID,
-                 "/clock", "object");
+    case_refused(kernel_stack_made(arena_format(case_arena, "%s0.9", tables), &mine),
+                 STATUS_INVALID, "/clock", "object");
     static const struct {
         const char *fp8, *where, *word;
     } rows[] = {{"{\"ppm\": 599999, \"source\": \"x\"}", "/clock/fp8/ppm", "600000"},
@@ -159,11 +147,12 @@ static void a_clock_is_six_tenths_at_least_and_has_a_source(void **state)
                 {"0.7", "/clock/fp8", "object"},
                 {"{\"ppm\": 700000, \"source\": \"x\", \"fp8\": 1}", "/clock/fp8/fp8", "ppm"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        case_refused(stack_read(arena_format(case_arena,
-                                             "%s{\"ppm\": 900000, \"source\": \"x\", \"fp8\": %s}",
-                                             tables, rows[i].fp8),
-                                &mine),
-                     STATUS_INVALID, rows[i].where, rows[i].word);
+        case_refused(
+            kernel_stack_made(arena_format(case_arena,
+                                           "%s{\"ppm\": 900000, \"source\": \"x\", \"fp8\": %s}",
+                                           tables, rows[i].fp8),
+                              &mine),
+            STATUS_INVALID, rows[i].where, rows[i].word);
 }
 
 /* Of gradients of weights in fp32, and in bf16: a B200 has tables of both. */
@@ -315,7 +304,7 @@ static void no_other_software_has_the_table_of_grouped_products(void **state)
     assert_null(kernel_grouped_of(&te, FORMAT_FP8, KERNEL_TN, FORMAT_BF16, WORK_CAST_WITHIN));
     assert_null(kernel_grouped_of(&te, FORMAT_BF16, KERNEL_TN, FORMAT_FP32, WORK_CAST_WITHIN));
     struct kernel_stack mine;
-    case_ok(stack_read(", \"tables_of\": \"b200.te\"", &mine));
+    case_ok(kernel_stack_made(", \"tables_of\": \"b200.te\"", &mine));
     assert_null(kernel_grouped_of(&mine, FORMAT_BF16, KERNEL_NT, FORMAT_FP32, WORK_CAST_WITHIN));
 }
 
@@ -325,14 +314,15 @@ static void a_file_has_the_table_of_the_software_that_its_fusion_names(void **st
     static const char *const fusions[] = {"compiled", "eager", "te"};
     for (size_t i = 0; i < sizeof fusions / sizeof *fusions; i++) {
         struct kernel_stack mine;
-        case_ok(stack_read(arena_format(case_arena,
-                                        ", \"tables_of\": \"b200.te\", \"between\": {\"fusion\": "
-                                        "\"%s\", \"source\": \"x\", \"launch\": \"1us\", "
-                                        "\"share_ppm\": {\"rest\": 1, \"norm\": 1, \"sum\": 1, "
-                                        "\"gate\": 1, \"function\": 1, \"turn\": 1, "
-                                        "\"loss\": 1, \"update\": 1}}",
-                                        fusions[i]),
-                           &mine));
+        case_ok(kernel_stack_made(
+            arena_format(case_arena,
+                         ", \"tables_of\": \"b200.te\", \"between\": {\"fusion\": "
+                         "\"%s\", \"source\": \"x\", \"launch\": \"1us\", "
+                         "\"share_ppm\": {\"rest\": 1, \"norm\": 1, \"sum\": 1, "
+                         "\"gate\": 1, \"function\": 1, \"turn\": 1, "
+                         "\"loss\": 1, \"update\": 1}}",
+                         fusions[i]),
+            &mine));
         const struct kernel_table *table =
             kernel_grouped_of(&mine, FORMAT_BF16, KERNEL_NT, FORMAT_FP32, WORK_CAST_WITHIN);
         assert_true((table != NULL) == (i == 2));
@@ -441,7 +431,7 @@ static void references_to_nothing_are_refused(void **state)
     };
     struct kernel_stack stack;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        case_refused(stack_read(rows[i].list, &stack), rows[i].status, rows[i].where,
+        case_refused(kernel_stack_made(rows[i].list, &stack), rows[i].status, rows[i].where,
                      rows[i].words);
     const char *large = arena_format(
         case_arena,
@@ -449,7 +439,8 @@ static void references_to_nothing_are_refused(void **state)
         "\"h100-sxm.sglang\", \"layout\": \"TN\"}, %s, \"factor\": {\"m\": [1], \"n\": [1], \"k\": "
         "[1], \"ppm\": [8000001]}}]",
         numbers);
-    case_refused(stack_read(large, &stack), STATUS_INVALID, "/matmul/0/factor/ppm/0", "8000000");
+    case_refused(kernel_stack_made(large, &stack), STATUS_INVALID, "/matmul/0/factor/ppm/0",
+                 "8000000");
 }
 
 int main(void)

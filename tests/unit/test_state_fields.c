@@ -15,6 +15,7 @@
 
 enum { CHIPS = 2, STREAMS = 2, ROWS_MAX = 64, SLOTS = 4, NOW_PS = 1000, STRUCT_BYTES_MAX = 1024 };
 
+/* gcc tells padding from fields since version 11; other compilers leave this test to it. */
 #if defined(__has_builtin)
 #if __has_builtin(__builtin_clear_padding)
 #define PADDING_IS_KNOWN
@@ -37,13 +38,11 @@ static void none_is_left(const unsigned char *bytes, size_t count, const char *n
     for (size_t i = 0; i < count; i++)
         if (bytes[i] != 0) fail_msg("byte %zu of struct %s is in no field of its list", i, name);
 }
-#endif
 
 /* Bytes of a struct that are no padding, and in no field of its list. */
 static void lists_name_all_fields(void **state)
 {
     (void)state;
-#ifdef PADDING_IS_KNOWN
 #define TAKE(type, member, again, name)                                                            \
     field_take(bytes, offsetof(struct type, member), sizeof(((struct type *)0)->member),           \
                #type "." #member);
@@ -59,10 +58,8 @@ static void lists_name_all_fields(void **state)
         none_is_left(bytes, sizeof item, #type);                                                   \
     }
     STATE_STRUCTS(ALL)
-#else
-    skip();
-#endif
 }
+#endif
 
 /* --- Layers that recur --- */
 
@@ -293,7 +290,9 @@ static void what_no_stretch_changes_is_looked_at(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+#ifdef PADDING_IS_KNOWN
         cmocka_unit_test(lists_name_all_fields),
+#endif
         cmocka_unit_test_setup_teardown(each_byte_tells_states_apart_as_its_kind_says,
                                         case_arena_up, case_arena_down),
         cmocka_unit_test_setup_teardown(numbers_move_as_their_kind_says, case_arena_up,

@@ -15,7 +15,7 @@
 #define FIELD_BYTES(type, member) (uint16_t)sizeof(((struct type *)0)->member)
 #define NUMBER_BYTES(again, type, member)                                                          \
     (RECUR_##again != RECUR_SAME && FIELD_BYTES(type, member) > 8 ? 8 : FIELD_BYTES(type, member))
-#define FIELD(type, member, again, name)                                                           \
+#define FIELD(type, member, again, name, keeping)                                                  \
     {RECUR_##again, offsetof(struct type, member), NUMBER_BYTES(again, type, member),              \
      FIELD_BYTES(type, member) / NUMBER_BYTES(again, type, member)},
 #define FIELDS(type, LIST)                                                                         \

@@ -7,8 +7,9 @@
  *   *_tables.c   what is constant about streams, lanes, servers, trees
  *   streams.c    ops of a stream in order, needs, parts; the compute stream
  *   chain.c      compute ops that follow one another without events of their own
- *   stretch.c    stretches of a chip's step that come again: what they are (stretch_note.c), how a
- *                state is named (stretch_key.c), what is so behind them (stretch_close.c)
+ *   stretch.c    stretches of a chip's step that come again: what they are (stretch_note.c,
+ *                stretch_make.c), how a state is named (stretch_key.c), what is so behind them
+ *                (stretch_close.c)
  *   batch_lanes.c, batch_streams.c  alike chips of an entry, through both at once
  *   steps.c      further steps after the first
  *   transport.c  lanes of collectives

@@ -1,13 +1,14 @@
 /*
  * state_fields.h: every field of the state of a run, once, for the two searches for what comes
- * again: layers that recur (recur_state.h) and stretches of a chip (stretch_key.h). Both are made
- * from these lists. tests/unit/test_state_fields.c fails where a struct has a field that its list
- * does not name, or where one of the searches does not do what a list says.
+ * again: layers that recur (recur_state.h) and stretches of a chip (stretch_key.h,
+ * stretch_record.h). Both are made from these lists. tests/unit/test_state_fields.c fails where a
+ * struct has a field that its list does not name, or where one of the searches does not do what a
+ * list says.
  *
- * STRUCT_FIELDS(X, user, at): X(user, at member, again, name) of each member. `at`: how the struct
- * is reached from the one that has it, with its dot; or nothing.
+ * STRUCT_FIELDS(X, user, at): X(user, at member, again, name, keeping) of each member. `at`: how
+ * the struct is reached from the one that has it, with its dot; or nothing.
  *
- * again: enum recur_kind. name: enum stretch_naming.
+ * again: enum recur_kind. name: enum stretch_naming. keeping: enum stretch_keeping.
  */
 #ifndef SIM_REPLAY_STATE_FIELDS_H
 #define SIM_REPLAY_STATE_FIELDS_H
@@ -37,177 +38,186 @@ enum stretch_naming {
     NAMED_ADDS,   /* No handler reads the sum. */
 };
 
+/* What is kept of a field when a stretch is recorded, and written when the stretch is repeated. */
+enum stretch_keeping {
+    KEPT_NOT,   /* Nothing: the field stays, or a recorded stretch has fixed it by itself. */
+    KEPT_VALUE, /* The value at the end. */
+    KEPT_LATER, /* An instant: how long after the begin it is. */
+    KEPT_ADDED, /* A count or a sum: what has been added. */
+    KEPT_OWN,   /* What stretch_make.c and stretch_close.c make of it together with others. */
+};
+
 #define CHIP_STATE_FIELDS(X, user, at)                                                             \
-    X(user, at part_begin_ps, INSTANT, QUIET)                                                      \
-    X(user, at part_end_ps, INSTANT, AGO)                                                          \
-    X(user, at breakdown_ps, INSTANT, AGO)                                                         \
-    X(user, at first_begin_ps, SAME, FIXED)                                                        \
-    X(user, at last_end_ps, INSTANT, UNREAD)                                                       \
-    X(user, at start_ps, SAME, FIXED)                                                              \
-    X(user, at exposed_ps, SUM, ADDS)                                                              \
-    X(user, at exposed_last_ps, SUM, UNREAD)                                                       \
-    X(user, at exposed_first_ps, SAME, FIXED)                                                      \
-    X(user, at running, SAME, QUIET)                                                               \
-    X(user, at sends, SAME, QUIET)                                                                 \
-    X(user, at chip_class, SAME, VALUE)                                                            \
-    X(user, at role, SAME, FIXED)                                                                  \
-    X(user, at block_phase, SAME, VALUE)                                                           \
-    X(user, at last_phase, SAME, VALUE)                                                            \
-    X(user, at computes, SAME, QUIET)                                                              \
-    X(user, at shown, SAME, FIXED)
+    X(user, at part_begin_ps, INSTANT, QUIET, LATER)                                               \
+    X(user, at part_end_ps, INSTANT, AGO, LATER)                                                   \
+    X(user, at breakdown_ps, INSTANT, AGO, LATER)                                                  \
+    X(user, at first_begin_ps, SAME, FIXED, NOT)                                                   \
+    X(user, at last_end_ps, INSTANT, UNREAD, LATER)                                                \
+    X(user, at start_ps, SAME, FIXED, NOT)                                                         \
+    X(user, at exposed_ps, SUM, ADDS, ADDED)                                                       \
+    X(user, at exposed_last_ps, SUM, UNREAD, OWN)                                                  \
+    X(user, at exposed_first_ps, SAME, FIXED, NOT)                                                 \
+    X(user, at running, SAME, QUIET, NOT)                                                          \
+    X(user, at sends, SAME, QUIET, NOT)                                                            \
+    X(user, at chip_class, SAME, VALUE, NOT)                                                       \
+    X(user, at role, SAME, FIXED, NOT)                                                             \
+    X(user, at block_phase, SAME, VALUE, NOT)                                                      \
+    X(user, at last_phase, SAME, VALUE, VALUE)                                                     \
+    X(user, at computes, SAME, QUIET, NOT)                                                         \
+    X(user, at shown, SAME, FIXED, NOT)
 
 /* recur.c holds the counts of a stream against its program. */
 #define STREAM_STATE_FIELDS(X, user, at)                                                           \
-    X(user, at done, SUM, COUNT)                                                                   \
-    X(user, at begun, SUM, COUNT)                                                                  \
-    X(user, at op_first, SUM, UNREAD)                                                              \
-    X(user, at slot, SUM, OWN)                                                                     \
-    X(user, at position, SAME, OWN)                                                                \
-    X(user, at phase, SAME, VALUE)                                                                 \
-    X(user, at lanes_left, SAME, QUIET)                                                            \
-    X(user, at waiters, SAME, VALUE)                                                               \
-    X(user, at wake_done, SUM, WANTED)                                                             \
-    X(user, at wake_begun, SUM, WANTED)                                                            \
-    X(user, at part, SAME, QUIET)                                                                  \
-    X(user, at part_runs, SAME, QUIET)                                                             \
-    X(user, at epoch, SUM, ADDS)                                                                   \
-    X(user, at operand_first, SUM, UNREAD)                                                         \
-    X(user, at operand_parts, SAME, UNREAD)                                                        \
-    X(user, at wants, SUM, OWN)                                                                    \
-    X(user, at begin_ps, INSTANT, UNREAD)
+    X(user, at done, SUM, COUNT, ADDED)                                                            \
+    X(user, at begun, SUM, COUNT, ADDED)                                                           \
+    X(user, at op_first, SUM, UNREAD, OWN)                                                         \
+    X(user, at slot, SUM, OWN, ADDED)                                                              \
+    X(user, at position, SAME, OWN, VALUE)                                                         \
+    X(user, at phase, SAME, VALUE, VALUE)                                                          \
+    X(user, at lanes_left, SAME, QUIET, VALUE)                                                     \
+    X(user, at waiters, SAME, VALUE, OWN)                                                          \
+    X(user, at wake_done, SUM, WANTED, OWN)                                                        \
+    X(user, at wake_begun, SUM, WANTED, OWN)                                                       \
+    X(user, at part, SAME, QUIET, VALUE)                                                           \
+    X(user, at part_runs, SAME, QUIET, VALUE)                                                      \
+    X(user, at epoch, SUM, ADDS, OWN)                                                              \
+    X(user, at operand_first, SUM, UNREAD, OWN)                                                    \
+    X(user, at operand_parts, SAME, UNREAD, OWN)                                                   \
+    X(user, at wants, SUM, OWN, OWN)                                                               \
+    X(user, at begin_ps, INSTANT, UNREAD, OWN)
 
 #define LANE_STATE_FIELDS(X, user, at)                                                             \
-    X(user, at free_ps, INSTANT, QUIET)                                                            \
-    X(user, at ahead, SAME, APART)                                                                 \
-    X(user, at sent, SAME, UNREAD)                                                                 \
-    X(user, at counted, SAME, UNREAD)                                                              \
-    X(user, at sends, SAME, UNREAD)                                                                \
-    X(user, at arrivals, SAME, UNREAD)                                                             \
-    X(user, at waiting, SAME, QUIET)                                                               \
-    X(user, at finished, SAME, UNREAD)                                                             \
-    X(user, at alone_before, SAME, UNREAD)                                                         \
-    X(user, at alone_behind, SAME, UNREAD)
+    X(user, at free_ps, INSTANT, QUIET, OWN)                                                       \
+    X(user, at ahead, SAME, APART, OWN)                                                            \
+    X(user, at sent, SAME, UNREAD, OWN)                                                            \
+    X(user, at counted, SAME, UNREAD, OWN)                                                         \
+    X(user, at sends, SAME, UNREAD, OWN)                                                           \
+    X(user, at arrivals, SAME, UNREAD, OWN)                                                        \
+    X(user, at waiting, SAME, QUIET, OWN)                                                          \
+    X(user, at finished, SAME, UNREAD, OWN)                                                        \
+    X(user, at alone_before, SAME, UNREAD, OWN)                                                    \
+    X(user, at alone_behind, SAME, UNREAD, OWN)
 
 /* recur.c compares what is settled with what was granted, and the breaks between runs; so does the
  * name of a quiet state. Where flights are, messages never ask for more than a server has. */
 #define SERVER_STATE_FIELDS(X, user, at)                                                           \
-    X(user, at dma_ps, SUM, OWN)                                                                   \
-    X(user, at edge_ps, INSTANT, AGO)                                                              \
-    X(user, at settled_ps, SUM, OWN)                                                               \
-    X(user, at debt_ps, SAME, OWN)
+    X(user, at dma_ps, SUM, OWN, ADDED)                                                            \
+    X(user, at edge_ps, INSTANT, AGO, OWN)                                                         \
+    X(user, at settled_ps, SUM, OWN, ADDED)                                                        \
+    X(user, at debt_ps, SAME, OWN, VALUE)
 
 /* Of the runs that have ended, a stretch knows none: server_notes says if one was asked for. */
 #define SERVER_PAST_FIELDS(X, user, at)                                                            \
-    X(user, at run_begin_ps, INSTANT, OWN)                                                         \
-    X(user, at spared_ps, SAME, UNREAD)                                                            \
-    X(user, at free_ps, INSTANT, APART)                                                            \
-    X(user, at earlier_ps, INSTANT, ASKED)                                                         \
-    X(user, at needed, SAME, VALUE)                                                                \
-    X(user, at run_count, SAME, ASKED)                                                             \
-    X(user, at run, INSTANT, ASKED)                                                                \
-    X(user, at room_ps, SAME, OWN)
+    X(user, at run_begin_ps, INSTANT, OWN, OWN)                                                    \
+    X(user, at spared_ps, SAME, UNREAD, OWN)                                                       \
+    X(user, at free_ps, INSTANT, APART, NOT)                                                       \
+    X(user, at earlier_ps, INSTANT, ASKED, OWN)                                                    \
+    X(user, at needed, SAME, VALUE, OWN)                                                           \
+    X(user, at run_count, SAME, ASKED, OWN)                                                        \
+    X(user, at run, INSTANT, ASKED, OWN)                                                           \
+    X(user, at room_ps, SAME, OWN, OWN)
 
 #define CORES_STATE_FIELDS(X, user, at)                                                            \
-    X(user, at edge_ps, INSTANT, AGO)                                                              \
-    X(user, at lost_ps, SAME, VALUE)                                                               \
-    X(user, at held, SAME, VALUE)
+    X(user, at edge_ps, INSTANT, AGO, LATER)                                                       \
+    X(user, at lost_ps, SAME, VALUE, VALUE)                                                        \
+    X(user, at held, SAME, VALUE, VALUE)
 
 /* Of reads that go on. */
 #define SERVER_READS_FIELDS(X, user, at)                                                           \
-    X(user, at work_ps, SAME, VALUE)                                                               \
-    X(user, at since_ps, INSTANT, AGO)                                                             \
-    X(user, at until_ps, INSTANT, AGO)
+    X(user, at work_ps, SAME, VALUE, VALUE)                                                        \
+    X(user, at since_ps, INSTANT, AGO, LATER)                                                      \
+    X(user, at until_ps, INSTANT, AGO, LATER)
 
 #define LINK_STATE_FIELDS(X, user, at)                                                             \
-    X(user, at free_ps, INSTANT, ASKED)                                                            \
-    X(user, at busy_ps, SUM, ADDS)                                                                 \
-    X(user, at bytes, SUM, ADDS)                                                                   \
-    X(user, at queue, SAME, APART)                                                                 \
-    X(user, at lane, SAME, UNREAD)                                                                 \
-    X(user, at stream, SAME, UNREAD)                                                               \
-    X(user, at flown, SAME, ASKED)
+    X(user, at free_ps, INSTANT, ASKED, OWN)                                                       \
+    X(user, at busy_ps, SUM, ADDS, ADDED)                                                          \
+    X(user, at bytes, SUM, ADDS, ADDED)                                                            \
+    X(user, at queue, SAME, APART, NOT)                                                            \
+    X(user, at lane, SAME, UNREAD, OWN)                                                            \
+    X(user, at stream, SAME, UNREAD, OWN)                                                          \
+    X(user, at flown, SAME, ASKED, OWN)
 
 #define GRID_PORT_FIELDS(X, user, at)                                                              \
     LINK_STATE_FIELDS(X, user, at link.)                                                           \
     SERVER_READS_FIELDS(X, user, at reads.)
 
 #define LINK_WAITS_FIELDS(X, user, at)                                                             \
-    X(user, at waited_ps, SUM, ADDS)                                                               \
-    X(user, at messages, SUM, ADDS)
+    X(user, at waited_ps, SUM, ADDS, ADDED)                                                        \
+    X(user, at messages, SUM, ADDS, ADDED)
 
 #define BREAKDOWN_FIELDS(X, user, at)                                                              \
-    X(user, at compute_ps, SUM, ADDS)                                                              \
-    X(user, at exposed_ps, SUM, ADDS)                                                              \
-    X(user, at idle_ps, SUM, ADDS)                                                                 \
-    X(user, at waiting_ps, SUM, APART)
+    X(user, at compute_ps, SUM, ADDS, ADDED)                                                       \
+    X(user, at exposed_ps, SUM, ADDS, ADDED)                                                       \
+    X(user, at idle_ps, SUM, ADDS, ADDED)                                                          \
+    X(user, at waiting_ps, SUM, APART, NOT)
 
 #define PHASE_SPAN_FIELDS(X, user, at)                                                             \
-    X(user, at begin_ps, SAME, FIXED)                                                              \
-    X(user, at end_ps, INSTANT, UNREAD)
+    X(user, at begin_ps, SAME, FIXED, NOT)                                                         \
+    X(user, at end_ps, INSTANT, UNREAD, OWN)
 
 #define CLASS_TOTAL_FIELDS(X, user, at)                                                            \
-    X(user, at count, SUM, ADDS)                                                                   \
-    X(user, at busy_ps, SUM, ADDS)                                                                 \
-    X(user, at exposed_ps, SUM, ADDS)                                                              \
-    X(user, at idle_ps, SUM, ADDS)
+    X(user, at count, SUM, ADDS, ADDED)                                                            \
+    X(user, at busy_ps, SUM, ADDS, ADDED)                                                          \
+    X(user, at exposed_ps, SUM, ADDS, ADDED)                                                       \
+    X(user, at idle_ps, SUM, ADDS, ADDED)
 
 #define TALLY_FIELDS(X, user, at)                                                                  \
-    X(user, at transfers, SUM, ADDS)                                                               \
-    X(user, at digest, LEFT, ADDS)                                                                 \
-    X(user, at bound_checks, SUM, ADDS)                                                            \
-    X(user, at parts_done, SUM, ADDS)                                                              \
-    X(user, at parts_total, SAME, FIXED)                                                           \
-    X(user, at flown, SUM, ADDS)                                                                   \
-    X(user, at recurred, LEFT, ADDS)                                                               \
-    X(user, at recorded, SUM, ADDS)                                                                \
-    X(user, at posted, SUM, ADDS)                                                                  \
-    X(user, at landed, SUM, ADDS)                                                                  \
-    X(user, at landed_off, SUM, ADDS)                                                              \
-    X(user, at simulated, SUM, ADDS)                                                               \
-    X(user, at stretches, SUM, ADDS)                                                               \
-    X(user, at repeated, SUM, ADDS)                                                                \
-    X(user, at broken, SUM, ADDS)                                                                  \
-    X(user, at prefix_chips, SAME, FIXED)                                                          \
-    X(user, at prefix_ps, SAME, FIXED)                                                             \
-    X(user, at queued_ps, SAME, APART)
+    X(user, at transfers, SUM, ADDS, OWN)                                                          \
+    X(user, at digest, LEFT, ADDS, OWN)                                                            \
+    X(user, at bound_checks, SUM, ADDS, NOT)                                                       \
+    X(user, at parts_done, SUM, ADDS, OWN)                                                         \
+    X(user, at parts_total, SAME, FIXED, NOT)                                                      \
+    X(user, at flown, SUM, ADDS, OWN)                                                              \
+    X(user, at recurred, LEFT, ADDS, NOT)                                                          \
+    X(user, at recorded, SUM, ADDS, NOT)                                                           \
+    X(user, at posted, SUM, ADDS, OWN)                                                             \
+    X(user, at landed, SUM, ADDS, NOT)                                                             \
+    X(user, at landed_off, SUM, ADDS, NOT)                                                         \
+    X(user, at simulated, SUM, ADDS, NOT)                                                          \
+    X(user, at stretches, SUM, ADDS, OWN)                                                          \
+    X(user, at repeated, SUM, ADDS, OWN)                                                           \
+    X(user, at broken, SUM, ADDS, NOT)                                                             \
+    X(user, at prefix_chips, SAME, FIXED, NOT)                                                     \
+    X(user, at prefix_ps, SAME, FIXED, NOT)                                                        \
+    X(user, at queued_ps, SAME, APART, NOT)
 
 /* recur.c holds what is held at the most against what is held; a stretch looks for peaks. */
 #define MEMORY_STATE_FIELDS(X, user, at)                                                           \
-    X(user, at held_bytes, SUM, ASKED)                                                             \
-    X(user, at each_peak_bytes, SUM, ASKED)                                                        \
-    X(user, at at_peak_bytes, SUM, ASKED)                                                          \
-    X(user, at total_bytes, SUM, ASKED)                                                            \
-    X(user, at peak_bytes, SUM, ASKED)                                                             \
-    X(user, at peak_at_ps, SUM, ASKED)                                                             \
-    X(user, at peak_slot, SUM, ASKED)                                                              \
-    X(user, at peak_op, SAME, ASKED)
+    X(user, at held_bytes, SUM, ASKED, OWN)                                                        \
+    X(user, at each_peak_bytes, SUM, ASKED, OWN)                                                   \
+    X(user, at at_peak_bytes, SUM, ASKED, OWN)                                                     \
+    X(user, at total_bytes, SUM, ASKED, OWN)                                                       \
+    X(user, at peak_bytes, SUM, ASKED, OWN)                                                        \
+    X(user, at peak_at_ps, SUM, ASKED, OWN)                                                        \
+    X(user, at peak_slot, SUM, ASKED, OWN)                                                         \
+    X(user, at peak_op, SAME, ASKED, OWN)
 
 #define P2P_WAIT_FIELDS(X, user, at)                                                               \
-    X(user, at idle_ps, SAME, QUIET)                                                               \
-    X(user, at phase_ps, SAME, APART)                                                              \
-    X(user, at transfer_ps, SAME, APART)                                                           \
-    X(user, at ended, SAME, QUIET)                                                                 \
-    X(user, at received, SAME, APART)                                                              \
-    X(user, at waiting_ps, SUM, APART)                                                             \
-    X(user, at sent_bytes, SUM, APART)
+    X(user, at idle_ps, SAME, QUIET, NOT)                                                          \
+    X(user, at phase_ps, SAME, APART, NOT)                                                         \
+    X(user, at transfer_ps, SAME, APART, NOT)                                                      \
+    X(user, at ended, SAME, QUIET, NOT)                                                            \
+    X(user, at received, SAME, APART, NOT)                                                         \
+    X(user, at waiting_ps, SUM, APART, NOT)                                                        \
+    X(user, at sent_bytes, SUM, APART, NOT)
 
 #define FLIGHT_FIELDS(X, user, at)                                                                 \
-    X(user, at log, SAME, QUIET)                                                                   \
-    X(user, at begin_ps, INSTANT, UNREAD)                                                          \
-    X(user, at void_ps, INSTANT, QUIET)                                                            \
-    X(user, at arrived, SAME, UNREAD)                                                              \
-    X(user, at left, SAME, UNREAD)                                                                 \
-    X(user, at is_off, SAME, UNREAD)
+    X(user, at log, SAME, QUIET, NOT)                                                              \
+    X(user, at begin_ps, INSTANT, UNREAD, NOT)                                                     \
+    X(user, at void_ps, INSTANT, QUIET, NOT)                                                       \
+    X(user, at arrived, SAME, UNREAD, NOT)                                                         \
+    X(user, at left, SAME, UNREAD, NOT)                                                            \
+    X(user, at is_off, SAME, UNREAD, NOT)
 
 #define CHAIN_FIELDS(X, user, at)                                                                  \
-    X(user, at end_ps, INSTANT, QUIET)                                                             \
-    X(user, at left, SAME, UNREAD)                                                                 \
-    X(user, at runs, SAME, QUIET)
+    X(user, at end_ps, INSTANT, QUIET, NOT)                                                        \
+    X(user, at left, SAME, UNREAD, NOT)                                                            \
+    X(user, at runs, SAME, QUIET, NOT)
 
 #define STRETCH_RUN_FIELDS(X, user, at)                                                            \
-    X(user, at of, SAME, QUIET)                                                                    \
-    X(user, at begin_ps, INSTANT, UNREAD)                                                          \
-    X(user, at end_ps, INSTANT, QUIET)
+    X(user, at of, SAME, QUIET, NOT)                                                               \
+    X(user, at begin_ps, INSTANT, UNREAD, NOT)                                                     \
+    X(user, at end_ps, INSTANT, QUIET, NOT)
 
 /* X(struct, list) of each. */
 #define STATE_STRUCTS(X)                                                                           \

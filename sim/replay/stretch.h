@@ -34,7 +34,7 @@
  *
  * A change of these can break exactness: a handler that reads a field of its chip which
  * state_fields.h says it does not; one that touches another chip without chain_clear(); books of a
- * chip that stretch_note.c does not keep. tests/property/test_flights.c holds drawn runs against
+ * chip that stretch_make.c does not keep. tests/property/test_flights.c holds drawn runs against
  * runs without stretches.
  */
 #ifndef SIM_REPLAY_STRETCH_H

@@ -29,6 +29,21 @@ static void digest_close(struct replay *replay, uint32_t chip, const struct stre
     replay->tally.parts_done += stretch->parts;
 }
 
+static void link_close(const struct stretch_link *kept, struct link_state *state, int64_t begin_ps)
+{
+    LINK_STATE_FIELDS(CLOSE_FIELD, kept, )
+    state->flown = false;
+    if (kept->free_ps < 0) return;
+    state->free_ps = begin_ps + kept->free_ps;
+    state->stream = kept->stream;
+    state->lane = kept->lane;
+}
+
+static void waits_close(const struct link_waits *added, struct link_waits *state)
+{
+    LINK_WAITS_FIELDS(CLOSE_FIELD, added, )
+}
+
 static void flights_close(struct replay *replay, uint32_t chip, const struct stretch *stretch,
                           int64_t begin_ps)
 {
@@ -42,18 +57,8 @@ static void flights_close(struct replay *replay, uint32_t chip, const struct str
     }
     for (uint32_t i = 0; i < stretch->link_count; i++) {
         const struct stretch_link *at = &stretch->link[i];
-        struct link_state *link = at->link;
-        link->flown = false;
-        link->busy_ps += at->busy_ps;
-        link->bytes += at->bytes;
-        if (at->waits != NULL) {
-            at->waits->waited_ps += at->added.waited_ps;
-            at->waits->messages += at->added.messages;
-        }
-        if (at->free_ps < 0) continue;
-        link->free_ps = begin_ps + at->free_ps;
-        link->stream = at->stream;
-        link->lane = at->lane;
+        link_close(at, at->link, begin_ps);
+        if (at->waits != NULL) waits_close(&at->added, at->waits);
     }
     replay->tally.posted += stretch->flight_count;
     replay->tally.transfers += stretch->transfers;
@@ -105,9 +110,7 @@ static void server_close(struct replay *replay, uint32_t chip, enum server serve
         server_run_push(past, &push, i > 0 || was_empty);
     }
     if (of->has_room) past->room_ps[past->run_count] = of->room_ps;
-    state->dma_ps += of->dma_ps;
-    state->settled_ps += of->settled_ps;
-    state->debt_ps = of->debt_ps;
+    SERVER_STATE_FIELDS(CLOSE_FIELD, of, )
     state->edge_ps = instant_of(of->edge, state->edge_ps, run_begin_ps, begin_ps + of->edge_ps);
     past->run_begin_ps =
         instant_of(of->run_begin, run_begin_ps, run_begin_ps, begin_ps + of->run_begin_ps);
@@ -122,40 +125,41 @@ static void servers_close(struct replay *replay, uint32_t chip, const struct str
         server_close(replay, chip, server, &stretch->server[server], begin_ps);
     for (uint32_t i = 0; i < stretch->reads_count; i++) {
         const struct stretch_reads *at = &stretch->reads[i];
-        *reads_at(&replay->servers, at->way, chip) =
-            (struct server_reads){.work_ps = at->reads.work_ps,
-                                  .since_ps = begin_ps + at->reads.since_ps,
-                                  .until_ps = begin_ps + at->reads.until_ps};
+        struct server_reads *state = reads_at(&replay->servers, at->way, chip);
+        SERVER_READS_FIELDS(CLOSE_FIELD, &at->reads, )
     }
     if (!replay->servers.cores.is_on) return;
-    replay->servers.cores.states[chip] = stretch->cores;
-    replay->servers.cores.states[chip].edge_ps += begin_ps;
+    struct cores_state *state = &replay->servers.cores.states[chip];
+    CORES_STATE_FIELDS(CLOSE_FIELD, &stretch->cores, )
+}
+
+/* `done`: parts that each stream of the chip had done at the begin. */
+static void stream_close(const struct stretch_stream *at, const uint32_t *done, int64_t begin_ps,
+                         struct stream_state *state)
+{
+    const struct stream_state *kept = &at->state;
+    state->waiters = kept->waiters;
+    if (!at->moves) return;
+    STREAM_STATE_FIELDS(CLOSE_FIELD, kept, )
+    state->epoch = (uint8_t)((state->epoch + kept->epoch) % (1u << KEY_EPOCH_BITS));
+    if (at->waits_at != PROGRAM_STREAMS_MAX) state->wants = kept->wants + 2 * done[at->waits_at];
+    if (!at->began) return;
+    state->begin_ps = begin_ps + kept->begin_ps;
+    state->op_first = done[at->stream] + kept->op_first;
+    state->operand_parts = kept->operand_parts;
+    state->operand_first = kept->operand_first;
+    if (kept->operand_parts > 0) state->operand_first += done[PROGRAM_COMPUTE];
 }
 
 static void streams_close(struct replay *replay, uint32_t chip, const struct stretch *stretch,
                           int64_t begin_ps)
 {
-    int64_t bases[PROGRAM_STREAMS_MAX];
-    uint32_t const slot = replay->streams.states[chip].slot;
-    stretch_bases(replay, chip, bases);
-    for (uint32_t i = 0; i < stretch->stream_count; i++) {
-        const struct stretch_stream *at = &stretch->stream[i];
-        struct stream_state *state = stream_at(replay, at->stream, chip);
-        struct stream_state then = at->state;
-        then.slot += slot;
-        then.done += (uint32_t)bases[at->stream];
-        then.begun += (uint32_t)bases[at->stream];
-        then.op_first = at->began ? then.op_first + (uint32_t)bases[at->stream] : state->op_first;
-        if (then.operand_parts > 0) then.operand_first += (uint32_t)bases[PROGRAM_COMPUTE];
-        if (!at->began) then.operand_first = state->operand_first;
-        if (!at->began) then.operand_parts = state->operand_parts;
-        then.wants = at->waits_at == PROGRAM_STREAMS_MAX
-                         ? state->wants
-                         : then.wants + 2 * (uint32_t)bases[at->waits_at];
-        then.epoch = (uint8_t)((state->epoch + then.epoch) % (1u << KEY_EPOCH_BITS));
-        then.begin_ps = at->began ? begin_ps + then.begin_ps : state->begin_ps;
-        *state = then;
-    }
+    uint32_t done[PROGRAM_STREAMS_MAX];
+    for (uint32_t stream = 0; stream < replay->stream_count; stream++)
+        done[stream] = stream_at(replay, stream, chip)->done;
+    for (uint32_t i = 0; i < stretch->stream_count; i++)
+        stream_close(&stretch->stream[i], done, begin_ps,
+                     stream_at(replay, stretch->stream[i].stream, chip));
     for (uint32_t i = 0; i < stretch->stream_count; i++)
         streams_wakes_settle(replay, chip, stream_at(replay, stretch->stream[i].stream, chip));
 }
@@ -164,9 +168,9 @@ static void pass_close(struct replay *replay, uint32_t chip, const struct stretc
                        int64_t begin_ps, int64_t until_ps)
 {
     struct role_table *role = role_at(replay, chip);
-    int64_t const counted_ps = until_ps + stretch->until_ps - role->pass_until_ps;
-    int64_t const pass_begin_ps = begin_ps + stretch->pass_begin_ps;
-    int64_t const pass_end_ps = begin_ps + stretch->pass_end_ps;
+    int64_t const counted_ps = until_ps + stretch->pass.until_ps - role->pass_until_ps;
+    int64_t const pass_begin_ps = begin_ps + stretch->pass.begin_ps;
+    int64_t const pass_end_ps = begin_ps + stretch->pass.end_ps;
     if (replay->recurrence.keeps) recur_pass(replay, chip, counted_ps, pass_begin_ps, pass_end_ps);
     breakdown_pass_add(role, streams_needs(replay, PROGRAM_COMPUTE, chip), counted_ps,
                        pass_begin_ps, pass_end_ps);
@@ -175,8 +179,8 @@ static void pass_close(struct replay *replay, uint32_t chip, const struct stretc
 static void books_close(struct replay *replay, uint32_t chip, const struct stretch *stretch,
                         int64_t begin_ps)
 {
-    struct chip_state *self = &replay->chips[chip];
-    if (stretch->has_pass)
+    struct chip_state *state = &replay->chips[chip];
+    if (stretch->pass.counts)
         pass_close(replay, chip, stretch, begin_ps, stretch_until_ps(replay, chip));
     for (uint32_t i = 0; i < stretch->sum_count; i++) *stretch->sum[i].at += stretch->sum[i].add;
     for (uint32_t i = 0; i < stretch->class_count; i++) {
@@ -184,15 +188,10 @@ static void books_close(struct replay *replay, uint32_t chip, const struct stret
         int64_t *class_end_ps = &replay->breakdowns.class_end_ps[stretch->class[i].index];
         if (end_ps > *class_end_ps) *class_end_ps = end_ps;
     }
-    self->part_begin_ps = begin_ps + stretch->length_ps;
-    self->part_end_ps = begin_ps + stretch->part_end_ps;
-    self->breakdown_ps = begin_ps + stretch->breakdown_ps;
-    self->last_end_ps = begin_ps + stretch->last_end_ps;
-    self->exposed_last_ps = self->exposed_ps + stretch->exposed_last_ps;
-    self->exposed_ps += stretch->exposed_ps;
-    self->last_phase = stretch->last_phase;
-    replay->breakdowns.spans[breakdown_row(replay, self->block_phase, chip)].end_ps =
-        self->breakdown_ps;
+    state->exposed_last_ps = state->exposed_ps + stretch->chip.exposed_last_ps;
+    CHIP_STATE_FIELDS(CLOSE_FIELD, &stretch->chip, )
+    replay->breakdowns.spans[breakdown_row(replay, state->block_phase, chip)].end_ps =
+        state->breakdown_ps;
 }
 
 void stretch_close(struct replay *replay, uint32_t chip, const struct stretch *stretch,

@@ -203,7 +203,7 @@ static inline void mixing_end(struct mixing *of)
 }
 
 /* What the name has of a field (state_fields.h). */
-#define MIX(of, member, again, name) MIX_##name(of, member);
+#define MIX(of, member, again, name, keeping) MIX_##name(of, member);
 #define MIX_VALUE(of, member)                                                                      \
     sizeof(member) > 4 ? mix((of)->key, (uint64_t)(member)) : mix_half(of, (uint32_t)(member))
 #define MIX_AGO(of, member) mix_signed((of)->key, (of)->now_ps - (member))
@@ -325,7 +325,7 @@ bool stretch_key_find(struct replay *replay, uint32_t chip, int64_t now_ps,
 bool stretch_leaves(const struct chip_state *was, const struct chip_state *is)
 {
     bool stays = true;
-#define STAYS(user, member, again, name)                                                           \
+#define STAYS(user, member, again, name, keeping)                                                  \
     if (RECUR_##again == RECUR_SAME &&                                                             \
         (NAMED_##name == NAMED_QUIET || NAMED_##name == NAMED_FIXED))                              \
         stays = stays && is->member == was->member;

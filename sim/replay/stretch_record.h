@@ -1,14 +1,31 @@
 /*
  * stretch_record.h: what is kept of a stretch. Internal to stretch*.c.
  *
- * Instants count from the begin of the stretch, counts of parts from those before the slot of the
- * compute stream.
+ * Instants count from the begin of the stretch, and counts of parts from those that a stream had
+ * done there.
  */
 #ifndef SIM_REPLAY_STRETCH_RECORD_H
 #define SIM_REPLAY_STRETCH_RECORD_H
 
+#include "sim/replay/state_fields.h"
 #include "sim/replay/stretch.h"
 #include "sim/replay/stretch_key.h"
+
+/* Keeps a field of `is`, the state at the end of what is recorded; it was `was` at the begin. */
+#define KEEP_FIELD(kept, member, again, name, keeping) KEEP_##keeping(kept, member)
+#define KEEP_NOT(kept, member)
+#define KEEP_VALUE(kept, member) (kept)->member = is->member;
+#define KEEP_LATER(kept, member) (kept)->member = is->member - begin_ps;
+#define KEEP_ADDED(kept, member) (kept)->member = is->member - was->member;
+#define KEEP_OWN(kept, member)
+
+/* Writes a field of `state`, that of a chip whose stretch has begun at `begin_ps` and ends. */
+#define CLOSE_FIELD(kept, member, again, name, keeping) CLOSE_##keeping(kept, member)
+#define CLOSE_NOT(kept, member)
+#define CLOSE_VALUE(kept, member) state->member = (kept)->member;
+#define CLOSE_LATER(kept, member) state->member = begin_ps + (kept)->member;
+#define CLOSE_ADDED(kept, member) state->member += (kept)->member;
+#define CLOSE_OWN(kept, member)
 
 struct stretch_digest {
     int64_t at_ps;
@@ -56,13 +73,13 @@ struct stretch_class {
     uint16_t index;
 };
 
-/* A stream as it is at the end. */
+/* A stream that is not as it was. */
 struct stretch_stream {
-    struct stream_state
-        state; /* Counts and instants as above; `slot`: from the compute stream's. */
+    struct stream_state state;
     uint8_t stream;
     uint8_t waits_at; /* The stream at which it has named itself, or PROGRAM_STREAMS_MAX. */
-    bool began;       /* An op has begun: all is its own. */
+    bool moves;       /* False: others have come to wait for its parts, or have gone on. */
+    bool began;       /* An op has begun: what describes the running op is its own. */
 };
 
 enum stretch_instant { INSTANT_STAYS, INSTANT_MOVES, INSTANT_RUN_BEGIN };
@@ -81,16 +98,27 @@ struct stretch_reads {
     uint32_t way;
 };
 
-#define STRETCH_LISTS(X)                                                                           \
+/* The pass of an op of compute that ends before the update. */
+struct stretch_pass {
+    bool counts; /* False: none has ended, the rest says nothing. */
+    int64_t until_ps, begin_ps, end_ps;
+};
+
+/* Lists of a stretch: those that grow while it is recorded, and those that are made at its end. */
+#define STRETCH_NOTED_LISTS(X)                                                                     \
     X(digest)                                                                                      \
     X(flight)                                                                                      \
     X(effect)                                                                                      \
+    X(class)
+#define STRETCH_MADE_LISTS(X)                                                                      \
     X(memory)                                                                                      \
     X(sum)                                                                                         \
     X(link)                                                                                        \
-    X(class)                                                                                       \
     X(stream)                                                                                      \
     X(reads)
+#define STRETCH_LISTS(X)                                                                           \
+    STRETCH_NOTED_LISTS(X)                                                                         \
+    STRETCH_MADE_LISTS(X)
 
 struct stretch {
     struct stretch_place *to;
@@ -104,11 +132,9 @@ struct stretch {
 #undef X
     struct stretch_server server[SERVER_COUNT];
     struct cores_state cores;
+    struct chip_state chip;
+    struct stretch_pass pass;
     int64_t total_add, total_most;
-    int64_t part_end_ps, breakdown_ps, last_end_ps, exposed_ps, exposed_last_ps;
-    int64_t until_ps, pass_begin_ps, pass_end_ps; /* Valid if has_pass. */
-    bool has_pass;
-    uint8_t last_phase;
 };
 
 /* A state of a chip. */
@@ -128,6 +154,7 @@ enum {
     STRETCH_EFFECTS_MAX = 256,
     STRETCH_CLASSES_MAX = 128,
     STRETCH_LINKS_MAX = 16,
+    STRETCH_SUMS_MAX = 1024,
     STRETCH_BYTES = 1 << 24,
 };
 
@@ -141,10 +168,8 @@ struct stretch_recorder {
     struct stream_state streams[PROGRAM_STREAMS_MAX];
     struct chip_servers servers;
     struct chip_pasts pasts;
-    int64_t bases[PROGRAM_STREAMS_MAX];
     int64_t until_ps;
-    int64_t pass_until_ps, pass_begin_ps, pass_end_ps;
-    bool has_pass;
+    struct stretch_pass pass;
     int64_t **sums; /* The sums of the chip. */
     int64_t *were;
     uint32_t sum_count;
@@ -170,6 +195,11 @@ void stretch_record(struct replay *replay, uint32_t chip, struct stretch_place *
 uint32_t stretch_site(const struct replay *replay, uint32_t chip);
 /* It ends; keeps it, if it is one. */
 void stretch_keep(struct replay *replay, uint32_t chip, struct stretch_place *to, int64_t now_ps);
+
+/* stretch_make.c: what is kept, in memory of its own. NULL: it is no stretch, or there is no
+ * memory. */
+const struct stretch *stretch_make(struct replay *replay, uint32_t chip, struct stretch_place *to,
+                                   int64_t now_ps);
 
 /* stretch_close.c: the state of a chip behind the stretch that it plays. */
 void stretch_close(struct replay *replay, uint32_t chip, const struct stretch *stretch,

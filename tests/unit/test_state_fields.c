@@ -10,7 +10,7 @@
 #include "sim/replay/p2p.h"
 #include "sim/replay/recur_state.h"
 #include "sim/replay/route.h"
-#include "sim/replay/stretch_key.h"
+#include "sim/replay/stretch_record.h"
 #include "tests/support/case.h"
 
 enum { CHIPS = 2, STREAMS = 2, ROWS_MAX = 64, SLOTS = 4, NOW_PS = 1000, STRUCT_BYTES_MAX = 1024 };
@@ -43,7 +43,7 @@ static void none_is_left(const unsigned char *bytes, size_t count, const char *n
 static void lists_name_all_fields(void **state)
 {
     (void)state;
-#define TAKE(type, member, again, name)                                                            \
+#define TAKE(type, member, again, name, keeping)                                                   \
     field_take(bytes, offsetof(struct type, member), sizeof(((struct type *)0)->member),           \
                #type "." #member);
 #define ALL(type, LIST)                                                                            \
@@ -253,7 +253,7 @@ static void names_have_of_a_state_what_lists_say(void **state)
     (void)state;
     struct replay *replay = quiet_replay();
     struct servers *servers = &replay->servers;
-#define TELLS(item, member, again, name)                                                           \
+#define TELLS(item, member, again, name, keeping)                                                  \
     if (is_told(replay, &(item)->member) != (NAMED_##name <= NAMED_OWN))                           \
         fail_msg("%s is %s, but the name of a state says otherwise", #member, #name);
     CHIP_STATE_FIELDS(TELLS, &replay->chips[1], )
@@ -269,6 +269,129 @@ static void names_have_of_a_state_what_lists_say(void **state)
     LANE_STATE_FIELDS(TELLS, lane_at(replay, 0, 1), )
     MEMORY_STATE_FIELDS(TELLS, &replay->breakdowns.memories[1], )
     P2P_WAIT_FIELDS(TELLS, &replay->p2p->waits[1], )
+}
+
+/* What a stretch has done to a field of chip 1: `was` at its begin, `is` at its end. Where it comes
+ * again LATER_PS later, `before` has become `now`. */
+enum { LENGTH_PS = 70, LATER_PS = 500, MORE = 100 };
+
+#define FOLLOWS_NOT(item, member) (item).now.member == (item).before.member
+#define FOLLOWS_VALUE(item, member) (item).now.member == (item).is.member
+#define FOLLOWS_LATER(item, member) (item).now.member == (item).is.member + LATER_PS
+#define FOLLOWS_ADDED(item, member)                                                                \
+    (item).now.member == (item).before.member + ((item).is.member - (item).was.member)
+#define FOLLOWS_OWN(item, member) true
+#define FOLLOWS(item, member, again, name, keeping)                                                \
+    if (!(FOLLOWS_##keeping(item, member)))                                                        \
+        fail_msg("%s does not follow a stretch as %s says", #member, #keeping);
+
+/* The state before the stretch comes again. */
+#define BEFORE_NOT(item, member)
+#define BEFORE_VALUE(item, member)
+#define BEFORE_LATER(item, member) (item).before.member += LATER_PS;
+#define BEFORE_ADDED(item, member) (item).before.member += MORE;
+#define BEFORE_OWN(item, member)
+#define BEFORE(item, member, again, name, keeping) BEFORE_##keeping(item, member)
+
+#define FOUR(type)                                                                                 \
+    struct {                                                                                       \
+        struct type was, is, before, now;                                                          \
+    }
+
+/* X(item, where the state of the run has it) of each struct that is looked at. */
+#define EACH(X)                                                                                    \
+    X(chip, replay->chips[1])                                                                      \
+    X(compute, *stream_at(replay, PROGRAM_COMPUTE, 1))                                             \
+    X(other, *stream_at(replay, 1, 1))                                                             \
+    X(server, *server_at(&replay->servers, SERVER_VPU, 1))                                         \
+    X(cores, replay->servers.cores.states[1])                                                      \
+    X(breakdown, replay->breakdowns.of_phase[breakdown_row(replay, 0, 1)])
+
+static void recording_ready(struct replay *replay)
+{
+    static uint16_t slot_template[SLOTS];
+    struct stretches *stretches = replay->streams.stretches;
+    struct program *program = (struct program *)replay->program;
+    struct engine_options const options = {.queue = "reference",
+                                           .chip_count = CHIPS,
+                                           .channel_count = replay_channel_count(replay),
+                                           .pending_max = 1,
+                                           .handler = replay_handle,
+                                           .owner = replay};
+    for (uint32_t r = 0; r < program->role_count; r++)
+        replay->roles[r].slot_template = slot_template;
+    stretches->arena = case_arena;
+    stretches->chips = taken(CHIPS, sizeof *stretches->chips);
+    stretches->notes = taken(CHIPS, sizeof *stretches->notes);
+    case_ok(engine_create(case_arena, &options, &replay->engine, &case_error));
+}
+
+/* Ops of the compute stream end. Its chip's other stream, which waits for much later parts, is
+ * waited for from now on. */
+static void ops_end_by_hand(struct replay *replay)
+{
+    struct chip_state *chip = &replay->chips[1];
+    struct stream_state *compute = stream_at(replay, PROGRAM_COMPUTE, 1);
+    struct server_state *server = server_at(&replay->servers, SERVER_VPU, 1);
+    chip->part_begin_ps = compute->begin_ps = NOW_PS + LENGTH_PS;
+    chip->part_end_ps = NOW_PS + LENGTH_PS + 9;
+    chip->breakdown_ps = chip->last_end_ps = NOW_PS + LENGTH_PS - 1;
+    chip->exposed_ps += 3;
+    chip->exposed_last_ps = chip->exposed_ps - 1;
+    chip->last_phase++;
+    compute->op_first = compute->done += 2;
+    compute->begun += 2;
+    compute->slot++;
+    compute->position = 1;
+    stream_at(replay, 1, 1)->waiters = 1;
+    server->dma_ps += 4;
+    server->settled_ps += 2;
+    server->debt_ps += 1;
+    replay->servers.cores.states[1] = (struct cores_state){NOW_PS + LENGTH_PS, 8, 2};
+    replay->breakdowns.of_phase[breakdown_row(replay, 0, 1)].compute_ps += 5;
+}
+
+static void what_is_kept_of_a_stretch_follows_it_again(void **state)
+{
+    (void)state;
+    struct replay *replay = quiet_replay();
+    struct stretch_place from = {.stretch = NULL}, to = {.stretch = NULL};
+    FOUR(chip_state) chip;
+    FOUR(stream_state) compute, other;
+    FOUR(server_state) server;
+    FOUR(cores_state) cores;
+    FOUR(breakdown) breakdown;
+    recording_ready(replay);
+    stretch_record(replay, 1, &from, NOW_PS);
+#define WAS(item, at) item.was = item.before = at;
+    EACH(WAS)
+    ops_end_by_hand(replay);
+#define IS(item, at) item.is = at;
+    EACH(IS)
+    stretch_keep(replay, 1, &to, NOW_PS + LENGTH_PS);
+    assert_non_null(from.stretch);
+    CHIP_STATE_FIELDS(BEFORE, chip, )
+    STREAM_STATE_FIELDS(BEFORE, compute, )
+    SERVER_STATE_FIELDS(BEFORE, server, )
+    CORES_STATE_FIELDS(BEFORE, cores, )
+    BREAKDOWN_FIELDS(BEFORE, breakdown, )
+    other.before.slot += 2; /* No name of a state has it: no stretch comes to what it waits for. */
+#define SET(item, at) at = item.before;
+    EACH(SET)
+    stretch_close(replay, 1, from.stretch, NOW_PS + LATER_PS);
+#define NOW(item, at) item.now = at;
+    EACH(NOW)
+    CHIP_STATE_FIELDS(FOLLOWS, chip, )
+    STREAM_STATE_FIELDS(FOLLOWS, compute, )
+    SERVER_STATE_FIELDS(FOLLOWS, server, )
+    CORES_STATE_FIELDS(FOLLOWS, cores, )
+    BREAKDOWN_FIELDS(FOLLOWS, breakdown, )
+    assert_int_equal(chip.now.exposed_last_ps, chip.now.exposed_ps - 1);
+    assert_int_equal(compute.now.op_first, compute.now.done);
+    assert_int_equal(compute.now.begin_ps, NOW_PS + LENGTH_PS + LATER_PS);
+    assert_int_equal(other.now.slot, other.before.slot);
+    assert_int_equal(other.now.wants, other.before.wants);
+    assert_int_equal(other.now.waiters, 1);
 }
 
 /* What a name leaves out since no stretch changes it: a stretch that does is not kept. */
@@ -298,6 +421,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(numbers_move_as_their_kind_says, case_arena_up,
                                         case_arena_down),
         cmocka_unit_test_setup_teardown(names_have_of_a_state_what_lists_say, case_arena_up,
+                                        case_arena_down),
+        cmocka_unit_test_setup_teardown(what_is_kept_of_a_stretch_follows_it_again, case_arena_up,
                                         case_arena_down),
         cmocka_unit_test(what_no_stretch_changes_is_looked_at),
     };

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/base/units.h"
+#include "sim/kernels/kernel_lookups.h"
 
 static bool attends(const struct work *work)
 {
@@ -253,39 +254,90 @@ static struct kernel_demand call_demand(const struct kernel_table *table,
 }
 
 /* The time of all kernels of a call. */
-static units_wide kernels_ps(const struct kernel_table *table, const struct work_call *call,
-                             const struct kernel_share *share)
+static units_wide kernels_ps(const struct kernel_lookup *lookup, uint32_t index)
 {
-    struct kernel_demand const of = call_demand(table, call, call->side);
+    const struct work_call *call = &lookup->call[index];
+    if (lookup->share[index].ppm == 0) return 0;
+    struct kernel_demand const of = call_demand(lookup->table[index], call, call->side);
     return (units_wide)(uint64_t)(of.math_ps > of.move_ps ? of.math_ps : of.move_ps) * call->count *
-           call->chunk_count * PPM_ONE / share->ppm;
+           call->chunk_count * PPM_ONE / lookup->share[index].ppm;
+}
+
+void kernel_lookup_tables(const struct kernel_stack *stack, const struct work *work,
+                          struct kernel_lookup *ret_lookup)
+{
+    bool has = false;
+    *ret_lookup = (struct kernel_lookup){.kernels = {.share_ppm = PPM_ONE}};
+    ret_lookup->call_count = work_calls(stack, work, ret_lookup->call);
+    for (uint32_t i = 0; i < ret_lookup->call_count; i++) {
+        const struct work_call *call = &ret_lookup->call[i];
+        ret_lookup->table[i] = kernel_table_of_call(stack, work->math_format, call);
+        if (ret_lookup->table[i] == NULL) return;
+        has = has || !has_a_side_of_nothing(call);
+    }
+    ret_lookup->has_tables = has;
+}
+
+/* All calls together. */
+static void kernels_sum(struct kernel_lookup *lookup)
+{
+    struct work_kernels *kernels = &lookup->kernels;
+    units_wide math_ps = 0, move_ps = 0, all_ps = 0;
+    for (uint32_t i = 0; i < lookup->call_count; i++) {
+        const struct work_call *call = &lookup->call[i];
+        const struct kernel_table *table = lookup->table[i];
+        if (lookup->share[i].ppm == 0) continue;
+        struct kernel_demand const of = call_demand(table, call, call->whole);
+        math_ps += (units_wide)(uint64_t)of.math_ps * call->count;
+        move_ps += (units_wide)(uint64_t)of.move_ps * call->count;
+        all_ps += kernels_ps(lookup, i);
+        kernels->table = kernels->table == NULL ? table : kernels->table;
+        kernels->is_outside = kernels->is_outside || lookup->share[i].is_outside;
+        kernels->is_of_other_layout = kernels->is_of_other_layout || table->layout != call->layout;
+        kernels->is_derived = kernels->is_derived || table->derived != NULL;
+        kernels->is_of_single =
+            kernels->is_of_single || (call->is_batched && call->family != KERNEL_BATCHED);
+        kernels->is_of_other_mask = kernels->is_of_other_mask || call->is_of_other_mask;
+        kernels->is_of_other_scales = kernels->is_of_other_scales || table->cast != call->cast;
+    }
+    units_wide const roofline_ps = math_ps > move_ps ? math_ps : move_ps;
+    if (all_ps != 0) kernels->share_ppm = (uint32_t)(roofline_ps * PPM_ONE / all_ps);
+    if (kernels->share_ppm == 0) kernels->share_ppm = 1;
+}
+
+void kernel_lookup_shares(const struct kernel_stack *stack, uint32_t core_count,
+                          const struct work *work, struct kernel_lookup *lookup)
+{
+    for (uint32_t i = 0; i < lookup->call_count && lookup->has_tables; i++)
+        if (!has_a_side_of_nothing(&lookup->call[i]))
+            lookup->share[i] =
+                share_of(stack, work, lookup->table[i], &lookup->call[i], core_count);
+    if (lookup->has_tables) kernels_sum(lookup);
 }
 
 bool kernel_waves_ppm(const struct kernel_stack *stack, uint32_t core_count,
                       const struct work *work, uint32_t held_most, uint32_t *ret_ppm)
 {
-    struct work_call calls[WORK_MATMULS_MAX];
+    struct kernel_lookup lookup;
     units_wide all_ps = 0, own_ps[WORK_MATMULS_MAX] = {0};
     uint64_t steps[WORK_MATMULS_MAX] = {0};
     if (!has_calls(stack, work)) return false;
-    uint32_t const count = work_calls(stack, work, calls);
-    for (uint32_t i = 0; i < count; i++) {
-        const struct work_call *call = &calls[i];
-        const struct kernel_table *table = kernel_table_of_call(stack, work->math_format, call);
-        if (table == NULL) return false;
-        if (has_a_side_of_nothing(call)) continue;
-        struct kernel_share const share = share_of(stack, work, table, call, core_count);
-        own_ps[i] = kernels_ps(table, call, &share);
-        steps[i] = kernel_tile_steps(call->family, call->side, core_count);
+    kernel_lookups_find(stack, core_count, work, true, &lookup);
+    if (!lookup.has_tables) return false;
+    for (uint32_t i = 0; i < lookup.call_count; i++) {
+        own_ps[i] = kernels_ps(&lookup, i);
+        if (own_ps[i] != 0)
+            steps[i] = kernel_tile_steps(lookup.call[i].family, lookup.call[i].side, core_count);
         all_ps += own_ps[i];
     }
     if (all_ps == 0) return false;
     for (uint32_t held = 0; held <= held_most; held++) {
         units_wide slower_ps = 0;
-        for (uint32_t i = 0; i < count; i++)
+        for (uint32_t i = 0; i < lookup.call_count; i++)
             if (own_ps[i] != 0)
                 slower_ps += own_ps[i] *
-                             kernel_tile_steps(calls[i].family, calls[i].side, core_count - held) /
+                             kernel_tile_steps(lookup.call[i].family, lookup.call[i].side,
+                                               core_count - held) /
                              steps[i];
         ret_ppm[held] = (uint32_t)(all_ps * PPM_ONE / slower_ps);
     }
@@ -295,34 +347,10 @@ bool kernel_waves_ppm(const struct kernel_stack *stack, uint32_t core_count,
 struct work_kernels kernel_of_work(const struct kernel_stack *stack, uint32_t core_count,
                                    const struct work *work)
 {
-    struct work_kernels kernels = {.share_ppm = PPM_ONE};
-    struct work_call calls[WORK_MATMULS_MAX];
-    units_wide math_ps = 0, move_ps = 0, all_ps = 0;
-    if (!has_calls(stack, work)) return kernels;
-    uint32_t const count = work_calls(stack, work, calls);
-    for (uint32_t i = 0; i < count; i++) {
-        const struct work_call *call = &calls[i];
-        const struct kernel_table *table = kernel_table_of_call(stack, work->math_format, call);
-        if (table == NULL) return (struct work_kernels){.share_ppm = PPM_ONE};
-        if (has_a_side_of_nothing(call)) continue;
-        struct kernel_share const share = share_of(stack, work, table, call, core_count);
-        struct kernel_demand const of = call_demand(table, call, call->whole);
-        math_ps += (units_wide)(uint64_t)of.math_ps * call->count;
-        move_ps += (units_wide)(uint64_t)of.move_ps * call->count;
-        all_ps += kernels_ps(table, call, &share);
-        kernels.table = kernels.table == NULL ? table : kernels.table;
-        kernels.is_outside = kernels.is_outside || share.is_outside;
-        kernels.is_of_other_layout = kernels.is_of_other_layout || table->layout != call->layout;
-        kernels.is_derived = kernels.is_derived || table->derived != NULL;
-        kernels.is_of_single =
-            kernels.is_of_single || (call->is_batched && call->family != KERNEL_BATCHED);
-        kernels.is_of_other_mask = kernels.is_of_other_mask || call->is_of_other_mask;
-        kernels.is_of_other_scales = kernels.is_of_other_scales || table->cast != call->cast;
-    }
-    units_wide const roofline_ps = math_ps > move_ps ? math_ps : move_ps;
-    if (all_ps != 0) kernels.share_ppm = (uint32_t)(roofline_ps * PPM_ONE / all_ps);
-    if (kernels.share_ppm == 0) kernels.share_ppm = 1;
-    return kernels;
+    struct kernel_lookup lookup;
+    if (!has_calls(stack, work)) return (struct work_kernels){.share_ppm = PPM_ONE};
+    kernel_lookups_find(stack, core_count, work, true, &lookup);
+    return lookup.kernels;
 }
 
 bool kernel_is_between(const struct kernel_stack *stack, const struct work *work)
@@ -349,17 +377,13 @@ bool kernel_is_within(const struct kernel_stack *stack, const struct work *work)
            (work->kernel == WORK_KERNEL_WITHIN || work->kernel == WORK_KERNEL_WITHIN_ATTENTION);
 }
 
-/* Whether kernel_of_work() finds a table: each call has one, and some call has an amount. */
+/* Whether kernel_of_work() finds a table. */
 static bool has_tables(const struct kernel_stack *stack, const struct work *work)
 {
-    struct work_call calls[WORK_MATMULS_MAX];
-    bool has = false;
-    uint32_t const count = has_calls(stack, work) ? work_calls(stack, work, calls) : 0;
-    for (uint32_t i = 0; i < count; i++) {
-        if (kernel_table_of_call(stack, work->math_format, &calls[i]) == NULL) return false;
-        has = has || !has_a_side_of_nothing(&calls[i]);
-    }
-    return has;
+    struct kernel_lookup lookup;
+    if (!has_calls(stack, work)) return false;
+    kernel_lookups_find(stack, 0, work, false, &lookup);
+    return lookup.has_tables;
 }
 
 bool kernel_is_measured(const struct kernel_stack *stack, const struct work *work)

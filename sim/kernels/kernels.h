@@ -16,6 +16,7 @@
 
 struct arena;
 struct json;
+struct kernel_lookups;
 struct strbuf;
 
 enum {
@@ -127,6 +128,7 @@ struct kernel_stack {
     uint32_t table_count;
     struct kernel_between between;
     struct kernel_collectives collectives;
+    struct kernel_lookups *lookups; /* What was asked; NULL: nothing is kept. */
 };
 
 /* Whether two tables are of the same kind, of which a stack has one: of the same family, formats,

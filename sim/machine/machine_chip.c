@@ -8,6 +8,7 @@
 #include "sim/base/json.h"
 #include "sim/base/name.h"
 #include "sim/base/units.h"
+#include "sim/kernels/kernel_lookups.h"
 #include "sim/kernels/kernels.h"
 #include "sim/machine/chip_read.h"
 #include "sim/machine/machine.h"
@@ -78,6 +79,7 @@ static enum status apply_stack(struct arena *arena, const struct machine_plan *p
                          plan->stack, chip->name);
     memcpy(chip->math_flop_per_s, chip->math_peak_flop_per_s, sizeof chip->math_flop_per_s);
     chip->hbm_bytes_per_s = chip->kernels.sheet_hbm_bytes_per_s;
+    STATUS_TRY(kernel_lookups_create(arena, stack, reterr));
     chip->kernels.stack = stack;
     chip->kernels.nccl = (struct chip_nccl){.latency_ppm = stack->collectives.latency_ppm,
                                             .byte_ppm = stack->collectives.byte_ppm,

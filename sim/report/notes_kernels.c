@@ -100,8 +100,9 @@ static void note_clock_fp8(struct arena *arena, const struct report_input *input
               "\"clock_fp8\" of the machine changes nothing: no product of this step is in fp8");
 }
 
-/* Engines' tables are of kernels that ran alone. A chip whose library of training has a clock of a
- * step has a lower one in a step than such kernels had. */
+/* Engines' tables are of kernels that ran alone. A chip whose library of training knows the clock
+ * of a step, in its tables or beside them, has a lower one in a step than such kernels had. What
+ * `show scenario` prints, the whole clock, is none either. */
 static void note_no_clock(struct arena *arena, const struct report_input *input,
                           struct notes *notes)
 {
@@ -111,14 +112,16 @@ static void note_no_clock(struct arena *arena, const struct report_input *input,
     struct kernel_stack other;
     struct error error;
     if (stack == NULL || stack->is_own_file || stack->clock_ppm != 0) return;
-    if (input->machine_plan->clock_ppm != 0 || workload_serves(input->workload)) return;
+    if (machine_clock_ppm(input->machine_plan, chip) != PPM_ONE) return;
+    if (workload_serves(input->workload)) return;
     if (kernel_stack_find(trains, stack->chip, "", &other, &error) != STATUS_OK) return;
     if (other.clock_ppm == 0) return;
     notes_add(arena, notes,
               "the stack %s is of an engine for inference and has no clock of a training step: "
               "products run at the clock of kernels that were measured alone, and real steps are "
-              "slower; the stack %s has such a clock, and \"clock\" of the machine sets one",
-              stack->name, other.name);
+              "slower; the stack %s has %s, and \"clock\" of the machine below 1 sets one",
+              stack->name, other.name,
+              other.clock_ppm == PPM_ONE ? "the clock of a step in its tables" : "such a clock");
 }
 
 void notes_clocks_build(struct arena *arena, const struct report_input *input, struct notes *notes)

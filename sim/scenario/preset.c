@@ -321,6 +321,19 @@ static enum status kind_check(struct json *document, const struct preset *preset
                      trains ? "inference" : "training", name);
 }
 
+/* Of a chip without tables `show scenario` prints that there is no stack. */
+static enum status lacking_find(struct arena *arena, struct json *document, const char *stack,
+                                struct preset_filled *filled, struct error *reterr)
+{
+    static const char *const without[] = {"/machine/stack=null", "/machine/stack=\"none\""};
+    for (uint32_t i = 0; i < sizeof without / sizeof *without; i++) {
+        bool met = false;
+        STATUS_TRY(is_met(arena, document, /* base_folder= */ NULL, without[i], &met, reterr));
+        if (met) filled->lacking_stack = stack;
+    }
+    return STATUS_OK;
+}
+
 /* Where the chip has these kernels, in a profile that reads some. */
 static enum status stack_fill(struct arena *arena, struct json *document, const char *stack,
                               struct preset_filled *filled, struct error *reterr)
@@ -339,6 +352,7 @@ static enum status stack_fill(struct arena *arena, struct json *document, const 
     if (status == STATUS_NO_MEMORY) *reterr = later;
     if (status != STATUS_OK) return status == STATUS_NO_MEMORY ? status : STATUS_OK;
     if (named.is_ideal || !kernel_stack_is_shipped(named.name, stack)) return STATUS_OK;
+    filled->lacking_stack = NULL;
     const char *const value = arena_format(arena, "\"%s\"", stack);
     if (value == NULL)
         return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory for a preset");
@@ -357,8 +371,8 @@ enum status preset_apply(struct arena *arena, struct json *document, const char 
     STATUS_TRY(json_as_string(value, &name, reterr));
     STATUS_TRY(preset_find(arena, name, json_where(value), &preset, reterr));
     STATUS_TRY(kind_check(document, &preset, reterr));
+    STATUS_TRY(lacking_find(arena, document, preset.stack, ret_filled, reterr));
     STATUS_TRY(stack_fill(arena, document, preset.stack, ret_filled, reterr));
-    if (at_pointer(document, "/machine/stack") == NULL) ret_filled->lacking_stack = preset.stack;
     for (uint32_t i = 0; i < preset.key_count; i++)
         STATUS_TRY(key_fill(arena, document, base_folder, &preset.key[i], ret_filled, reterr));
     return STATUS_OK;

@@ -326,7 +326,7 @@ const struct key overlap_keys[] = {
             .settle = dcn_settle, .when = "with `slices`",
             .help = "every collective between slices, whatever its axis of the mesh. "
                     "`gathers`: AllGathers alone overlap; `reductions`: ReduceScatters and "
-                    "AllReduces alone"),
+                    "AllReduces alone, which is as `true` where only gradients go between slices"),
     {0},
 };
 

@@ -104,7 +104,7 @@ static void a_clock_comes_with_the_tables_of_its_chip(void **state)
     struct kernel_stack mine, eager = shipped("h100-sxm", "torch-eager");
     assert_int_equal(eager.clock_ppm, 770000);
     assert_int_equal(shipped("h100-sxm", "trtllm").clock_ppm, 0);
-    assert_int_equal(shipped("tpu-v6e", "xla").clock_ppm, 760000);
+    assert_int_equal(shipped("tpu-v6e", "xla").clock_ppm, 730000);
     assert_int_equal(shipped("tpu-v5e", "xla").clock_ppm, 0);
     case_ok(kernel_stack_made(", \"tables_of\": \"h100-sxm.te\"", &mine));
     assert_int_equal(mine.clock_ppm, 850000);

@@ -13,6 +13,13 @@ DISPATCH = {"megatron-bridge": "dispatchers of tokens: scripts/performance/confi
 # cross_entropy_loss_fusion: true, Grok-1 and GPT-3 leave it out. "cef" in names of SimuMax is
 # --cross-entropy-loss-fusion with --cross-entropy-fusion-impl te (its docs/strategy.md).
 LOSS_FUSIONS = {"dgxc-gb200": "te", "megatron-bridge": "te", "nemo-24.07": "none"}
+# Models of dgxc-h100 whose launch scripts set model.ub_tp_comm_overlap over their files, which have
+# it off.
+SCRIPTED = "Nemotron-4 340B|Grok-1"
+SCRIPT_SOURCES = {
+    "dgxc-h100": "model.ub_tp_comm_overlap: CONFIG_OVERRIDES of nemotron/configure.sh and "
+                 "grok1/configure.sh at 8f5cbb37",
+}
 LOSS_SOURCES = {
     "dgxc-gb200": "fused losses: NVIDIA/NeMo at 7a8f1cc7 and b4148d21, scripts/performance",
     "megatron-bridge": "fused losses: scripts/performance/utils at v0.2.0, v0.3.0, v0.4.0, v0.5.0 "
@@ -207,6 +214,8 @@ def framework_of(row, ranks, facts, assumed):
                 # llama3.1/llama3.1_405b.yaml has aggregate 1, which the files of the other models
                 # (llama3.1_70b.yaml, nemo_megatron/gpt3_175b_hydra.yaml) set to 0 or leave out.
                 facts["matmul_chunks"] = "userbuffers_pairs"
+        elif row["group"] == "dgxc-h100" and re.match(SCRIPTED, row["model"]["name"]):
+            facts["tp_overlap"] = True
         elif "vanilla TP" in notes or notes.startswith("NeMo 24.12"):  # Which lists what it does.
             facts["tp_overlap"] = False
     if "all-to-all context" in notes:
@@ -226,4 +235,5 @@ def framework_of(row, ranks, facts, assumed):
 
 def sources_of(group):
     """Where facts of a group stand that its rows do not have."""
-    return [notes[group] for notes in (DISPATCH, LOSS_SOURCES, ATTENTION_SOURCES) if group in notes]
+    return [notes[group] for notes in (DISPATCH, SCRIPT_SOURCES, LOSS_SOURCES, ATTENTION_SOURCES)
+            if group in notes]

@@ -204,7 +204,9 @@ def framework_of(row, ranks, facts, assumed):
     if row["parallelism"].get("strategy") == "SHARD_GRAD_OP":
         facts["zero"] = 2
     if row["group"] == "llama3-paper":
-        facts["zero"], ranks["dp"] = 2, ranks.pop("fsdp")
+        # Section 3.3.2: FSDP "synchronizes after each training step", and gradients of several
+        # microbatches are added up in fp32 before. With zero 2 each microbatch would be reduced.
+        facts["zero"], ranks["dp"] = 1, ranks.pop("fsdp")
     if facts["preset"] in ("nemo", "megatron", "torchtitan") and "tp" in ranks:
         if re.search(r"TP comm overlap|async TP|TP/DP/PP (communication )?overlap|"
                      r"communication overlap$", notes):

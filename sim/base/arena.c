@@ -8,7 +8,10 @@
 
 #include "sim/base/guard.h"
 
+/* The first block of an arena is small, and each further one twice as long: what is zeroed is no
+ * more than a few times what is taken, and arenas of a moment are many. */
 enum {
+    ARENA_BLOCK_FIRST_BYTES = 4 * 1024,
     ARENA_BLOCK_BYTES = 64 * 1024,
     ARENA_ALIGN_BYTES = 64, /* A cache line, so that arrays of hot state do not share lines. */
 };
@@ -24,6 +27,7 @@ struct arena {
     struct arena_block *blocks;
     unsigned char *free;
     uint64_t free_bytes;
+    uint64_t block_bytes; /* Of the next block. */
     uint64_t taken_bytes;
     uint64_t limit_bytes;
 };
@@ -31,7 +35,9 @@ struct arena {
 struct arena *arena_create(uint64_t limit_bytes)
 {
     struct arena *arena = calloc(1, sizeof *arena);
-    if (arena != NULL) arena->limit_bytes = limit_bytes ? limit_bytes : arena_limit_default_bytes;
+    if (arena == NULL) return NULL;
+    arena->limit_bytes = limit_bytes ? limit_bytes : arena_limit_default_bytes;
+    arena->block_bytes = ARENA_BLOCK_FIRST_BYTES;
     return arena;
 }
 
@@ -82,6 +88,19 @@ static bool is_within_limit(const struct arena *arena, uint64_t count, uint64_t 
     return *ret_bytes <= left_bytes;
 }
 
+/* A block for small items, one of which needs that much. */
+static bool block_begin(struct arena *arena, uint64_t needed_bytes)
+{
+    while (arena->block_bytes < needed_bytes) arena->block_bytes *= 2;
+    unsigned char *fresh = block_add(arena, arena->block_bytes, true);
+    if (fresh == NULL) return false;
+    guard_hide(fresh, (size_t)arena->block_bytes);
+    arena->free = fresh;
+    arena->free_bytes = arena->block_bytes;
+    if (arena->block_bytes < ARENA_BLOCK_BYTES) arena->block_bytes *= 2;
+    return true;
+}
+
 static void *take(struct arena *arena, uint64_t count, uint64_t size_bytes, bool zeroed)
 {
     uint64_t bytes = 0;
@@ -94,13 +113,7 @@ static void *take(struct arena *arena, uint64_t count, uint64_t size_bytes, bool
         if (memory == NULL) return NULL;
         guard_hide(memory + asked_bytes, (size_t)(guarded_bytes - asked_bytes));
     } else {
-        if (guarded_bytes > arena->free_bytes) {
-            unsigned char *fresh = block_add(arena, ARENA_BLOCK_BYTES, true);
-            if (fresh == NULL) return NULL;
-            guard_hide(fresh, ARENA_BLOCK_BYTES);
-            arena->free = fresh;
-            arena->free_bytes = ARENA_BLOCK_BYTES;
-        }
+        if (guarded_bytes > arena->free_bytes && !block_begin(arena, guarded_bytes)) return NULL;
         memory = arena->free;
         guard_show(memory, (size_t)asked_bytes);
         arena->free += guarded_bytes;

@@ -180,8 +180,9 @@ enum status choose_rank(struct arena *arena, const struct choose_args *args, con
     struct choose_ranking *ranking = ret_ranking;
     bool const of_nccl = args->protocols && nccl_has_any(&request, &all);
     void *memory = NULL;
-    STATUS_TRY(arena_try(arena, 1, sizeof(struct contenders), &memory, reterr));
+    STATUS_TRY(arena_try_unset(arena, 1, sizeof(struct contenders), &memory, reterr));
     struct contenders *contenders = memory;
+    contenders->count = 0;
     ranking->count = ranking->left_out = 0;
     ranking->rule = NULL;
     for (uint32_t i = 0; i < all.count; i++) {

@@ -56,8 +56,8 @@ struct contention_lane {
 
 struct contention {
     const struct item_paths *paths;
-    const struct plan *plan;
-    const struct plan_item *item;
+    const struct plan *plan; /* While they are built. */
+    struct plan_item item;
     const uint32_t *position; /* [chip], or seats: of who takes no part, one that sends nothing. */
     uint32_t lane_count;
     uint32_t piece_count;
@@ -78,6 +78,11 @@ struct contention {
     uint32_t hop_count;
     double unit_bytes;
     double end_s;
+    /* What has been simulated with many bytes, and with which overhead of a message. Where
+     * `shifts`, another overhead puts all that comes behind first links off by as much. */
+    bool shifts, has_once;
+    double overhead_s, once_overhead_s, once_s;
+    double wire_byte_s[CONTENTION_WIRES];
 };
 
 static bool is_sooner(const struct happening *a, const struct happening *b)
@@ -225,7 +230,7 @@ static double pieces_simulate(struct contention *contention, uint32_t piece_coun
     uint32_t const lanes = paths->chip_count * contention->lane_count;
     contention->piece_count = piece_count;
     contention->unit_bytes = unit_bytes;
-    contention->in_order = contention->item->primitive->ordered || piece_count > 1;
+    contention->in_order = contention->item.primitive->ordered || piece_count > 1;
     contention->end_s = 0;
     contention->message_count = 0;
     memset(contention->slots, 0, (size_t)lanes * contention->words * sizeof *contention->slots);
@@ -250,7 +255,7 @@ static uint64_t messages_of(const struct contention *contention, uint32_t *ret_s
     uint64_t messages = 0;
     *ret_slots = 0;
     for (uint32_t l = 0; l < contention->lane_count; l++) {
-        const struct plan_lane *lane = &contention->plan->lane[contention->item->lane_first + l];
+        const struct plan_lane *lane = &contention->plan->lane[contention->item.lane_first + l];
         for (uint32_t chip = 0; chip < contention->paths->chip_count; chip++) {
             uint32_t const position = contention->position[chip];
             messages += lane->send_count[position];
@@ -262,6 +267,14 @@ static uint64_t messages_of(const struct contention *contention, uint32_t *ret_s
     return messages;
 }
 
+/* Memory that is written before it is read, or NULL. */
+static void *unset_take(struct arena *arena, uint64_t count, uint64_t size_bytes)
+{
+    struct error error;
+    void *memory = NULL;
+    return arena_try_unset(arena, count, size_bytes, &memory, &error) == STATUS_OK ? memory : NULL;
+}
+
 static bool contention_build(struct arena *arena, struct contention *contention)
 {
     const struct item_paths *paths = contention->paths;
@@ -271,26 +284,26 @@ static bool contention_build(struct arena *arena, struct contention *contention)
     for (uint32_t chip = 0; chip < paths->chip_count; chip++)
         position[chip] =
             (paths->machine_paths.overridden != NULL ? plan_item_seat : plan_item_position)(
-                contention->plan, contention->item, paths->at[chip].axis);
+                contention->plan, &contention->item, paths->at[chip].axis);
     contention->position = position;
-    contention->lane_count = contention->item->primitive->lane_count;
+    contention->lane_count = contention->item.primitive->lane_count;
     uint64_t const messages = messages_of(contention, &slots);
     uint32_t const lanes = paths->chip_count * contention->lane_count;
     contention->words = (2 * slots + 63) / 64 + 1;
     if (messages > MESSAGES_MAX || 2 * messages * paths->longest > HOPS_MAX ||
         (uint64_t)lanes * contention->words > SLOT_WORDS_MAX)
         return false;
-    contention->message = arena_take(arena, 2 * messages, sizeof *contention->message);
-    contention->sending = arena_take(arena, messages, sizeof *contention->sending);
-    contention->sending_first = arena_take(arena, lanes + 1ull, sizeof *contention->sending_first);
-    contention->hop = arena_take(arena, messages * paths->longest, sizeof *contention->hop);
+    contention->message = unset_take(arena, 2 * messages, sizeof *contention->message);
+    contention->sending = unset_take(arena, messages, sizeof *contention->sending);
+    contention->sending_first = unset_take(arena, lanes + 1ull, sizeof *contention->sending_first);
+    contention->hop = unset_take(arena, messages * paths->longest, sizeof *contention->hop);
     contention->slots =
         arena_take(arena, (uint64_t)lanes * contention->words, sizeof *contention->slots);
     contention->lane = arena_take(arena, lanes, sizeof *contention->lane);
     contention->free_s = arena_take(arena, paths->link_count, sizeof *contention->free_s);
     contention->busy_s = arena_take(arena, paths->link_count, sizeof *contention->busy_s);
     contention->heap =
-        arena_take(arena, 2 * messages + 2 * (uint64_t)lanes, sizeof *contention->heap);
+        unset_take(arena, 2 * messages + 2 * (uint64_t)lanes, sizeof *contention->heap);
     return contention->message != NULL && contention->sending != NULL &&
            contention->sending_first != NULL && contention->hop != NULL &&
            contention->slots != NULL && contention->lane != NULL && contention->free_s != NULL &&
@@ -302,18 +315,18 @@ static struct sending sending_of(struct contention *contention, uint32_t chip, u
                                  uint32_t index)
 {
     const struct item_paths *paths = contention->paths;
-    const struct plan_lane *own = &contention->plan->lane[contention->item->lane_first + number];
+    const struct plan_lane *own = &contention->plan->lane[contention->item.lane_first + number];
     uint32_t const position = contention->position[chip];
     struct primitive_step const step =
-        plan_step(contention->plan, contention->item, number, position, index);
+        plan_step(contention->plan, &contention->item, number, position, index);
     const struct plan_lane *awaited =
-        &contention->plan->lane[contention->item->lane_first + step.wait_lane];
+        &contention->plan->lane[contention->item.lane_first + step.wait_lane];
     uint32_t to[MACHINE_AXES_MAX];
-    plan_item_peer(contention->plan, contention->item, paths->at[chip].axis, step.peer, to);
+    plan_item_peer(contention->plan, &contention->item, paths->at[chip].axis, step.peer, to);
     struct sending sending = {
         .receiver = item_paths_chip(paths, to),
         .slot = step.slot,
-        .slots = own->arrival_count[plan_item_position(contention->plan, contention->item, to)],
+        .slots = own->arrival_count[plan_item_position(contention->plan, &contention->item, to)],
         .arrivals = step.arrivals,
         .each = step.arrivals == 0 ? 0 : awaited->arrival_count[position],
         .hop = contention->hop_count,
@@ -334,7 +347,7 @@ static void sendings_find(struct contention *contention)
     uint32_t count = 0, at = 0;
     for (uint32_t chip = 0; chip < contention->paths->chip_count; chip++)
         for (uint32_t l = 0; l < contention->lane_count; l++) {
-            const struct plan_lane *own = &contention->plan->lane[contention->item->lane_first + l];
+            const struct plan_lane *own = &contention->plan->lane[contention->item.lane_first + l];
             uint32_t const sends = own->send_count[contention->position[chip]];
             contention->sending_first[at++] = count;
             for (uint32_t i = 0; i < sends; i++)
@@ -359,17 +372,27 @@ static double idle_time_s(struct contention *contention, uint32_t piece_count)
     return longest_s;
 }
 
+static void once_simulate(struct contention *contention)
+{
+    contention->once_s = pieces_simulate(contention, 1, many_bytes);
+    contention->once_overhead_s = contention->overhead_s;
+    contention->has_once = true;
+    memset(contention->wire_byte_s, 0, sizeof contention->wire_byte_s);
+    for (uint32_t link = 0; link < contention->paths->link_count; link++) {
+        double *wire = &contention->wire_byte_s[item_paths_wire(contention->paths, link)];
+        *wire = fmax(*wire, contention->busy_s[link] / many_bytes);
+    }
+}
+
 /* Of one piece; `once_s` with many bytes. */
 static void times_find(struct contention *contention, struct contention_entry *entry)
 {
     double const idle_s = idle_time_s(contention, 1);
-    entry->once_s = pieces_simulate(contention, 1, many_bytes);
+    if (!contention->shifts || !contention->has_once) once_simulate(contention);
+    entry->once_s = contention->once_s + (contention->overhead_s - contention->once_overhead_s);
     entry->times = (struct contention_times){
         .latency_s = idle_s, .byte_s = fmax(entry->once_s - idle_s, 0) / many_bytes};
-    for (uint32_t link = 0; link < contention->paths->link_count; link++) {
-        double *wire = &entry->times.wire_byte_s[item_paths_wire(contention->paths, link)];
-        *wire = fmax(*wire, contention->busy_s[link] / many_bytes);
-    }
+    memcpy(entry->times.wire_byte_s, contention->wire_byte_s, sizeof contention->wire_byte_s);
 }
 
 /* How much later a second piece is. */
@@ -382,6 +405,25 @@ static void next_times_find(struct contention *contention, struct contention_ent
         fmax(next_s - entry->once_s - (idle_next_s - idle_s), 0) / many_bytes;
 }
 
+/* Whether no message waits for an arrival, all have one overhead, and no link is the first of one
+ * message and a later one of another. */
+static bool shifts(const struct contention *contention)
+{
+    uint32_t const lanes = contention->paths->chip_count * contention->lane_count;
+    uint32_t const count = contention->sending_first[lanes];
+    double *is_first = contention->busy_s; /* Nothing is simulated yet. */
+    bool alike = true;
+    for (uint32_t i = 0; i < count && alike; i++) {
+        const struct sending *sending = &contention->sending[i];
+        is_first[contention->hop[sending->hop].link] = 1;
+        alike = sending->arrivals == 0 && sending->network == contention->sending[0].network;
+    }
+    for (uint32_t i = 0; i < count && alike; i++)
+        for (uint32_t hop = contention->sending[i].hop + 1; hop < contention->sending[i].end; hop++)
+            alike = alike && is_first[contention->hop[hop].link] <= 0;
+    return alike;
+}
+
 /* The messages of an item and their ways. NULL: there are too many. */
 static struct contention *item_build(struct arena *arena, const struct machine *machine,
                                      const struct plan *plan, const struct plan_item *item)
@@ -389,7 +431,7 @@ static struct contention *item_build(struct arena *arena, const struct machine *
     struct contention *contention = arena_take(arena, 1, sizeof *contention);
     struct item_paths *paths = arena_take(arena, 1, sizeof *paths);
     if (contention == NULL || paths == NULL) return NULL;
-    *contention = (struct contention){.paths = paths, .plan = plan, .item = item};
+    *contention = (struct contention){.paths = paths, .plan = plan, .item = *item};
     for (uint32_t d = 0; d < plan->group.dimension_count; d++)
         if ((item->flat || item->dimension == d) &&
             machine_is_meshed(machine, plan->group.dimension[d].axis))
@@ -398,36 +440,37 @@ static struct contention *item_build(struct arena *arena, const struct machine *
         !contention_build(arena, contention))
         return NULL;
     sendings_find(contention);
+    contention->shifts = shifts(contention);
     return contention;
+}
+
+/* Whether messages and ways of two items are the same, in plans of one group and root. */
+static bool is_alike(const struct plan_item *item, const struct plan_item *other)
+{
+    return item->primitive == other->primitive && item->dimension == other->dimension &&
+           item->flat == other->flat && item->cyclic == other->cyclic &&
+           item->size == other->size && item->at_root == other->at_root &&
+           item->off_root == other->off_root;
 }
 
 /* Those that are kept, or NULL. */
 static struct contention *item_kept(const struct contention_kept *kept,
                                     const struct plan_item *item)
 {
-    for (uint32_t i = 0; kept != NULL && i < PLAN_ITEMS_MAX; i++)
-        if (kept->of[i].item == item) return kept->of[i].contention;
+    for (uint32_t i = 0; kept != NULL && i < kept->count; i++)
+        if (is_alike(&kept->of[i]->item, item)) return kept->of[i];
     return NULL;
 }
 
-static void item_keep(struct contention_kept *kept, const struct plan_item *item,
-                      struct contention *contention)
-{
-    uint32_t i = 0;
-    while (i < PLAN_ITEMS_MAX && kept->of[i].item != NULL) i++;
-    if (i < PLAN_ITEMS_MAX) kept->of[i] = (struct contention_of_item){item, contention};
-}
-
-/* What messages take of the plan's protocol. */
-static void overheads_find(struct contention *contention)
+/* What messages take of a protocol. */
+static void overheads_find(struct contention *contention, const struct plan_protocol *protocol)
 {
     const struct item_paths *paths = contention->paths;
     uint32_t const lanes = paths->chip_count * contention->lane_count;
     for (uint32_t i = 0; i < contention->sending_first[lanes]; i++) {
         const struct sending *sending = &contention->sending[i];
-        contention->hop[sending->hop].latency_s =
-            sending->first_s +
-            item_paths_overhead_s(paths, &contention->plan->protocol, sending->network);
+        contention->overhead_s = item_paths_overhead_s(paths, protocol, sending->network);
+        contention->hop[sending->hop].latency_s = sending->first_s + contention->overhead_s;
     }
 }
 
@@ -441,11 +484,12 @@ bool contention_simulate(const struct machine *machine, const struct plan *plan,
     if (arena == NULL) return false;
     if (contention == NULL) {
         contention = item_build(arena, machine, plan, item);
-        if (contention != NULL && kept != NULL) item_keep(kept, item, contention);
+        if (contention != NULL && kept != NULL && kept->count < PLAN_ITEMS_MAX)
+            kept->of[kept->count++] = contention;
     }
     bool const done = contention != NULL;
     if (done) {
-        overheads_find(contention);
+        overheads_find(contention, &plan->protocol);
         if (!has_once) times_find(contention, entry);
         if (entry->has_next) next_times_find(contention, entry);
     }

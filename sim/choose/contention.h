@@ -38,14 +38,12 @@ struct contention_times {
     double wire_byte_s[CONTENTION_WIRES]; /* The busiest link of each, for one piece. */
 };
 
-/* The messages and ways of a plan's items, kept while one caller asks for the same plan with other
- * protocols. `arena` is the caller's; all else is zero at the start. */
+/* The messages and ways of items, kept while one caller asks for plans of the same group and root
+ * with other protocols. `arena` is the caller's; all else is zero at the start. */
 struct contention_kept {
     struct arena *arena;
-    struct contention_of_item {
-        const struct plan_item *item;
-        struct contention *contention;
-    } of[PLAN_ITEMS_MAX];
+    struct contention *of[PLAN_ITEMS_MAX];
+    uint32_t count;
 };
 
 /* The times that are known of one machine. Several threads may ask for entries and add

@@ -65,11 +65,11 @@ static enum status few_play(const struct choose_args *args, const char *where,
                             struct choose_ranking *ranking, struct error *reterr)
 {
     uint32_t tried[AUTOTUNE_PLANS_MAX], fastest = 0;
-    struct choose_ranking played = *ranking;
     if (args->protocols || args->request.ragged.expert_count > 0 || ranking->rule != NULL)
         return STATUS_OK;
     uint32_t const count = tried_find(ranking, tried);
     if (count < 2) return STATUS_OK;
+    struct choose_ranking played = *ranking;
     for (uint32_t i = 0; i < count; i++) {
         struct choose_candidate *candidate = &played.candidate[tried[i]];
         STATUS_TRY(one_play(args, where, candidate, reterr));

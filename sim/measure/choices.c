@@ -38,10 +38,13 @@ static enum status find(struct choices *choices, const struct plan_request *aske
     void *memory = NULL;
     struct arena *arena = arena_create(0);
     if (arena == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
-    enum status status = arena_try(arena, 1, sizeof(struct choose_ranking), &memory, reterr);
+    struct contention_kept messages = {.arena = arena};
+    choices->known.kept = &messages;
+    enum status status = arena_try_unset(arena, 1, sizeof(struct choose_ranking), &memory, reterr);
     struct choose_ranking *ranking = memory;
     if (status == STATUS_OK) status = autotune_choose(arena, &args, where, ranking, reterr);
     if (status == STATUS_OK) *ret_algorithm = ranking->candidate[0].algorithm;
+    choices->known.kept = NULL;
     arena_destroy(arena);
     return status;
 }

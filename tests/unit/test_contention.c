@@ -5,16 +5,17 @@
 #include "sim/choose/contention.h"
 #include "tests/support/case.h"
 
-/* "recursive" in each of so many nodes of eight H100. */
-static void plan_in_nodes(uint32_t nodes, struct machine *ret_machine, struct plan *ret_plan)
+/* An algorithm along a level of so many nodes of eight H100. */
+static void plan_along(uint32_t nodes, uint32_t level, const char *algorithm,
+                       struct machine *ret_machine, struct plan *ret_plan)
 {
     struct machine_plan const machine = {
         .chip = "h100-sxm", .profile = "ideal", .nodes = nodes, .wrap = {-1, -1, -1}};
     case_ok(machine_build(case_arena, &machine, ret_machine, &case_error));
     uint32_t axis = 0;
-    while (ret_machine->axis_level[axis] != 0) axis++;
+    while (ret_machine->axis_level[axis] != level) axis++;
     struct plan_request request = {.kind = COLLECTIVE_ALL_GATHER,
-                                   .algorithm = algorithm_read("recursive"),
+                                   .algorithm = algorithm_read(algorithm),
                                    .size_bytes = 1u << 20};
     request.group.dimension_count = 1;
     request.group.dimension[0] = (struct group_dimension){.axis = axis,
@@ -25,6 +26,12 @@ static void plan_in_nodes(uint32_t nodes, struct machine *ret_machine, struct pl
     plan_request_links(ret_machine, &request);
     case_ok(plan_build(case_arena, &request, "/plan", ret_plan, &case_error));
     ret_plan->item[0].piece_count = 1;
+}
+
+/* In each of the nodes. */
+static void plan_in_nodes(uint32_t nodes, struct machine *ret_machine, struct plan *ret_plan)
+{
+    plan_along(nodes, 0, "recursive", ret_machine, ret_plan);
 }
 
 /* Messages of each simulation find nothing of the one before: a doubling begins when all of the
@@ -108,8 +115,42 @@ static void kept_messages_have_the_time_of_each_protocol(void **state)
             assert_memory_equal(&got, &anew, sizeof got);
         }
     assert_int_equal(known.count, 10);
-    assert_non_null(kept.of[0].contention);
-    assert_null(kept.of[1].contention);
+    assert_int_equal(kept.count, 1);
+}
+
+static void times_near(double one, double other)
+{
+    if (fabs(one - other) > 1e-12 * fabs(other)) fail_msg("%.17g is not %.17g", one, other);
+}
+
+/* Where no message waits for an arrival, a protocol puts all messages off alike, and those of the
+ * first one are simulated for all; also those of another plan's item that is the same. */
+static void messages_of_an_exchange_are_simulated_once(void **state)
+{
+    (void)state;
+    for (uint32_t level = 0; level < 2; level++) {
+        static struct contention_cache known, other;
+        struct contention_kept kept = {.arena = case_arena};
+        struct machine nodes;
+        struct plan plan, again;
+        known.count = other.count = 0;
+        plan_along(64, level, "direct", &nodes, &plan);
+        plan_along(64, level, "direct", &nodes, &again);
+        known.kept = &kept;
+        for (int64_t message_ps = 0; message_ps < 30000000; message_ps += 7000000) {
+            struct contention_times got, anew;
+            struct plan *asked = message_ps == 0 ? &plan : &again;
+            asked->protocol.message_ps[1 + level] = message_ps;
+            assert_true(contention_find(&nodes, asked, &asked->item[0], &known, &got));
+            assert_true(contention_find(&nodes, asked, &asked->item[0], &other, &anew));
+            times_near(got.latency_s, anew.latency_s);
+            times_near(got.byte_s, anew.byte_s);
+            for (uint32_t wire = 0; wire < CONTENTION_WIRES; wire++)
+                times_near(got.wire_byte_s[wire], anew.wire_byte_s[wire]);
+        }
+        assert_int_equal(known.count, 5);
+        assert_int_equal(kept.count, 1);
+    }
 }
 
 int main(void)
@@ -119,6 +160,7 @@ int main(void)
         cmocka_unit_test(ways_that_no_message_goes_do_not_matter),
         cmocka_unit_test(a_second_piece_is_simulated_where_there_is_one),
         cmocka_unit_test(kept_messages_have_the_time_of_each_protocol),
+        cmocka_unit_test(messages_of_an_exchange_are_simulated_once),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

@@ -55,8 +55,9 @@ struct regimes_curve {
     int64_t *time_ps;        /* [size] */
     int64_t floor_ps;        /* Time of one byte. */
     double peak_bytes_per_s; /* algbw of 16 GiB, or up to 16 times the largest size. */
-    uint64_t half_bytes;     /* The least size that has half of peak_bytes_per_s: n½. */
-    uint64_t most_bytes;     /* The least size that has 95 % of peak_bytes_per_s. */
+    /* Where half of peak_bytes_per_s is reached, n½, and where 95 %: between the first size of the
+     * sweep that has it and the size before, to a thousandth. */
+    uint64_t half_bytes, most_bytes;
     struct fit fit;
     /* The fit by the estimate of the algorithm's plans on idle links (sim/choose/estimate.h): alpha
      * of the plan for the least size, beta of the plan for the greatest size. */

@@ -1,4 +1,5 @@
 /* regimes_play.c: the runs of a map: curves, where the winner changes, landmarks. */
+#include <math.h>
 #include <string.h>
 
 #include "sim/base/arena.h"
@@ -140,70 +141,111 @@ static enum status crossovers_find(struct study *study, uint64_t low, uint8_t lo
     return crossovers_find(study, after, winner, high, high_winner);
 }
 
-/* By how many bytes a size is above what the wanted rate moves in its time: 0 and more is enough.
- */
-static double surplus(uint64_t size_bytes, int64_t time_ps, double wanted_bytes_per_s)
-{
-    return (double)size_bytes - wanted_bytes_per_s * units_seconds(time_ps);
-}
-
-/* Two sizes, the lower without and the higher with a surplus. */
+/* Two sizes, the lower without and the higher with a surplus, and the two that were tried last. */
 struct bracket {
-    uint64_t low, high;
-    double low_surplus, high_surplus;
+    struct tried {
+        uint64_t size_bytes;
+        double surplus; /* At least 0: enough. */
+    } low, high, last, before;
+    uint64_t spans[3]; /* high - low, one to three tries ago. */
 };
 
-/* The next size to try. Times are nearly straight lines, so the first guess is where a line through
- * both ends crosses 0, and the second a little beside it on the other side; then halves. */
-static uint64_t bracket_guess(const struct bracket *bracket, uint32_t tries, bool was_enough)
+static struct bracket bracket_begin(struct tried low, struct tried high)
 {
-    uint64_t const span = bracket->high - bracket->low;
-    double const rise = bracket->high_surplus - bracket->low_surplus;
-    uint64_t const beside = was_enough ? bracket->high - bracket->high / 1200 - 1
-                                       : bracket->low + bracket->low / 1200 + 1;
-    uint64_t guess = bracket->low + span / 2;
-    if (tries == 0 && rise > 0)
-        guess = bracket->low + (uint64_t)((double)span * (-bracket->low_surplus / rise)) + 1;
-    else if (tries == 1)
-        guess = beside;
-    return guess > bracket->low && guess < bracket->high ? guess : bracket->low + span / 2;
+    return (struct bracket){.low = low,
+                            .high = high,
+                            .last = high,
+                            .before = low,
+                            .spans = {UINT64_MAX, UINT64_MAX, UINT64_MAX}};
 }
 
-/* The least size (to a thousandth) with a wanted rate; 0 if it is beyond the size of the peak. */
+/* To a thousandth. */
+static bool bracket_is_closed(const struct bracket *bracket)
+{
+    uint64_t const span = bracket->high.size_bytes - bracket->low.size_bytes;
+    return span <= 1 || span <= bracket->low.size_bytes / 1000;
+}
+
+/* Where the line through two sizes crosses 0; NAN: nowhere. */
+static double zero_between(const struct tried *one, const struct tried *other)
+{
+    double const sizes = (double)other->size_bytes - (double)one->size_bytes;
+    double const rise = (other->surplus - one->surplus) / sizes;
+    return rise > 0 ? (double)one->size_bytes - one->surplus / rise : (double)NAN;
+}
+
+/* The next size to try. Times are nearly straight lines, so it is where the line through the two
+ * sizes tried last crosses 0. If that is where the last one was, it is a little beside it, on the
+ * other side. Halves where three tries did not halve what is between. */
+static uint64_t bracket_guess(const struct bracket *bracket)
+{
+    uint64_t const low = bracket->low.size_bytes, high = bracket->high.size_bytes;
+    uint64_t const middle = low + (high - low) / 2;
+    double const last = (double)bracket->last.size_bytes, beside = last / 1200 + 1;
+    double guess = zero_between(&bracket->before, &bracket->last);
+    if (high - low > bracket->spans[2] / 2) return middle;
+    if (fabs(guess - last) < beside)
+        guess = bracket->last.surplus >= 0 ? last - beside : last + beside;
+    if (!(guess > (double)low && guess < (double)high))
+        guess = zero_between(&bracket->low, &bracket->high);
+    if (!(guess > (double)low && guess < (double)high)) return middle;
+    return (uint64_t)guess + 1 < high ? (uint64_t)guess + 1 : middle;
+}
+
+static void bracket_narrow(struct bracket *bracket, struct tried tried, bool enough)
+{
+    bracket->spans[2] = bracket->spans[1];
+    bracket->spans[1] = bracket->spans[0];
+    bracket->spans[0] = bracket->high.size_bytes - bracket->low.size_bytes;
+    bracket->before = bracket->last;
+    bracket->last = tried;
+    *(enough ? &bracket->high : &bracket->low) = tried;
+}
+
+/* By how many bytes a size is above what the wanted rate moves in its time: 0 and more is enough.
+ */
+static enum status surplus_find(struct study *study, uint64_t among, double wanted_bytes_per_s,
+                                uint64_t size_bytes, struct tried *ret_tried)
+{
+    uint8_t winner = 0;
+    int64_t time_ps = 0;
+    STATUS_TRY(fastest(study, among, size_bytes, &winner, &time_ps));
+    *ret_tried = (struct tried){size_bytes,
+                                (double)size_bytes - wanted_bytes_per_s * units_seconds(time_ps)};
+    return STATUS_OK;
+}
+
+/* The next size of the sweep, whose time is known; behind the sweep 16 times as much. */
+static uint64_t size_next(const struct regimes *regimes, uint64_t size_bytes)
+{
+    for (uint32_t s = 0; s < regimes->size_count; s++)
+        if (regimes->size_bytes[s] > size_bytes) return regimes->size_bytes[s];
+    return 16 * size_bytes;
+}
+
+/* The size, to a thousandth, at which a wanted rate is reached: up to the first size of the sweep
+ * that has it. 0 if it is beyond the size of the peak. */
 static enum status size_find(struct study *study, uint64_t among, double wanted_bytes_per_s,
                              uint64_t *ret_bytes)
 {
-    struct bracket bracket = {0, 1, 0, 0};
-    uint8_t winner = 0;
-    int64_t time_ps = 0;
-    for (;; bracket.high *= 16) {
-        STATUS_TRY(fastest(study, among, bracket.high, &winner, &time_ps));
-        bracket.high_surplus = surplus(bracket.high, time_ps, wanted_bytes_per_s);
-        if (bracket.high_surplus >= 0) break;
-        bracket.low = bracket.high;
-        bracket.low_surplus = bracket.high_surplus;
-        if (bracket.high > regimes_peak_bytes(&study->plan->sizes)) {
+    struct tried low = {0, 0}, high;
+    for (uint64_t size_bytes = 1;; size_bytes = size_next(study->regimes, size_bytes)) {
+        STATUS_TRY(surplus_find(study, among, wanted_bytes_per_s, size_bytes, &high));
+        if (high.surplus >= 0) break;
+        low = high;
+        if (size_bytes > regimes_peak_bytes(&study->plan->sizes)) {
             *ret_bytes = 0;
             return STATUS_OK;
         }
     }
-    bool was_enough = true;
-    for (uint32_t tries = 0;
-         bracket.high - bracket.low > 1 && bracket.high - bracket.low > bracket.low / 1000;
-         tries++) {
-        uint64_t const guess = bracket_guess(&bracket, tries, was_enough);
-        STATUS_TRY(fastest(study, among, guess, &winner, &time_ps));
-        double const found = surplus(guess, time_ps, wanted_bytes_per_s);
-        was_enough = found >= 0;
-        if (was_enough) {
-            bracket.high = guess;
-            bracket.high_surplus = found;
-        } else {
-            bracket.low = guess;
-            bracket.low_surplus = found;
-        }
+    struct bracket bracket = bracket_begin(low, high);
+    while (!bracket_is_closed(&bracket)) {
+        struct tried tried;
+        uint64_t const guess = bracket_guess(&bracket);
+        STATUS_TRY(surplus_find(study, among, wanted_bytes_per_s, guess, &tried));
+        bracket_narrow(&bracket, tried, tried.surplus >= 0);
     }
-    *ret_bytes = bracket.high;
+    *ret_bytes = bracket.high.size_bytes;
     return STATUS_OK;
 }
 

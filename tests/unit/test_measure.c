@@ -4,7 +4,6 @@
 #include "sim/base/units.h"
 #include "sim/measure/fit.h"
 #include "sim/measure/measure_row.h"
-#include "sim/measure/regimes.h"
 #include "sim/measure/sizes.h"
 #include "tests/support/case.h"
 
@@ -331,71 +330,6 @@ static void test_two_at_once(void **state)
     assert_int_equal(one.trace.link[0].waited_ps, 0);
 }
 
-static void test_map_groups(void **state)
-{
-    (void)state;
-    struct machine const machine = case_machine("v5p:4x4x12");
-    struct measure_row_args const args = args_of(&machine, MEASURE_ALL_REDUCE, NULL);
-    static const char *const expected[] = {"z:2", "z:4", "z", "y:2,z", "y,z", "x:2,y,z", "x,y,z"};
-    struct group groups[REGIMES_GROUPS_MAX];
-    char text[MEASURE_AXES_BYTES];
-    uint32_t const count = regimes_groups(&machine, &args.group, groups);
-    assert_int_equal(count, sizeof expected / sizeof *expected);
-    for (uint32_t i = 0; i < count; i++)
-        assert_string_equal(measure_group_text(&machine, &groups[i], text), expected[i]);
-}
-
-/* Crossovers, peaks and sizes are those of the times themselves. */
-static void test_map(void **state)
-{
-    (void)state;
-    struct machine const machine = case_machine("v5e:8x16");
-    struct regimes_plan plan = {.args = args_of(&machine, MEASURE_ALL_GATHER, "y"),
-                                .run = {.engine = "fast"}};
-    struct regimes regimes;
-    case_ok(sizes_read("1K", "64M", "16", NULL, &plan.sizes, &case_error));
-    case_ok(regimes_run(case_arena, &plan, &regimes, &case_error));
-    assert_int_equal(regimes.group_count, 4);
-    for (uint32_t g = 0; g < regimes.group_count; g++) {
-        const struct regimes_group *group = &regimes.group[g];
-        for (uint32_t s = 0; s < regimes.size_count; s++)
-            for (uint32_t a = 0; a < regimes.algorithm_count; a++)
-                if (group->curve[a].applies)
-                    assert_true(group->curve[group->winner[s]].time_ps[s] <=
-                                group->curve[a].time_ps[s]);
-        struct measured measured;
-        const char *algorithm = regimes.algorithm_name[group->winner[regimes.size_count - 1]];
-        run_one(&group->args, group->best.half_bytes, algorithm, false, &measured);
-        double const rate = (double)group->best.half_bytes / (units_seconds(measured.time_ps[0]));
-        assert_true(rate >= group->best.peak_bytes_per_s * 0.5 &&
-                    rate <= group->best.peak_bytes_per_s * 0.501);
-    }
-}
-
-static bool stop_at_once(void *owner, uint32_t thread, double share, uint64_t events)
-{
-    (void)owner;
-    (void)thread;
-    (void)share;
-    (void)events;
-    return false;
-}
-
-static void test_interrupted(void **state)
-{
-    (void)state;
-    struct machine const machine = case_machine("v5e:8x16");
-    struct regimes_plan plan = {.args = args_of(&machine, MEASURE_ALL_GATHER, "y"),
-                                .run = {.engine = "fast"},
-                                .watch = stop_at_once};
-    struct regimes regimes;
-    case_ok(sizes_read("1K", NULL, NULL, NULL, &plan.sizes, &case_error));
-    case_refused(regimes_run(case_arena, &plan, &regimes, &case_error), STATUS_INTERRUPTED, NULL,
-                 "");
-    assert_int_equal(regimes.group_count, 0);
-    assert_int_equal(regimes.group[0].curve[0].run_count, 0);
-}
-
 /* Its time is that of the busiest rank's port; busbw counts what is really sent. */
 static void test_ragged_rows(void **state)
 {
@@ -477,9 +411,6 @@ int main(void)
         cmocka_unit_test(test_ring),
         cmocka_unit_test(test_unsound_plans_are_not_proved),
         cmocka_unit_test(test_two_at_once),
-        cmocka_unit_test(test_map_groups),
-        cmocka_unit_test(test_map),
-        cmocka_unit_test(test_interrupted),
         cmocka_unit_test(test_ragged_rows),
         cmocka_unit_test(test_ragged_rows_over_nodes),
         cmocka_unit_test(test_adders_count_elements),

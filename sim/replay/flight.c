@@ -19,9 +19,9 @@ static uint64_t key_in_epoch(uint64_t key, uint32_t epoch)
     return event_key_names_epoch(key) ? key | (uint64_t)epoch << KEY_EPOCH_SHIFT : key;
 }
 
-/* The first instant from `first` on that does not lie before the order. */
-static uint32_t passed_until(const struct flight_instant *at, uint32_t first, uint32_t count,
-                             int64_t now_ps, uint64_t key, uint32_t epoch)
+/* passed_until() where some instant has passed. */
+static uint32_t passed_some(const struct flight_instant *at, uint32_t first, uint32_t count,
+                            int64_t now_ps, uint64_t key, uint32_t epoch)
 {
     uint32_t low = first, high, step = 1;
     /* Mostly few have passed since. */
@@ -38,6 +38,14 @@ static uint32_t passed_until(const struct flight_instant *at, uint32_t first, ui
     return low;
 }
 
+/* The first instant from `first` on that does not lie before the order. Mostly none has passed. */
+static INLINED uint32_t passed_until(const struct flight_instant *at, uint32_t first,
+                                     uint32_t count, int64_t now_ps, uint64_t key, uint32_t epoch)
+{
+    if (first == count || at[first].at_ps > now_ps) return first;
+    return passed_some(at, first, count, now_ps, key, epoch);
+}
+
 /* What arrivals cost a server, from `first` to before `end`. */
 static void arrivals_serve(struct replay *replay, const struct flight *flight, uint32_t end,
                            enum server server, uint32_t chip)
@@ -47,6 +55,7 @@ static void arrivals_serve(struct replay *replay, const struct flight *flight, u
     uint32_t const first = flight->arrived;
     int64_t const edge_ps = state->edge_ps - flight->begin_ps;
     int64_t sum_ps = first == 0 ? 0 : log->arrived[first - 1].sum_ps[server];
+    if (log->arrived[end - 1].sum_ps[server] == sum_ps) return; /* Gathers add nothing. */
     state->dma_ps += log->arrived[end - 1].sum_ps[server] - sum_ps;
     for (uint32_t i = first; i < end; i++) {
         if (i < log->message_count && log->arrived_at[i].at_ps - log->passage_ps >= edge_ps) {
@@ -104,11 +113,12 @@ void flight_serve_until_now(struct replay *replay, uint32_t stream, uint32_t chi
     const struct flight_log *log = flight->log;
     int64_t const now_ps = order->at_ps - flight->begin_ps;
     uint32_t const epoch = stream_at(replay, stream, chip)->epoch;
-    flight_serve(
-        replay, flight, chip,
-        passed_until(log->arrived_at, flight->arrived, log->arrived_count, now_ps, order->key,
-                     epoch),
-        passed_until(log->left_at, flight->left, log->left_count, now_ps, order->key, epoch));
+    uint32_t const arrived = passed_until(log->arrived_at, flight->arrived, log->arrived_count,
+                                          now_ps, order->key, epoch);
+    uint32_t const left =
+        passed_until(log->left_at, flight->left, log->left_count, now_ps, order->key, epoch);
+    if (arrived > flight->arrived || left > flight->left)
+        flight_serve(replay, flight, chip, arrived, left);
 }
 
 void flights_serve_chip(struct replay *replay, uint32_t chip)
@@ -147,17 +157,6 @@ void flight_leave(struct replay *replay, uint32_t stream, uint32_t chip)
             flight->log->links[i].link->flown = false;
     flight->log = NULL;
     replay->lanes.flights->of_chip[chip] &= ~(1u << stream);
-}
-
-uint64_t flight_digest(const struct flight_log *log, int64_t begin_ps, uint32_t epoch,
-                       uint32_t chip)
-{
-    uint64_t digest = 0;
-    for (uint32_t i = 0; i < log->message_count; i++)
-        digest += digest_record(begin_ps + log->arrived_at[i].at_ps,
-                                log->arrived_at[i].key | (uint64_t)epoch << KEY_EPOCH_SHIFT,
-                                log->senders == NULL ? chip : log->senders[i]);
-    return digest;
 }
 
 static INLINED void digest_close(struct replay *replay, const struct flight_log *log,

@@ -178,7 +178,7 @@ uint32_t flights_end(struct replay *replay, uint64_t key, const uint32_t *chips,
  * that its own end comes at the same instant, and is told apart by nothing. */
 bool flight_void_take(struct replay *replay, uint64_t key, uint32_t chip, int64_t now_ps);
 void flights_land_all(struct replay *replay);
-/* What the messages of a collective that flies add to the digest. */
+/* flight_log.c: what the messages of a collective that flies add to the digest. */
 uint64_t flight_digest(const struct flight_log *log, int64_t begin_ps, uint32_t epoch,
                        uint32_t chip);
 

@@ -139,8 +139,12 @@ static void port_check(struct replay *replay, const struct port_bound *bound, in
 void transport_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
 {
     const struct plan_table *plan = &replay->lanes.plans[*running_at(replay, stream, chip)];
-    for (uint32_t i = 0; i < plan->lane_count; i++)
+    bool has_ports = false;
+    for (uint32_t i = 0; i < plan->lane_count; i++) {
         if (plan->lane[i].routed != NULL) routed_end(replay, &plan->lane[i], chip);
+        has_ports = has_ports || plan->lane[i].routed == NULL;
+    }
+    if (!has_ports) return;
     struct port_bound const bound = port_bound_of(replay, plan, chip);
     port_check(replay, &bound, now_ps - stream_at(replay, stream, chip)->begin_ps);
 }

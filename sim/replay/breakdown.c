@@ -126,16 +126,22 @@ void breakdown_pass_add(struct role_table *role, const struct need_cache *needs,
     }
 }
 
+int64_t breakdown_passes_ps(const struct replay *replay, uint32_t chip)
+{
+    int64_t passes_ps = 0;
+    for (uint32_t phase = 0; phase < PROGRAM_PHASE_UPDATE; phase++) {
+        const struct breakdown *breakdown =
+            &replay->breakdowns.of_phase[breakdown_row(replay, phase, chip)];
+        passes_ps += breakdown->compute_ps + breakdown->exposed_ps;
+    }
+    return passes_ps;
+}
+
 /* Of the chip whose passes are counted. */
 static APART void pass_count(struct replay *replay, const struct need_cache *needs, uint32_t chip,
                              int64_t begin_ps, int64_t end_ps, struct role_table *role)
 {
-    int64_t until_ps = 0;
-    for (uint32_t phase = 0; phase < PROGRAM_PHASE_UPDATE; phase++) {
-        const struct breakdown *breakdown =
-            &replay->breakdowns.of_phase[breakdown_row(replay, phase, chip)];
-        until_ps += breakdown->compute_ps + breakdown->exposed_ps;
-    }
+    int64_t const until_ps = breakdown_passes_ps(replay, chip);
     int64_t const counted_ps = until_ps - role->pass_until_ps;
     if (replay->recurrence.keeps) recur_pass(replay, chip, counted_ps, begin_ps, end_ps);
     breakdown_pass_add(role, needs, counted_ps, begin_ps, end_ps);

@@ -92,6 +92,8 @@ void breakdown_effect_at(struct replay *replay, const struct program_effect *eff
                          uint16_t op, uint32_t chip, int64_t now_ps);
 void breakdown_class(struct replay *replay, const struct program_op *op, uint32_t chip,
                      int64_t begin_ps, int64_t end_ps);
+/* What a chip's passes have taken so far: compute and exposed time before the update. */
+int64_t breakdown_passes_ps(const struct replay *replay, uint32_t chip);
 /* An op of compute before the update ends. */
 void breakdown_pass(struct replay *replay, const struct need_cache *needs, uint32_t chip,
                     int64_t begin_ps, int64_t end_ps);

@@ -185,16 +185,12 @@ static INLINED void links_close(struct replay *replay, const struct flight *flig
         struct link_state *link = at->link;
         link->busy_ps += at->after.busy_ps;
         link->bytes += at->after.bytes;
-        if (at->waits != NULL) {
-            at->waits->waited_ps += at->added.waited_ps;
-            at->waits->messages += at->added.messages;
-        }
+        link_waits_add(at->waits, at->added.waited_ps, at->added.messages);
         if (!at->waits_here) continue;
         link->free_ps = flight->begin_ps + at->after.free_ps;
         link->stream = at->after.stream;
         link->lane = at->after.lane;
-        if (at->queued_ps > replay->tally.queued_ps[at->port])
-            replay->tally.queued_ps[at->port] = at->queued_ps;
+        queued_note(replay, at->port, at->queued_ps);
     }
 }
 

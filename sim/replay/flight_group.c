@@ -110,17 +110,13 @@ static void links_close(struct replay *replay, const struct flight_group *group,
         link->busy_ps += at->busy_ps;
         link->bytes += at->bytes;
         if (!at->waits_here) continue;
-        if (at->waits != NULL) {
-            at->waits->waited_ps += at->waited_ps;
-            at->waits->messages += at->messages;
-        }
+        link_waits_add(at->waits, at->waited_ps, at->messages);
         link->free_ps =
             at->free_ps + (at->sender == UINT32_MAX ? first_ps : flights[at->sender].begin_ps);
         link->stream = group->lane->stream;
         link->lane = group->lane->number;
         link->flown = false;
-        if (at->queued_ps > replay->tally.queued_ps[at->port])
-            replay->tally.queued_ps[at->port] = at->queued_ps;
+        queued_note(replay, at->port, at->queued_ps);
     }
 }
 

@@ -183,11 +183,8 @@ static void piece_send(struct replay *replay, const struct copy_table *copy, uin
         link->free_ps = TIME_PS_END;
         return;
     }
-    if (start_ps - now_ps > replay->tally.queued_ps[port])
-        replay->tally.queued_ps[port] = start_ps - now_ps;
+    wait_count(replay, port, waits, start_ps - now_ps);
     uint64_t const bytes = copy->bytes + (piece < copy->bytes_larger);
-    waits->waited_ps += (uint64_t)(start_ps - now_ps);
-    waits->messages++;
     link->free_ps = meets ? link->free_ps + link_ps : depart_ps;
     link->busy_ps += link_ps;
     link->bytes += bytes;

@@ -5,6 +5,7 @@
 #define SIM_REPLAY_LINK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "sim/base/status.h"
@@ -29,6 +30,14 @@ struct link_waits {
     uint64_t waited_ps; /* Sum over all messages; may wrap if the simulated run lasts for days. */
     uint64_t messages;
 };
+
+/* Of further messages. `waits` NULL: waits are not counted. */
+static inline void link_waits_add(struct link_waits *waits, uint64_t waited_ps, uint64_t messages)
+{
+    if (waits == NULL) return;
+    waits->waited_ps += waited_ps;
+    waits->messages += messages;
+}
 
 /* What a message that leaves by a port of the grid changes: a line of the cache. */
 struct grid_port {

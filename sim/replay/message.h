@@ -92,14 +92,8 @@ static inline int64_t link_take(struct replay *replay, struct link_state *link,
         *ret_depart_ps = link->free_ps = TIME_PS_END;
         return start_ps;
     }
-    if (start_ps - now_ps > replay->tally.queued_ps[port])
-        replay->tally.queued_ps[port] = start_ps - now_ps;
+    wait_count(replay, port, link_waits_at(replay, port, chip), start_ps - now_ps);
     link_serve(link, lane, cost, depart_ps);
-    if (replay->grid.waits != NULL) {
-        struct link_waits *waits = link_waits_at(replay, port, chip);
-        waits->waited_ps += (uint64_t)(start_ps - now_ps);
-        waits->messages++;
-    }
     replay->tally.transfers++;
     if (replay->records.active && replay->chips[chip].shown)
         link_hop_record(replay, lane, hop, chip, port, start_ps, depart_ps, cost->bytes);
@@ -153,12 +147,10 @@ static inline __attribute__((always_inline)) int64_t light_send(struct replay *r
     const struct message_cost *cost = cost_at(lane, first_class(lane, chip), units);
     int64_t start_ps = now_ps;
     if (port->link.free_ps > now_ps) {
-        uint32_t const number = lane->route.leg[0].port;
         if (promise_meets(replay, &port->link, lane->stream, lane, now_ps))
             return message_depart(replay, lane, chip, units, now_ps);
         start_ps = port->link.free_ps;
-        if (start_ps - now_ps > replay->tally.queued_ps[number])
-            replay->tally.queued_ps[number] = start_ps - now_ps;
+        queued_note(replay, lane->route.leg[0].port, start_ps - now_ps);
     }
     int64_t const depart_ps = start_ps + cost->link_ps;
     if (depart_ps >= TIME_PS_END) { /* The run ends with an error. */

@@ -286,12 +286,7 @@ static void count(struct replay *replay, const struct port_ticket *place, uint64
 {
     struct link_state *link = place->link;
     int64_t const waited_ps = end_ps - work_ps - now_ps;
-    if (waited_ps > replay->tally.queued_ps[place->port])
-        replay->tally.queued_ps[place->port] = waited_ps;
-    if (place->waits != NULL) {
-        place->waits->waited_ps += (uint64_t)waited_ps;
-        place->waits->messages++;
-    }
+    wait_count(replay, place->port, place->waits, waited_ps);
     link->free_ps += work_ps;
     link->busy_ps += work_ps;
     link->bytes += bytes;
@@ -410,8 +405,7 @@ static void entry_end(struct replay *replay, const struct port_ticket *place,
         engine_post(replay->engine, depart_ps + arrival.after_ps, arrival.key,
                     channel_of(replay, EVENT_ARRIVE, entry.lane->number), arrival.payload);
     }
-    if (place->waits != NULL && now_ps > entry.end_ps)
-        place->waits->waited_ps += (uint64_t)(now_ps - entry.end_ps);
+    if (now_ps > entry.end_ps) link_waits_add(place->waits, (uint64_t)(now_ps - entry.end_ps), 0);
     struct port_flow *flow = &queue->flow[entry.lane->stream];
     promise_record_end(replay, &entry, now_ps);
     port_flow_remove(ports, flow, index, ports->segment_ps[place->kind]);

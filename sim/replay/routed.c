@@ -116,12 +116,7 @@ message_take(struct replay *replay, struct lane_table *lane, uint32_t sender,
         engine_post(replay->engine, TIME_PS_END, key, 0, sender);
         return link->free_ps = TIME_PS_END;
     }
-    if (start_ps - now_ps > replay->tally.queued_ps[at->port])
-        replay->tally.queued_ps[at->port] = start_ps - now_ps;
-    if (at->waits != NULL) {
-        at->waits->waited_ps += (uint64_t)(start_ps - now_ps);
-        at->waits->messages++;
-    }
+    wait_count(replay, at->port, at->waits, start_ps - now_ps);
     link->free_ps = start_ps + link_ps;
     link->busy_ps += link_ps;
     link->bytes += cost->bytes[at->kind];

@@ -169,6 +169,21 @@ static inline struct link_waits *link_waits_at(const struct replay *replay, uint
     return &replay->grid.waits[(uint64_t)port * replay->chip_count + chip];
 }
 
+/* The longest wait for a port. */
+static inline void queued_note(struct replay *replay, uint32_t port, int64_t waited_ps)
+{
+    int64_t *most_ps = &replay->tally.queued_ps[port];
+    if (waited_ps > *most_ps) *most_ps = waited_ps;
+}
+
+/* A message has left a link of a port for which it waited. `waits` NULL: waits are not counted. */
+static inline void wait_count(struct replay *replay, uint32_t port, struct link_waits *waits,
+                              int64_t waited_ps)
+{
+    queued_note(replay, port, waited_ps);
+    link_waits_add(waits, (uint64_t)waited_ps, 1);
+}
+
 static inline struct op_table *op_table_at(const struct replay *replay, uint32_t work,
                                            uint32_t kind)
 {

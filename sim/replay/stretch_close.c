@@ -6,17 +6,6 @@
 #include "sim/replay/flight.h"
 #include "sim/replay/stretch_record.h"
 
-int64_t stretch_until_ps(const struct replay *replay, uint32_t chip)
-{
-    int64_t until_ps = 0;
-    for (uint32_t phase = 0; phase < PROGRAM_PHASE_UPDATE; phase++) {
-        const struct breakdown *breakdown =
-            &replay->breakdowns.of_phase[breakdown_row(replay, phase, chip)];
-        until_ps += breakdown->compute_ps + breakdown->exposed_ps;
-    }
-    return until_ps;
-}
-
 static void digest_close(struct replay *replay, uint32_t chip, const struct stretch *stretch,
                          int64_t begin_ps)
 {
@@ -39,11 +28,6 @@ static void link_close(const struct stretch_link *kept, struct link_state *state
     state->lane = kept->lane;
 }
 
-static void waits_close(const struct link_waits *added, struct link_waits *state)
-{
-    LINK_WAITS_FIELDS(CLOSE_FIELD, added, )
-}
-
 static void flights_close(struct replay *replay, uint32_t chip, const struct stretch *stretch,
                           int64_t begin_ps)
 {
@@ -58,7 +42,7 @@ static void flights_close(struct replay *replay, uint32_t chip, const struct str
     for (uint32_t i = 0; i < stretch->link_count; i++) {
         const struct stretch_link *at = &stretch->link[i];
         link_close(at, at->link, begin_ps);
-        if (at->waits != NULL) waits_close(&at->added, at->waits);
+        link_waits_add(at->waits, at->added.waited_ps, at->added.messages);
     }
     replay->tally.posted += stretch->flight_count;
     replay->tally.transfers += stretch->transfers;
@@ -181,7 +165,7 @@ static void books_close(struct replay *replay, uint32_t chip, const struct stret
 {
     struct chip_state *state = &replay->chips[chip];
     if (stretch->pass.counts)
-        pass_close(replay, chip, stretch, begin_ps, stretch_until_ps(replay, chip));
+        pass_close(replay, chip, stretch, begin_ps, breakdown_passes_ps(replay, chip));
     for (uint32_t i = 0; i < stretch->sum_count; i++) *stretch->sum[i].at += stretch->sum[i].add;
     for (uint32_t i = 0; i < stretch->class_count; i++) {
         int64_t const end_ps = begin_ps + stretch->class[i].end_ps;

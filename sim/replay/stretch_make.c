@@ -127,8 +127,7 @@ static bool link_keep(struct keeping *keeping, const struct flight_link *at, int
     }
     link->busy_ps += at->after.busy_ps;
     link->bytes += at->after.bytes;
-    link->added.waited_ps += at->added.waited_ps;
-    link->added.messages += at->added.messages;
+    link_waits_add(&link->added, at->added.waited_ps, at->added.messages);
     if (!at->waits_here || begin_ps + at->after.free_ps < link->free_ps) return true;
     link->free_ps = begin_ps + at->after.free_ps;
     link->stream = at->after.stream;

@@ -176,7 +176,7 @@ void stretch_record(struct replay *replay, uint32_t chip, struct stretch_place *
         recorder->streams[stream] = *stream_at(replay, stream, chip);
     recorder->servers = replay->servers.states[chip];
     recorder->pasts = replay->servers.pasts[chip];
-    recorder->until_ps = stretch_until_ps(replay, chip);
+    recorder->until_ps = breakdown_passes_ps(replay, chip);
     recorder->pass.counts = false;
     recorder->digest_count = recorder->flight_count = 0;
     recorder->effect_count = recorder->class_count = 0;

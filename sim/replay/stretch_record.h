@@ -205,7 +205,4 @@ const struct stretch *stretch_make(struct replay *replay, uint32_t chip, struct 
 void stretch_close(struct replay *replay, uint32_t chip, const struct stretch *stretch,
                    int64_t begin_ps);
 
-/* The time that a chip's passes have counted, and what they have not yet. */
-int64_t stretch_until_ps(const struct replay *replay, uint32_t chip);
-
 #endif

@@ -130,10 +130,7 @@ static int64_t cable_take(struct replay *replay, const struct lane_table *lane,
     if (depart_ps < tail_ps) depart_ps = tail_ps;
     link->bytes += message->cost->bytes[tier->kind];
     replay->tally.transfers++;
-    if (start_ps - now_ps > replay->tally.queued_ps[port])
-        replay->tally.queued_ps[port] = start_ps - now_ps;
-    tier->waits[down][queue].waited_ps += (uint64_t)(start_ps - now_ps);
-    tier->waits[down][queue].messages++;
+    wait_count(replay, port, place.waits, start_ps - now_ps);
     if (tier->queues) {
         link->free_ps = (meets ? free_ps : start_ps) + link_ps;
         link->busy_ps += link_ps;

@@ -5,9 +5,10 @@
 # The training command is the last line of each script, and bash has a function in its place that
 # prints the arguments. CASES has scripts by subject, with what podsim must make of them. Then
 # scripts are drawn: assignments, arrays, conditions, loops, functions, subshells, pipes, texts that
-# follow a line, quotes, arithmetic. A number begins each drawing, so that a case can be run again:
-# PODSIM_IMPORT_SEED=N PODSIM_IMPORT_CASES=1. With PODSIM_TEST_CASES=N every N-th script of CASES is
-# run, with PODSIM_TEST_THIN=N every N-th that is drawn.
+# follow a line, quotes, arithmetic; every third is the text of a `bash -c`. A number begins each
+# drawing, so that a case can be run again: PODSIM_IMPORT_SEED=N PODSIM_IMPORT_CASES=1. With
+# PODSIM_TEST_CASES=N every N-th script of CASES is run, with PODSIM_TEST_THIN=N every N-th that is
+# drawn.
 #
 # A difference that podsim says is none: a row that something is left out or not run, a value with
 # the "$", "~" or "{" of what is not known, or a refusal with its place.
@@ -46,6 +47,7 @@ by_bash() {
                 echo "result $value"
             done
         }
+        export -f torchrun
         . ./script.sh' 2> /dev/null < /dev/null | sed -n 's/^result --v//p' | even
 }
 
@@ -235,6 +237,13 @@ draw_statement() {
     esac
 }
 
+# Puts the script into a text of another shell, which the script's own shell runs.
+in_text() {
+    local text quote="'\\''"
+    text=$(cat script.sh)
+    printf "bash -c '%s'\n" "${text//\'/$quote}" > script.sh
+}
+
 same=0
 said=0
 for ((number = seed; number < seed + count; number++)); do
@@ -248,6 +257,7 @@ for ((number = seed; number < seed + count; number++)); do
     printf '%s%s --va $A --vb "$B" --vc $C --vd x "${L[@]}" --ve $((A * 2))\n' \
         "$script" "$command" > script.sh
     bash -n script.sh 2> /dev/null || continue
+    if [ $((number % 3)) = 0 ]; then in_text; fi
     compare
     case $result in
     same) same=$((same + 1)) ;;

@@ -108,43 +108,90 @@ static void words_of_texts_end_where_those_of_bash_do(void **state)
     read_as("bash -c 'a.py --num-layers 3 > $(date +%s).log 2> `date +%s`; b'\n",
             "1 --num-layers=3\n");
     read_as("bash -c 'a.py --num-layers 3 --at $(date +%s; c) --to \"a\\\"b c\"'\n",
-            "1 --num-layers=3\n1 --at=$(date +%s; c)\n1 --to=a\\\"b c\n");
+            "1 --num-layers=3\n1 --at=$(date +%s; c)\n1 --to=a\"b c\n");
     refused("bash -c \"a.py --num-layers 3 > 'my log\"\n", "script:1: a text in ' is open*");
     refused("bash -c 'a.py --num-layers 3\n\"x'\n", "script:2: a text in \" is open*");
     refused("bash -c 'a.py --num-layers 3 > $(date +%s'\n", "script:1: $( is open*");
-    refused("bash -c 'a.py --num-layers 3 > `date +%s'\n", "script:1: ` is open*");
+    refused("bash -c 'a.py --num-layers 3 > `date +%s'\n", "script:1: a command in ` is open*");
 }
 
-/* More of bash's grammar than commands in a row is not read in a text. */
-static void texts_with_conditions_are_refused(void **state)
+/* Conditions and loops of a text are those of a script: what they leave out is no command, and a
+ * command beside them is one. */
+static void conditions_of_texts_are_those_of_scripts(void **state)
 {
-    static const char *const texts[][2] = {
-        {"if false; then a.py --num-layers 3; fi", "if"},
-        {"cd x && if true; then a.py --num-layers 3; fi", "if"},
-        {"! if true; then a.py --num-layers 3; fi", "if"},
-        {"for i in 1 2; do a.py --num-layers 3; done", "for"},
-        {"while true; do a.py --num-layers 3; done", "while"},
-        {"until true; do a.py --num-layers 3; done", "until"},
-        {"case x in a) a.py --num-layers 3;; esac", "case"},
-        {"select x in a; do a.py --num-layers 3; done", "select"},
-        {"f(){ a.py --num-layers 3; }; echo hi", "("},
-        {"f () { a.py --num-layers 3; }; echo hi", "("},
-        {"function f { a.py --num-layers 3; }", "function"},
-        {"{ a.py --num-layers 3; }", "{"},
-        {"(a.py --num-layers 3)", "("},
-        {"[[ -f x ]] && a.py --num-layers 3", "\\[\\["},
-        {"cat <<E\na.py --num-layers 3\nE\n", "<<"},
+    static const char *const refusing[] = {
+        "if false; then a.py --num-layers 3; fi",    "for i in 1 2; do a.py --num-layers 3; done",
+        "while true; do a.py --num-layers 3; done",  "until true; do a.py --num-layers 3; done",
+        "case x in a) a.py --num-layers 3;; esac",   "select x in a; do a.py --num-layers 3; done",
+        "f(){ a.py --num-layers 3; }; echo hi",      "f () { a.py --num-layers 3; }; echo hi",
+        "function f { a.py --num-layers 3; }",       "[[ -f x ]] && a.py --num-layers 3",
+        "if [ -f x ]; then a.py --num-layers 3; fi", "test 1 = 2 && a.py --num-layers 3",
+        "[ 1 = 1 ] || a.py --num-layers 3",
+    };
+    static const char *const reading[] = {
+        "cd x && if true; then a.py --num-layers 3; fi",
+        "! if true; then a.py --num-layers 3; fi",
+        "{ a.py --num-layers 3; }",
+        "(a.py --num-layers 3)",
+        "if true; then echo x; fi; a.py --num-layers 3",
+        "for i in 1 2; do echo $i; done; a.py --num-layers 3",
+        "f() { echo x; }; f; a.py --num-layers 3",
+        "a.py --num-layers 3; if [ -f x ]; then echo x; fi",
+        "[ 1 = 1 ] && a.py --num-layers 3",
+        "test 1 = 2 || a.py --num-layers 3",
+        "if [ 2 -gt 1 ]; then a.py --num-layers 3; else a.py --num-layers 4; fi",
     };
     (void)state;
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        char text[128], expected[128];
-        (void)snprintf(text, sizeof text, "bash -c \"%s\"\n", texts[i][0]);
-        (void)snprintf(expected, sizeof expected, "script:1: the text of a command has \"%s\";*",
-                       texts[i][1]);
-        refused(text, expected);
+    for (size_t i = 0; i < sizeof refusing / sizeof *refusing; i++) {
+        char text[128];
+        (void)snprintf(text, sizeof text, "bash -c \"%s\"\n", refusing[i]);
+        refused(text, "script:1: the command that runs a Python program stands in a function, in a "
+                      "loop or under a condition that is false or not known, *");
     }
+    for (size_t i = 0; i < sizeof reading / sizeof *reading; i++) {
+        char text[128];
+        (void)snprintf(text, sizeof text, "bash -c '%s'\n", reading[i]);
+        read_as(text, "1 --num-layers=3\n");
+    }
+    read_as("bash -c 'if [ -f x ]; then A=--x; fi; a.py --num-layers 3 $A'\n",
+            "1 if [ -f x ]\n1 --num-layers=3\n1 $A\n");
+    refused("bash -c 'cat <<E\na.py --num-layers 3\nE\n'\n", "script: no command runs a Python *");
     read_as("bash -c 'a.py --if if --num-layers 3 <<< if; echo if'\n",
             "1 --if=if\n1 --num-layers=3\n");
+    read_as("bash -c 'a.py --num-layers 3\n--lost 4\n--more'\n",
+            "2 --lost=4\n3 --more\n1 --num-layers=3\n");
+}
+
+/* What stands behind a text is $0, $1 and so on of it, and no argument of the program. */
+static void texts_have_arguments(void **state)
+{
+    (void)state;
+    read_as("bash -c 'a.py --num-layers 3' --x 4\n", "1 --x\n1 4\n1 --num-layers=3\n");
+    read_as("bash -c 'a.py --num-layers 3' name --x\n", "1 --x\n1 --num-layers=3\n");
+    read_as("bash -c 'a.py --num-layers $1 --b ${2:-5} --c \"${3:-6}\"' name 3 ''\n",
+            "1 --num-layers=3\n1 --b=5\n1 --c=6\n");
+    read_as("bash -c 'a.py --num-layers 3 \"$@\"' _ --x 'a b'\n", "1 --num-layers=3\n1 --x=a b\n");
+    read_as("bash -c 'a.py --num-layers 3 $0 --b $# --c \"$*\"' --x p q\n",
+            "1 --num-layers=3\n1 --x\n1 --b=2\n1 --c=p q\n");
+    read_as("bash -c 'shift; a.py --num-layers 3 $@' _ --x 4\n", "1 --num-layers=3\n1 $@\n");
+    read_as("bash -c 'bash -c \"a.py --num-layers \\$1\" x $1' y 3\n", "1 --num-layers=3\n");
+    read_as("ssh host 'cd x; a.py --num-layers 3' --x 4\n", "1 --num-layers=3\n1 --x=4\n");
+}
+
+/* A text of another shell has what is exported, and what it assigns ends with it. */
+static void texts_have_the_environment(void **state)
+{
+    (void)state;
+    read_as("export N=3\nbash -c 'a.py --num-layers $N'\n", "2 --num-layers=3\n");
+    read_as("N=3\nexport N\nbash -c 'a.py --num-layers $N'\n", "3 --num-layers=3\n");
+    read_as("declare -x N=3\nbash -c 'a.py --num-layers $N'\n", "2 --num-layers=3\n");
+    read_as("set -a\nN=3\nbash -c 'a.py --num-layers $N'\n", "3 --num-layers=3\n");
+    read_as("N=2\nN=3 bash -c 'a.py --num-layers $N'\n", "2 --num-layers=3\n");
+    read_as("N=3\nbash -c 'a.py --num-layers $N'\n", "2 N\n2 --num-layers=$N\n");
+    read_as("N=3\nbash -c \"a.py --num-layers $N\"\n", "2 --num-layers=3\n");
+    read_as("N=3\neval 'a.py --num-layers $N'\n", "2 --num-layers=3\n");
+    read_as("bash -c 'export N=3; a.py --lr 1'\na.py --num-layers $N\n", "2 --num-layers=$N\n");
+    read_as("export C='a.py --num-layers 3'\nbash -c '$C --x'\n", "1 --num-layers=3\n2 --x\n");
 }
 
 /* What "&&", "||" and `exit` leave out is no command. */
@@ -164,12 +211,13 @@ static void commands_of_texts_run_as_those_of_scripts(void **state)
     refused("bash -c 'exit 0; a.py --num-layers 3'\n",
             "script:1: the text of a command ends here*");
     refused("bash -c 'exec b\na.py --num-layers 3'\n", "script:1: the text of a command ends *");
-    read_as("bash -c 'a.py --num-layers 3; exit $?\nb.py --x'\n", "2 b.py\n1 --num-layers=3\n");
+    read_as("bash -c 'a.py --num-layers 3; exit $?\nb.py --x'\n", "1 exit\n1 --num-layers=3\n");
     read_as("bash -c 'cd x && exit 1; a.py --num-layers 3'\n", "1 exit\n1 --num-layers=3\n");
     read_as("bash -c 'cd x || exit 1; false || a.py --num-layers 3; exit 2'\n",
             "1 --num-layers=3\n");
     read_as("bash -c 'exec 2> log; exit 1 | true; a.py --num-layers 3'\n", "1 --num-layers=3\n");
-    read_as("bash -c 'a.py --num-layers 3 || b.py --x'\n", "1 b.py\n1 --num-layers=3\n");
+    read_as("bash -c 'a.py --num-layers 3 || b.py --x'\n",
+            "1 a.py --num-layers 3 || b.py --x\n1 --num-layers=3\n");
     read_as("bash -c 'echo b.py --num-layers 1; a.py --num-layers 3; echo c.py --x'\n",
             "1 --num-layers=3\n");
 }
@@ -318,7 +366,9 @@ int main(void)
         cmocka_unit_test(commands_in_texts_end_at_operators),
         cmocka_unit_test(redirections_in_texts_have_quotes),
         cmocka_unit_test(words_of_texts_end_where_those_of_bash_do),
-        cmocka_unit_test(texts_with_conditions_are_refused),
+        cmocka_unit_test(conditions_of_texts_are_those_of_scripts),
+        cmocka_unit_test(texts_have_arguments),
+        cmocka_unit_test(texts_have_the_environment),
         cmocka_unit_test(commands_of_texts_run_as_those_of_scripts),
         cmocka_unit_test(of_commands_in_texts_the_one_with_a_model_counts),
         cmocka_unit_test(conditions_are_evaluated_or_said),

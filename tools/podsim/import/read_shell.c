@@ -213,7 +213,8 @@ enum status settings_read_shell(struct import_file *file, struct error *reterr)
         return settings_fail(
             file, shell->tally.program, STATUS_NOT_FOUND, reterr,
             "the command that runs a Python program stands in a function, in a loop or under a "
-            "condition, which podsim leaves out, and there is no other; write it outside of these");
+            "condition that is false or not known, which podsim leaves out, and there is no other; "
+            "write it outside of these");
     if (shell->commands == 0)
         return settings_fail(file, 0, STATUS_NOT_FOUND, reterr,
                              "no command runs a Python program with arguments, such as \"torchrun "

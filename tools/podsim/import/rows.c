@@ -89,12 +89,12 @@ static enum status value_refuse(const struct import *import, const struct import
                                 const char *wanted, struct error *reterr)
 {
     bool const is_open = strchr(setting->value, '$') != NULL;
-    const char *const hint = is_open
-                                 ? "; what the file does not assign is given by --with NAME=VALUE, "
-                                   "which variables in single quotes do not take"
-                             : name_same(setting->value, "auto")
-                                 ? "; what the file leaves open is given by --with KEY=VALUE"
-                                 : "";
+    const char *const hint =
+        is_open ? "; what the file does not assign or export is given by --with NAME=VALUE, "
+                  "which words in single quotes do not take"
+        : name_same(setting->value, "auto")
+            ? "; what the file leaves open is given by --with KEY=VALUE"
+            : "";
     return settings_fail(import->file, setting->line, STATUS_INVALID, reterr,
                          "%s: \"%.80s\" is not %s%s", setting->key, setting->value, wanted, hint);
 }

@@ -19,9 +19,7 @@ enum {
 };
 
 /* What is said of a variable among arguments that neither the file nor `--with` assigns. */
-#define IMPORT_OPEN                                                                                \
-    "the file does not assign it; what it adds is given by --with NAME=VALUE, which variables in " \
-    "single quotes do not take"
+#define IMPORT_OPEN "the file does not assign it; what it adds is given by --with NAME=VALUE"
 
 enum import_form {
     IMPORT_FLAG, /* A key without a value. */

@@ -39,6 +39,9 @@ struct shell_variable {
     bool is_array;
     bool is_readonly;
     bool is_unknown;          /* The value, of a loop, is one that podsim does not know. */
+    bool is_exported;         /* Commands, and so texts behind `bash -c`, have it. */
+    bool is_used;             /* A word or a condition asked for the value. */
+    uint32_t child;           /* `children` where it was assigned. */
     struct shell_words words; /* The words of an array; of a text one. */
 };
 
@@ -68,6 +71,11 @@ struct shell_run {
     uint32_t conditions;
     bool ends_at_failure; /* A failure ends the script, after `set -e`. */
     bool in_variables;    /* A variable is read whose use is not: its newlines may be blanks. */
+    bool exports_all;     /* What is assigned is exported, after `set -a`. */
+    bool is_exporting;    /* What the command under way assigns is exported. */
+    uint32_t children;    /* Texts of `bash -c` within one another, in which a command stands. */
+    const struct shell_word *source; /* A text that is read in the script's place; NULL: none is. */
+    struct shell_words around;       /* Words in front of texts that are read: "srun", "bash". */
 };
 
 /* The end of a text that follows the line, "EOF" of <<EOF. */
@@ -125,6 +133,8 @@ enum status shell_words_add(struct shell *shell, struct shell_words *words,
                             const struct shell_word *word, struct error *reterr);
 /* One text of all words, with a blank between. */
 enum status shell_join(struct shell *shell, struct shell_words *words, struct error *reterr);
+/* The line of the byte at the cursor, which a text has for each. */
+void shell_line_find(struct shell *shell);
 /* Blanks, and line ends after a backslash. */
 void shell_skip_blanks(struct shell *shell);
 /* A quoted text, an expansion or a character at the cursor, into the word. */
@@ -156,7 +166,17 @@ enum status shell_refuse_end(struct shell *shell, uint32_t line, const char *wha
 /* At a "$" or a "`": what it stands for, into the word. */
 enum status shell_expand(struct shell *shell, struct shell_buffer *buffer,
                          struct shell_words *words, bool is_quoted, struct error *reterr);
+
+/* shell_variable.c */
+
+/* NULL where the command under way does not have it, as where it is not exported to a text. */
 const struct shell_variable *shell_variable_find(const struct shell *shell, const char *name);
+/* Whether it has a value that the text under way does not have. */
+bool shell_variable_is_hidden(const struct shell *shell, const char *name);
+/* That its value was asked for. */
+void shell_variable_use(struct shell *shell, const char *name);
+/* `export NAME`. Nothing where there is no such variable. */
+void shell_export(struct shell *shell, const char *name);
 /* A variable's new value. `is_more` is +=. */
 enum status shell_assign(struct shell *shell, const char *name, bool is_array, bool is_more,
                          const struct shell_words *words, struct error *reterr);
@@ -209,12 +229,10 @@ enum shell_truth shell_truth_of_both(enum shell_truth first, enum shell_truth se
 /* Whether any word is a Python program, or a command that has one. */
 bool shell_has_program(const struct shell_words *words);
 
-/* Whether any word from there on is a Python program. */
-bool shell_runs_program(const struct shell_words *words, uint32_t from);
-/* Keeps the command if its arguments are wanted; its words are whole. */
-enum status shell_command_keep(struct shell *shell, const struct shell_words *words,
-                               struct error *reterr);
-
+/* Whether a word has a Python program, and more behind it. */
+bool shell_holds_program(const struct shell_word *word);
+/* Whether any word is a Python program. */
+bool shell_runs_program(const struct shell_words *words);
 /* Lists a command, or a part of one, as not expressed. */
 enum status shell_say(struct shell *shell, const char *text, const char *value, uint32_t line,
                       const char *because, struct error *reterr);
@@ -229,17 +247,28 @@ enum status shell_to_settings(struct shell *shell, struct error *reterr);
 
 /* shell_text.c */
 
-/* What a text with commands has given. */
-struct shell_text {
-    struct shell_words words; /* Of the command under way, with those in front of the text. */
-    bool kept;                /* A command before it runs a program. */
-    bool drops;               /* One that runs a program is left out, and said to be. */
+/* What runs a text with commands. */
+enum shell_text_kind {
+    SHELL_TEXT_EVAL,      /* The shell itself, of all that stands behind `eval`. */
+    SHELL_TEXT_VARIABLE,  /* Nothing that is known: a variable has it. */
+    SHELL_TEXT_ARGUMENTS, /* `bash -c`: what stands behind the text are its arguments. */
+    SHELL_TEXT_REMOTE, /* Another command, such as `ssh HOST`: what stands behind belongs to it. */
 };
 
-/* Commands of a text, as `eval` and `bash -c "$COMMAND"` have it; `text` has the words of the
- * last. */
-enum status shell_read_text(struct shell *shell, const struct shell_word *word,
-                            struct shell_text *text, struct error *reterr);
+struct shell_text {
+    uint32_t at; /* The index of the text among the words of the command. */
+    enum shell_text_kind kind;
+};
+
+/* Whether a word is a text of commands: it is a variable's, follows `eval` or the "-c" of a shell,
+ * or has arguments of a program. Python has texts of its own. */
+bool shell_text_find(const struct shell *shell, const struct shell_words *words,
+                     struct shell_text *ret_text);
+/* After `shift` or `set` the arguments of the text under way are not known. */
+enum status shell_arguments_forget(struct shell *shell, struct error *reterr);
+/* Runs the commands of a text as those of the script. */
+enum status shell_run_text(struct shell *shell, const struct shell_words *words,
+                           const struct shell_text *text, struct error *reterr);
 
 /* shell_test.c */
 

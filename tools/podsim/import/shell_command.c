@@ -27,7 +27,7 @@ static enum status split_text(struct shell *shell, const struct shell_word *word
     return shell_word_end(shell, &buffer, words, reterr);
 }
 
-static bool holds_program(const struct shell_word *word)
+bool shell_holds_program(const struct shell_word *word)
 {
     for (const char *at = strstr(word->text, ".py"); at != NULL; at = strstr(at + 1, ".py"))
         if (at[3] == ' ' || at[3] == '\n') return true;
@@ -37,15 +37,15 @@ static bool holds_program(const struct shell_word *word)
 bool shell_has_program(const struct shell_words *words)
 {
     for (uint32_t i = 0; i < words->count; i++)
-        if (is_program(&words->word[i]) || holds_program(&words->word[i])) return true;
+        if (is_program(&words->word[i]) || shell_holds_program(&words->word[i])) return true;
     return false;
 }
 
 /* --- The command that is wanted --- */
 
-bool shell_runs_program(const struct shell_words *words, uint32_t from)
+bool shell_runs_program(const struct shell_words *words)
 {
-    for (uint32_t i = from; i < words->count; i++)
+    for (uint32_t i = 0; i < words->count; i++)
         if (is_program(&words->word[i])) return true;
     return false;
 }
@@ -77,8 +77,8 @@ static enum status others_say(struct shell *shell, struct error *reterr)
     return STATUS_OK;
 }
 
-enum status shell_command_keep(struct shell *shell, const struct shell_words *words,
-                               struct error *reterr)
+static enum status command_keep(struct shell *shell, const struct shell_words *words,
+                                struct error *reterr)
 {
     bool runs = false, is_model = false;
     for (uint32_t i = 0; i < words->count; i++) {
@@ -110,40 +110,18 @@ enum status shell_command_keep(struct shell *shell, const struct shell_words *wo
     return STATUS_OK;
 }
 
-/* Whether a word is a text of commands: it is a variable's, follows the "-c" of a shell, or has
- * arguments of a program. Python has texts of its own. */
-static bool is_commands(const struct shell *shell, const struct shell_words *words, uint32_t at)
-{
-    if (!holds_program(&words->word[at])) return false;
-    for (uint32_t i = 0; i < at; i++)
-        if (strstr(words->word[i].text, "python") != NULL) return false;
-    const char *const before = at > 0 ? words->word[at - 1].text : "";
-    size_t const length = strlen(before);
-    bool const is_behind = before[0] == '-' && before[1] != '-' && before[length - 1] == 'c';
-    return shell->run.in_variables || is_behind || strstr(words->word[at].text, " --") != NULL;
-}
-
-/* A command's words. Those that are a text with commands in it are read as bash reads it; all
- * others are whole, whatever characters they have. */
 enum status shell_keep(struct shell *shell, const struct shell_words *words, struct error *reterr)
 {
-    struct shell_words rest = {.word = words->word, .count = words->count};
-    struct shell_text read = {.kept = false};
-    bool const is_eval =
-        words->count > 1 && name_same(words->word[0].text, "eval") && shell_has_program(words);
-    if (is_eval) { /* One text of all that stands behind it. */
-        rest = (struct shell_words){.word = words->word + 1, .count = words->count - 1};
-        STATUS_TRY(shell_join(shell, &rest, reterr));
-    }
-    for (uint32_t i = 0; !read.kept && i < rest.count; i++) {
-        bool const is_text = is_eval || is_commands(shell, &rest, i);
-        if (is_text && !shell_runs_program(&read.words, 0))
-            STATUS_TRY(shell_read_text(shell, &rest.word[i], &read, reterr));
-        else
-            STATUS_TRY(shell_words_add(shell, &read.words, &rest.word[i], reterr));
-    }
-    if ((read.kept || read.drops) && !shell_runs_program(&read.words, 0)) return STATUS_OK;
-    return shell_command_keep(shell, &read.words, reterr);
+    struct shell_text text;
+    struct shell_words const around = shell->run.around;
+    struct shell_words whole = {.word = NULL};
+    if (shell_text_find(shell, words, &text)) return shell_run_text(shell, words, &text, reterr);
+    if (around.count == 0 || !shell_runs_program(words)) return command_keep(shell, words, reterr);
+    for (uint32_t i = 0; i < around.count; i++)
+        STATUS_TRY(shell_words_add(shell, &whole, &around.word[i], reterr));
+    for (uint32_t i = 0; i < words->count; i++)
+        STATUS_TRY(shell_words_add(shell, &whole, &words->word[i], reterr));
+    return command_keep(shell, &whole, reterr);
 }
 
 enum status shell_say(struct shell *shell, const char *text, const char *value, uint32_t line,
@@ -166,7 +144,7 @@ static bool adds_arguments(const struct shell_word *word)
 /* "$NAME", "${NAME}", which --with may give. */
 static bool is_variable(const struct shell_word *word)
 {
-    size_t const length = strcspn(word->text, "(`%#/[^,");
+    size_t const length = strcspn(word->text, "(`%#/[^,@*");
     return word->text[0] == '$' && word->text[length] == '\0';
 }
 
@@ -216,7 +194,7 @@ enum status shell_keep_variables(struct shell *shell, struct error *reterr)
     shell->run.in_variables = true;
     for (uint32_t i = 0; shell->commands == 0 && i < shell->variable_count; i++)
         for (uint32_t w = 0; w < shell->variable[i].words.count; w++)
-            if (holds_program(&shell->variable[i].words.word[w]))
+            if (shell_holds_program(&shell->variable[i].words.word[w]))
                 STATUS_TRY(shell_keep(shell, &shell->variable[i].words, reterr));
     if (shell->commands > 0 || shell->tally.program > 0) return STATUS_OK;
     for (uint32_t i = 0; i < shell->variable_count; i++) {

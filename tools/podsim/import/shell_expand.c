@@ -1,4 +1,4 @@
-/* shell_expand.c: variables of a shell script, and what stands for them. */
+/* shell_expand.c: what stands for variables, commands and arithmetic in a shell script. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,119 +9,6 @@
 #include "tools/podsim/import/shell.h"
 
 enum { NUMBER_BYTES = 32 };
-
-const struct shell_variable *shell_variable_find(const struct shell *shell, const char *name)
-{
-    for (uint32_t i = 0; i < shell->variable_count; i++)
-        if (name_same(shell->variable[i].name, name)) return &shell->variable[i];
-    return NULL;
-}
-
-static enum status undo_add(struct shell *shell, const struct shell_undo *undo,
-                            struct error *reterr)
-{
-    if (shell->undo_count == shell->undo_capacity) {
-        uint32_t const capacity = shell->undo_capacity == 0 ? 8 : 2 * shell->undo_capacity;
-        struct shell_undo *more = arena_take(shell->file->arena, capacity, sizeof *more);
-        if (more == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
-        if (shell->undo_count > 0) memcpy(more, shell->undo, shell->undo_count * sizeof *more);
-        shell->undo = more;
-        shell->undo_capacity = capacity;
-    }
-    shell->undo[shell->undo_count++] = *undo;
-    return STATUS_OK;
-}
-
-void shell_restore(struct shell *shell, uint32_t mark)
-{
-    while (shell->undo_count > mark) {
-        const struct shell_undo *const undo = &shell->undo[--shell->undo_count];
-        shell->variable[undo->variable] = undo->before;
-        if (undo->is_new) shell->variable_count--;
-    }
-}
-
-/* The variable of the name, which is about to change. */
-static enum status variable_make(struct shell *shell, const char *name,
-                                 struct shell_variable **ret_variable, struct error *reterr)
-{
-    uint32_t i = 0;
-    while (i < shell->variable_count && !name_same(shell->variable[i].name, name)) i++;
-    struct shell_undo const undo = {
-        .variable = i, .is_new = i == shell->variable_count, .before = {.name = NULL}};
-    if (i == SHELL_VARIABLES_MAX)
-        return settings_fail(shell->file, shell->line, STATUS_LIMIT, reterr,
-                             "more than %d variables", SHELL_VARIABLES_MAX);
-    if (!undo.is_new && shell->variable[i].is_readonly)
-        return settings_fail(shell->file, shell->line, STATUS_INVALID, reterr,
-                             "%s is readonly, so bash assigns nothing here", name);
-    STATUS_TRY(undo_add(shell, &undo, reterr));
-    shell->undo[shell->undo_count - 1].before = shell->variable[i];
-    if (undo.is_new) shell->variable[i] = (struct shell_variable){.name = name};
-    shell->variable_count += undo.is_new;
-    shell->tally.assigned++;
-    *ret_variable = &shell->variable[i];
-    return STATUS_OK;
-}
-
-/* Text without a subscript: it replaces an array's first element, or stands behind that. */
-static enum status text_assign(struct shell *shell, struct shell_variable *variable, bool is_more,
-                               const struct shell_words *value, struct error *reterr)
-{
-    struct shell_words const before = variable->words;
-    struct shell_words both = {.word = NULL}, after = {.word = NULL};
-    struct shell_buffer buffer = {.is_word = true};
-    bool const is_plain = !is_more && value->count == 1;
-    if (is_plain) STATUS_TRY(shell_words_add(shell, &after, &value->word[0], reterr));
-    if (is_more && before.count > 0)
-        STATUS_TRY(shell_words_add(shell, &both, &before.word[0], reterr));
-    for (uint32_t i = 0; !is_plain && i < value->count; i++)
-        STATUS_TRY(shell_words_add(shell, &both, &value->word[i], reterr));
-    for (uint32_t w = 0; w < both.count; w++) {
-        const struct shell_word *const word = &both.word[w];
-        buffer.is_open = buffer.is_open || word->is_open;
-        for (uint32_t i = 0; i < word->length; i++)
-            STATUS_TRY(shell_push(shell, &buffer, word->text[i], word->line[i], reterr));
-    }
-    if (!is_plain) STATUS_TRY(shell_word_end(shell, &buffer, &after, reterr));
-    for (uint32_t i = 1; i < before.count; i++)
-        STATUS_TRY(shell_words_add(shell, &after, &before.word[i], reterr));
-    variable->words = after;
-    return STATUS_OK;
-}
-
-enum status shell_assign(struct shell *shell, const char *name, bool is_array, bool is_more,
-                         const struct shell_words *words, struct error *reterr)
-{
-    struct shell_variable *variable = NULL;
-    STATUS_TRY(variable_make(shell, name, &variable, reterr));
-    variable->is_unknown = variable->is_unknown && is_more;
-    if (!is_array) return text_assign(shell, variable, is_more, words, reterr);
-    if (!is_more) variable->words = (struct shell_words){.word = NULL};
-    variable->is_array = true;
-    for (uint32_t i = 0; i < words->count; i++)
-        STATUS_TRY(shell_words_add(shell, &variable->words, &words->word[i], reterr));
-    return STATUS_OK;
-}
-
-void shell_make_readonly(struct shell *shell, const char *name)
-{
-    for (uint32_t i = 0; i < shell->variable_count; i++)
-        if (name_same(shell->variable[i].name, name)) shell->variable[i].is_readonly = true;
-}
-
-enum status shell_forget(struct shell *shell, const char *name, struct error *reterr)
-{
-    struct shell_variable *variable = NULL;
-    struct shell_buffer buffer = {.is_open = true};
-    STATUS_TRY(variable_make(shell, name, &variable, reterr));
-    variable->is_unknown = true;
-    variable->words = (struct shell_words){.word = NULL};
-    STATUS_TRY(shell_push(shell, &buffer, '$', shell->line, reterr));
-    for (const char *at = name; *at != '\0'; at++)
-        STATUS_TRY(shell_push(shell, &buffer, *at, shell->line, reterr));
-    return shell_word_end(shell, &buffer, &variable->words, reterr);
-}
 
 /* --- Values --- */
 
@@ -327,8 +214,15 @@ static enum status put_parameter(struct shell *shell, const struct parameter *pa
                                  bool is_quoted, struct error *reterr)
 {
     const struct shell_variable *variable = shell_variable_find(shell, parameter->name);
+    shell_variable_use(shell, parameter->name);
     const char *const given =
         variable == NULL || variable->is_unknown ? given_find(shell, parameter->name) : NULL;
+    if (given == NULL && shell->run.skipping == 0 &&
+        shell_variable_is_hidden(shell, parameter->name))
+        STATUS_TRY(shell_say(shell, parameter->name, "", shell->line,
+                             "the script assigns it without `export`, so a text that another shell "
+                             "runs does not have it",
+                             reterr));
     if (given == NULL && variable == NULL && is_of_bash(parameter->name))
         return put_whole(shell, parameter, buffer, reterr);
     const struct shell_word *const first =
@@ -398,6 +292,7 @@ static enum status expand_braces(struct shell *shell, struct shell_buffer *buffe
         parameter.otherwise_length = (size_t)(end - at - 1);
         at = end;
     }
+    if (*start == '@' || *start == '*') shell_variable_use(shell, *start == '@' ? "@" : "*");
     if (at != end || parameter.name[0] == '\0')
         return put_literally(shell, end + 1, buffer, reterr);
     uint32_t lines = 0;
@@ -445,13 +340,17 @@ static enum status expand_name(struct shell *shell, struct shell_buffer *buffer,
     else
         while (at < shell->end && (isalnum((unsigned char)*at) || *at == '_')) at++;
     size_t const length = (size_t)(at - shell->at);
-    struct parameter const parameter = {
+    struct parameter parameter = {
         .name = arena_format(shell->file->arena, "%.*s", (int)(length - 1), shell->at + 1),
         .whole = shell->at,
         .whole_length = length,
     };
     if (parameter.name == NULL)
         return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    /* All arguments of a text; those of the script are not known. */
+    bool const is_all = length == 2 && (shell->at[1] == '@' || shell->at[1] == '*');
+    parameter.is_all = is_all && shell_variable_find(shell, parameter.name) != NULL;
+    parameter.is_joined = parameter.is_all && shell->at[1] == '*';
     shell->at = at;
     buffer->is_open = buffer->is_open || (length == 1 && *at == '['); /* $[1+2] */
     if (length == 1) return shell_push(shell, buffer, '$', shell->line, reterr);

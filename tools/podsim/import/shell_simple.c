@@ -261,6 +261,8 @@ static enum status say_changes(struct shell *shell, const struct shell_words *wo
         first->is_open && (first->text[0] == '`' || name_after(first->text, "$(") != NULL);
     bool const is_set = name_same(first->text, "set") && second[0] != '\0' &&
                         (name_same(second, "--") || strchr("-+", second[0]) == NULL);
+    if (is_set || name_same(first->text, "shift"))
+        STATUS_TRY(shell_arguments_forget(shell, reterr));
     bool const sets = is_set || (name_same(first->text, "printf") && name_same(second, "-v")) ||
                       (name_same(first->text, "wait") && name_same(second, "-p")) ||
                       (name_same(first->text, "shopt") && strstr(second, "-s") != NULL);
@@ -306,6 +308,7 @@ static enum status run_declaration(struct shell *shell, uint32_t length, struct 
 {
     const char *const start = shell->at;
     bool is_readonly = shell_is_at(shell, "readonly");
+    shell->run.is_exporting = shell_is_at(shell, "export");
     shell->at += length;
     for (;;) {
         struct shell_words words = {.word = NULL};
@@ -324,9 +327,12 @@ static enum status run_declaration(struct shell *shell, uint32_t length, struct 
         uint32_t const line = shell->line;
         STATUS_TRY(shell_read_word(shell, &words, reterr));
         is_readonly = is_readonly || (c == '-' && strchr(words.word[0].text, 'r') != NULL);
+        if (c == '-' && strchr(words.word[0].text, 'x') != NULL) shell->run.is_exporting = true;
         if (c != '-' && c != '+') {
             for (uint32_t i = 0; i < words.count; i++) {
                 STATUS_TRY(assign_word(shell, &words.word[i], reterr));
+                if (shell->run.is_exporting && shell->run.skipping == 0)
+                    shell_export(shell, words.word[i].text);
                 if (is_readonly && shell->run.skipping == 0)
                     shell_make_readonly(shell, words.word[i].text);
             }
@@ -356,7 +362,8 @@ static enum status end_script(struct shell *shell, const struct shell_word *word
 static enum status take_words(struct shell *shell, const struct shell_words *words,
                               enum shell_truth *ret_truth, struct error *reterr)
 {
-    static const char *const printing[] = {"echo", "printf", "cat", NULL}; /* Of what is run. */
+    /* Of what is run. */
+    static const char *const printing[] = {"echo", "printf", "cat", "ls", NULL};
     const char *const first = words->word[0].text;
     STATUS_TRY(say_changes(shell, words, reterr));
     if (shell->run.skipping > 0) {
@@ -376,6 +383,9 @@ static enum status take_words(struct shell *shell, const struct shell_words *wor
         const char *const text = words->word[i].text;
         shell->run.ends_at_failure = shell->run.ends_at_failure || name_same(text, "errexit") ||
                                      (text[0] == '-' && strchr(text, 'e') != NULL);
+        shell->run.exports_all = shell->run.exports_all || name_same(text, "allexport") ||
+                                 (text[0] == '-' && strchr(text, 'a') != NULL);
+        if (name_same(text, "+a")) shell->run.exports_all = false;
     }
     bool const is_exec = name_same(first, "exec") && words->count > 1 && shell->presuming == 0;
     if (name_same(first, "exit") || is_exec) return end_script(shell, &words->word[0], reterr);
@@ -412,6 +422,21 @@ static enum status assign_again(struct shell *shell, const char *start, uint32_t
     return STATUS_OK;
 }
 
+/* A text has the assignments in front of its command, which end with it. */
+static enum status take_assigned(struct shell *shell, const struct shell_words *words,
+                                 const char *start, uint32_t line, enum shell_truth *ret_truth,
+                                 struct error *reterr)
+{
+    uint32_t const mark = shell->undo_count, assigned = shell->tally.assigned;
+    shell->run.is_exporting = true;
+    STATUS_TRY(assign_again(shell, start, line, reterr));
+    shell->run.is_exporting = false;
+    STATUS_TRY(take_words(shell, words, ret_truth, reterr));
+    shell_restore(shell, mark);
+    shell->tally.assigned = assigned;
+    return STATUS_OK;
+}
+
 enum status shell_run_command(struct shell *shell, enum shell_truth *ret_truth,
                               struct error *reterr)
 {
@@ -426,7 +451,7 @@ enum status shell_run_command(struct shell *shell, enum shell_truth *ret_truth,
         shell->run.skipping += is_vain;
         shell->is_declared = true;
         STATUS_TRY(run_declaration(shell, declaration, reterr));
-        shell->is_declared = false;
+        shell->is_declared = shell->run.is_exporting = false;
         shell->run.skipping -= is_vain;
         if (is_vain) shell->tally.lost = lost;
         return STATUS_OK;
@@ -458,6 +483,10 @@ enum status shell_run_command(struct shell *shell, enum shell_truth *ret_truth,
                           (assignments > 0 && words.word[0].is_open && !shell_has_program(&words));
     if (shell->run.skipping == 0 && may_keep)
         STATUS_TRY(shell_say(shell, words.word[0].text, "", line, SHELL_NOT_RUN, reterr));
-    return is_test ? take_test(shell, &words, ret_truth, reterr)
-                   : take_words(shell, &words, ret_truth, reterr);
+    struct shell_text text;
+    bool const has_own =
+        assignments > 0 && shell->run.skipping == 0 && shell_text_find(shell, &words, &text);
+    return is_test   ? take_test(shell, &words, ret_truth, reterr)
+           : has_own ? take_assigned(shell, &words, start, line, ret_truth, reterr)
+                     : take_words(shell, &words, ret_truth, reterr);
 }

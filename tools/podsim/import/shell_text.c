@@ -1,276 +1,222 @@
 /*
- * shell_text.c: commands in one text, as `eval` and `bash -c "$COMMAND"` have it.
+ * shell_text.c: texts with commands, as `eval` and `bash -c "$COMMAND"` have them.
  *
- * Simple commands are read with bash's words, quotes and operators, and count as those of the
- * script. A text with more of bash's grammar is refused.
+ * They are read as the script is, with its conditions, loops and variables. `eval` runs its text in
+ * the shell itself; other texts have a shell of their own, and what they assign ends with them.
  */
 #include <string.h>
 
+#include "sim/base/arena.h"
 #include "sim/base/name.h"
 #include "tools/podsim/import/shell.h"
 
-/* Whether a command is run. */
-enum place { RUNS, RUNS_NOT, MAY_RUN };
+enum { ARGUMENTS_NAMED = 10 }; /* $0 to $9. */
 
-struct reader {
-    struct shell *shell;
-    const struct shell_word *word;
-    struct shell_text *text;
-    uint32_t start;           /* Words in front of the text. */
-    uint32_t at;              /* In the word. */
-    struct shell_buffer part; /* The word under way. */
-    enum place place;         /* Of the pipe under way. */
-    enum shell_truth before;  /* Of the chain up to it. */
-    char link;                /* '&' or '|': "&&" or "||" in front of it; 0: none is. */
-    bool is_piped;            /* "|" stands in front of the command under way. */
-    bool redirects;           /* The command under way has a redirection. */
-    uint32_t ended;           /* The line of an `exit` that is run; 0: none is. */
-};
+static const char *const argument_names[ARGUMENTS_NAMED] = {"0", "1", "2", "3", "4",
+                                                            "5", "6", "7", "8", "9"};
 
-/* Refuses what begins a condition, a loop or the like. */
-static enum status refuse(const struct reader *reader, const char *what, struct error *reterr)
+/* --- Which words are texts --- */
+
+/* "-c", "-lc" */
+static bool is_option(const struct shell_word *word)
 {
-    return settings_fail(
-        reader->shell->file, reader->word->line[reader->at], STATUS_UNSUPPORTED, reterr,
-        "the text of a command has \"%s\"; podsim reads commands in a text one after "
-        "another, without conditions, loops, groups, functions and texts that "
-        "follow a line; write them as lines of the script",
-        what);
+    return word->length > 1 && word->text[0] == '-' && word->text[1] != '-' &&
+           word->text[word->length - 1] == 'c';
 }
 
-/* --- Words --- */
-
-/* The number in front of a redirection is no word. */
-static void number_drop(struct shell_buffer *buffer)
+static bool is_shell(const struct shell_word *word)
 {
-    bool const is_number =
-        buffer->length > 0 && strspn(buffer->text, "0123456789") == buffer->length;
-    if (is_number) *buffer = (struct shell_buffer){.text = NULL};
+    static const char *const shells[] = {"bash", "sh", "dash", "ksh", "zsh", NULL};
+    const char *const slash = strrchr(word->text, '/');
+    return shells[name_find(slash != NULL ? slash + 1 : word->text, shells)] != NULL;
 }
 
-/* The length of "$(...)", "${...}" or "`...`", whatever blanks it has; 0: none is here. */
-static uint32_t literal(const struct reader *reader, uint32_t at)
+/* Of a shell's "-c" a text may have its program in a variable. */
+static bool is_text(const struct shell *shell, const struct shell_words *words, uint32_t at)
 {
-    struct shell_word open = *reader->word;
-    open.is_open = true;
-    return shell_literal(reader->shell, &open, at);
+    const struct shell_word *const word = &words->word[at];
+    bool const is_behind = at > 0 && is_option(word - 1);
+    bool const is_of_shell = is_behind && at > 1 && is_shell(word - 2);
+    if (!shell_holds_program(word))
+        return is_of_shell && !word->is_open && strchr(word->text, '$') != NULL;
+    return shell->run.in_variables || is_behind || strstr(word->text, " --") != NULL;
 }
 
-/* Behind an opening quote: the place of the one that closes it; the text's length: it is open. */
-static uint32_t quote_end(const struct reader *reader, uint32_t at, char quote)
+bool shell_text_find(const struct shell *shell, const struct shell_words *words,
+                     struct shell_text *ret_text)
 {
-    const char *const text = reader->word->text;
-    while (at < reader->word->length && text[at] != quote) {
-        uint32_t const length = quote == '"' ? literal(reader, at) : 0;
-        bool const guards = quote == '"' && text[at] == '\\' && at + 1 < reader->word->length;
-        at += length > 0 ? length : guards ? 2 : 1;
+    bool const is_eval = words->count > 1 && name_same(words->word[0].text, "eval");
+    *ret_text = (struct shell_text){.at = 1, .kind = SHELL_TEXT_EVAL};
+    if (is_eval && shell_has_program(words)) return true;
+    for (uint32_t i = 0; i < words->count; i++) {
+        struct shell_words const one = {.word = &words->word[i], .count = 1};
+        ret_text->at = i;
+        ret_text->kind = shell->run.in_variables                   ? SHELL_TEXT_VARIABLE
+                         : i > 0 && is_option(&words->word[i - 1]) ? SHELL_TEXT_ARGUMENTS
+                                                                   : SHELL_TEXT_REMOTE;
+        if (strstr(words->word[i].text, "python") != NULL && !is_text(shell, words, i))
+            return false;
+        if (is_text(shell, words, i)) return true;
+        if (shell_runs_program(&one)) return false;
     }
-    return at;
+    return false;
 }
 
-/* At a character that no blank is: past a text in quotes, what a backslash guards, or a command in
- * a word. */
-static enum status part_read(struct reader *reader, struct shell_buffer *buffer,
+/* --- Arguments behind a text --- */
+
+/* $0, $1 and so on, $@, $* and $#. Those that are not there have no value. */
+static enum status arguments_set(struct shell *shell, const struct shell_words *arguments,
+                                 struct error *reterr)
+{
+    struct shell_words const none = {.word = NULL};
+    struct shell_words const rest = {.word = arguments->word + 1,
+                                     .count = arguments->count > 0 ? arguments->count - 1 : 0};
+    const char *const count = arena_format(shell->file->arena, "%u", rest.count);
+    if (count == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    uint32_t *const line = arena_take(shell->file->arena, strlen(count), sizeof *line);
+    if (line == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    for (uint32_t i = 0; i < strlen(count); i++) line[i] = shell->line;
+    struct shell_word number = {.text = count, .line = line, .length = (uint32_t)strlen(count)};
+    struct shell_words const counted = {.word = &number, .count = 1};
+    for (uint32_t i = arguments->count > 0 ? 0 : 1; i < ARGUMENTS_NAMED; i++) {
+        struct shell_words const one = {.word = arguments->word + i, .count = 1};
+        STATUS_TRY(shell_assign(shell, argument_names[i], /* is_array= */ true,
+                                /* is_more= */ false, i < arguments->count ? &one : &none, reterr));
+    }
+    STATUS_TRY(shell_assign(shell, "@", /* is_array= */ true, /* is_more= */ false, &rest, reterr));
+    STATUS_TRY(shell_assign(shell, "*", /* is_array= */ true, /* is_more= */ false, &rest, reterr));
+    return shell_assign(shell, "#", /* is_array= */ false, /* is_more= */ false, &counted, reterr);
+}
+
+enum status shell_arguments_forget(struct shell *shell, struct error *reterr)
+{
+    static const char *const all[] = {"@", "*", "#"};
+    if (shell_variable_find(shell, all[0]) == NULL) return STATUS_OK;
+    for (uint32_t i = 0; i < ARGUMENTS_NAMED + sizeof all / sizeof *all; i++) {
+        const char *const name = i < ARGUMENTS_NAMED ? argument_names[i] : all[i - ARGUMENTS_NAMED];
+        STATUS_TRY(shell_forget(shell, name, reterr));
+        shell_variable_use(shell, name);
+    }
+    return STATUS_OK;
+}
+
+static bool is_used(const struct shell *shell, const char *name)
+{
+    const struct shell_variable *const variable = shell_variable_find(shell, name);
+    return variable != NULL && variable->is_used;
+}
+
+/* Says which arguments a text does not use. Its first is a name by custom, unless it is an option.
+ */
+static enum status arguments_say(struct shell *shell, const struct shell_words *arguments,
+                                 struct error *reterr)
+{
+    bool const all = is_used(shell, "@") || is_used(shell, "*");
+    for (uint32_t i = 0; i < arguments->count; i++) {
+        const struct shell_word *const word = &arguments->word[i];
+        bool const has_name = i < ARGUMENTS_NAMED && is_used(shell, argument_names[i]);
+        if (has_name || (i > 0 && all) || (i == 0 && word->text[0] != '-')) continue;
+        const char *const because = arena_format(shell->file->arena,
+                                                 "it is $%u of the text in front of it, not an "
+                                                 "argument of the program, and the text does "
+                                                 "not use it",
+                                                 i);
+        if (because == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+        STATUS_TRY(shell_say(shell, word->text, "", word->line[0], because, reterr));
+    }
+    return STATUS_OK;
+}
+
+/* --- Running --- */
+
+/* The text with blanks for line ends: of a variable whose use is not known. */
+static enum status lines_join(struct shell *shell, struct shell_word *word, struct error *reterr)
+{
+    char *const text = arena_format(shell->file->arena, "%s", word->text);
+    if (text == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    for (char *at = text; *at != '\0' && strchr(text, '#') == NULL; at++)
+        if (*at == '\n') *at = ' ';
+    word->text = text;
+    return STATUS_OK;
+}
+
+/* Commands of a word, in the place of the script. */
+static enum status word_run(struct shell *shell, const struct shell_word *word,
+                            struct error *reterr)
+{
+    struct shell_list const whole = {.ends = NULL};
+    enum shell_truth ignored = SHELL_YES;
+    const char *const at = shell->at, *const end = shell->end;
+    const struct shell_word *const source = shell->run.source;
+    struct shell_ending const ending = shell->ending;
+    uint32_t const line = shell->line;
+    shell->at = word->text;
+    shell->end = word->text + word->length;
+    shell->line = word->line[0];
+    shell->run.source = word;
+    shell->ending = (struct shell_ending){.text = NULL};
+    STATUS_TRY(shell_run_list(shell, &whole, &ignored, reterr));
+    shell->at = at;
+    shell->end = end;
+    shell->line = line;
+    shell->run.source = source;
+    shell->ending = ending;
+    return STATUS_OK;
+}
+
+/* What stands behind an `exit` of the text. */
+static enum status end_say(struct shell *shell, uint32_t commands, struct error *reterr)
+{
+    uint32_t const line = shell->run.ended;
+    if (line == 0 || shell->tally.lost == shell->run.lost_before) return STATUS_OK;
+    if (shell->commands == commands)
+        return settings_fail(shell->file, line, STATUS_NOT_FOUND, reterr,
+                             "the text of a command ends here, before it runs a Python program");
+    return shell_say(shell, "exit", "", line,
+                     "the text of a command ends here; what stands behind it is left out", reterr);
+}
+
+/* A text that a shell of its own runs. */
+static enum status child_run(struct shell *shell, const struct shell_word *word,
+                             const struct shell_words *arguments, enum shell_text_kind kind,
                              struct error *reterr)
 {
-    const struct shell_word *const word = reader->word;
-    uint32_t first = reader->at, length = literal(reader, first);
-    char const c = word->text[first];
-    bool const is_command = c == '`' || (c == '$' && word->text[first + 1] == '(');
-    if (c == '\'' || c == '"') {
-        uint32_t const end = quote_end(reader, first + 1, c);
-        if (end == word->length)
-            return settings_fail(reader->shell->file, word->line[first], STATUS_INVALID, reterr,
-                                 "a text in %c is open at the end of a command's text", c);
-        first++;
-        length = end - first;
-        reader->at = end + 1;
-        buffer->is_word = true;
-    } else if (length == 0 && is_command) {
-        return settings_fail(reader->shell->file, word->line[first], STATUS_INVALID, reterr,
-                             "%s is open at the end of a command's text", c == '`' ? "`" : "$(");
-    } else {
-        first += c == '\\' && length == 0 && first + 1 < word->length;
-        length = length == 0 ? 1 : length;
-        reader->at = first + length;
-    }
-    for (uint32_t i = first; i < first + length; i++)
-        STATUS_TRY(shell_push(reader->shell, buffer, word->text[i], word->line[i], reterr));
+    uint32_t const mark = shell->undo_count, commands = shell->commands;
+    uint32_t const assigned = shell->tally.assigned;
+    struct shell_run const run = shell->run;
+    bool const has_arguments = kind == SHELL_TEXT_ARGUMENTS;
+    shell->run.in_variables = false;
+    shell->run.children += kind != SHELL_TEXT_VARIABLE;
+    shell->commands_open++;
+    if (has_arguments) STATUS_TRY(arguments_set(shell, arguments, reterr));
+    STATUS_TRY(word_run(shell, word, reterr));
+    STATUS_TRY(end_say(shell, commands, reterr));
+    if (has_arguments) STATUS_TRY(arguments_say(shell, arguments, reterr));
+    shell->commands_open--;
+    shell_restore(shell, mark);
+    shell->tally.assigned = assigned;
+    shell->run = run;
     return STATUS_OK;
 }
 
-/* Behind a redirection and what it names, in quotes or not; the cursor is at its "<" or ">". */
-static enum status redirection_skip(struct reader *reader, struct error *reterr)
+enum status shell_run_text(struct shell *shell, const struct shell_words *words,
+                           const struct shell_text *text, struct error *reterr)
 {
-    struct shell *const shell = reader->shell;
-    const struct shell_word *const word = reader->word;
-    struct shell_buffer dropped = {.is_open = word->is_open};
-    const char *const end = shell->end, *const start = word->text + reader->at;
-    if (start[0] == '<' && start[1] == '<' && start[2] != '<') return refuse(reader, "<<", reterr);
-    reader->at += (uint32_t)strspn(word->text + reader->at, "<>&|");
-    reader->at += (uint32_t)strspn(word->text + reader->at, " \t");
-    if (word->text[reader->at] == '(') { /* >(...) is a command of its own. */
-        shell->end = word->text + word->length;
-        const char *const last = shell_closing(shell, word->text + reader->at + 1, '(', ')');
-        shell->end = end;
-        if (last != NULL) reader->at = (uint32_t)(last + 1 - word->text);
-    }
-    while (reader->at < word->length && strchr(" \t\n;&|<>", word->text[reader->at]) == NULL)
-        STATUS_TRY(part_read(reader, &dropped, reterr));
+    struct shell_words rest = {.word = words->word + text->at, .count = words->count - text->at};
+    struct shell_words const arguments = {.word = rest.word + 1, .count = rest.count - 1};
+    struct shell_words const around = shell->run.around;
+    struct shell_words front = {.word = NULL};
+    if (text->kind != SHELL_TEXT_ARGUMENTS && rest.count > 1)
+        STATUS_TRY(shell_join(shell, &rest, reterr));
+    struct shell_word word = rest.word[0];
+    if (text->kind == SHELL_TEXT_EVAL) return word_run(shell, &word, reterr);
+    if (text->kind == SHELL_TEXT_VARIABLE) STATUS_TRY(lines_join(shell, &word, reterr));
+    for (uint32_t i = 0; i < around.count; i++)
+        STATUS_TRY(shell_words_add(shell, &front, &around.word[i], reterr));
+    for (uint32_t i = 0; i < text->at; i++)
+        STATUS_TRY(shell_words_add(shell, &front, &words->word[i], reterr));
+    shell->run.around = front;
+    STATUS_TRY(child_run(shell, &word, &arguments, text->kind, reterr));
+    shell->run.around = around;
     return STATUS_OK;
-}
-
-/* --- Commands --- */
-
-/* Refuses what begins a condition, a loop, a group or a function at the cursor. */
-static enum status compound_refuse(const struct reader *reader, struct error *reterr)
-{
-    static const char *const words[] = {"if",     "for",      "while", "until", "case",
-                                        "select", "function", "[[",    "{",     NULL};
-    const char *const at = reader->word->text + reader->at;
-    uint32_t const count = reader->text->words.count - reader->start;
-    const char *const before = count == 1 ? reader->text->words.word[reader->start].text : "";
-    bool const is_behind = name_same(before, "!") || name_same(before, "time");
-    bool const is_first = (count == 0 || is_behind) && !reader->part.is_word;
-    bool const is_name = count + reader->part.is_word == 1; /* "name()", "name ()" */
-    if (at[0] == '(' && (is_first || is_name)) return refuse(reader, "(", reterr);
-    for (uint32_t i = 0; is_first && words[i] != NULL; i++) {
-        char const next = name_after(at, words[i]) == NULL ? 'x' : *name_after(at, words[i]);
-        if (next == '\0' || strchr(" \t\n;&|()<>", next) != NULL)
-            return refuse(reader, words[i], reterr);
-    }
-    return STATUS_OK;
-}
-
-static enum shell_truth truth_of(const struct shell_words *words, uint32_t at)
-{
-    static const char *const succeed[] = {"true", ":", "echo", "export", NULL};
-    static const char *const tests[] = {"[", "test", NULL};
-    const char *const first = words->word[at].text;
-    if (name_same(first, "!") && at + 1 < words->count)
-        return shell_contrary(truth_of(words, at + 1));
-    if (name_same(first, "false")) return SHELL_NO;
-    if (tests[name_find(first, tests)] != NULL) return SHELL_MAYBE;
-    return succeed[name_find(first, succeed)] != NULL ? SHELL_YES : SHELL_LIKELY;
-}
-
-/* A command with a program that is not run, or may not be. */
-static enum status drop(struct reader *reader, struct error *reterr)
-{
-    struct shell *const shell = reader->shell;
-    const struct shell_word *const first = &reader->text->words.word[reader->start];
-    reader->text->drops = true;
-    if (reader->ended > 0 && !reader->text->kept)
-        return settings_fail(shell->file, reader->ended, STATUS_NOT_FOUND, reterr,
-                             "the text of a command ends here, before it runs a Python program");
-    if (reader->ended > 0)
-        return shell_say(shell, first->text, "", first->line[0],
-                         "the text of a command ends before; it is left out", reterr);
-    if (shell->tally.program == 0) shell->tally.program = first->line[0];
-    return shell_say(shell, first->text, "", first->line[0],
-                     "it stands under a condition in a text; it is left out", reterr);
-}
-
-/* `exit`, or `exec` with a program, in front of an operator. */
-static enum status end_read(struct reader *reader, bool is_own, struct error *reterr)
-{
-    static const char *const ending[] = {"exit", "exec", NULL};
-    const struct shell_words *const words = &reader->text->words;
-    const struct shell_word *const first = &words->word[reader->start];
-    uint32_t const found = name_find(first->text, ending);
-    bool const is_bare = found == 1 && words->count == reader->start + 1;
-    if (ending[found] == NULL || is_bare || is_own || reader->ended > 0) return STATUS_OK;
-    bool const is_likely = reader->link == '&' && reader->before == SHELL_LIKELY;
-    if (reader->place == RUNS && !is_likely) reader->ended = first->line[0];
-    /* Behind "||" what is likely to succeed is taken to, as in a script. */
-    bool const may = reader->place == MAY_RUN && reader->before != SHELL_LIKELY;
-    return is_likely || may
-               ? shell_say(reader->shell, first->text, "", first->line[0], SHELL_MAY_END, reterr)
-               : STATUS_OK;
-}
-
-/* The words of a command, at its operator or at the end of the text. */
-static enum status command_take(struct reader *reader, bool is_own, bool is_last,
-                                struct error *reterr)
-{
-    static const char *const reading[] = {"echo", "printf", "cat", "[", "test", "ls", NULL};
-    struct shell_words *const words = &reader->text->words;
-    struct shell_words whole = {.word = NULL};
-    const char *const first = words->word[reader->start].text;
-    bool const has = shell_runs_program(words, reader->start);
-    bool const runs = has && reading[name_find(first, reading)] == NULL;
-    bool const is_dropped = runs && (reader->place != RUNS || reader->ended > 0);
-    if (is_dropped) STATUS_TRY(drop(reader, reterr));
-    STATUS_TRY(end_read(reader, is_own, reterr));
-    if (runs && !is_dropped && is_last) return STATUS_OK; /* What follows the text is its too. */
-    if (runs && !is_dropped) {
-        for (uint32_t i = 0; i < words->count; i++)
-            STATUS_TRY(shell_words_add(reader->shell, &whole, &words->word[i], reterr));
-        STATUS_TRY(shell_command_keep(reader->shell, &whole, reterr));
-        reader->text->kept = true;
-    }
-    if (has || !is_last) words->count = reader->start;
-    return STATUS_OK;
-}
-
-/* At an operator, which the cursor passes. */
-static enum status operator_read(struct reader *reader, struct error *reterr)
-{
-    const char *const at = reader->word->text + reader->at;
-    bool const is_pair = (at[0] == '&' || at[0] == '|') && at[1] == at[0];
-    bool const is_pipe = !is_pair && at[0] == '|';
-    bool const is_own = is_pipe || reader->is_piped || (!is_pair && at[0] == '&');
-    reader->at += is_pair || (is_pipe && at[1] == '&') ? 2 : 1;
-    STATUS_TRY(shell_word_end(reader->shell, &reader->part, &reader->text->words, reterr));
-    bool const is_empty = reader->text->words.count == reader->start;
-    if (is_empty && !reader->redirects) return STATUS_OK; /* As behind "&&". */
-    enum shell_truth truth =
-        is_empty ? SHELL_LIKELY : truth_of(&reader->text->words, reader->start);
-    reader->redirects = false;
-    if (!is_empty) STATUS_TRY(command_take(reader, is_own, /* is_last= */ false, reterr));
-    reader->is_piped = is_pipe;
-    if (is_pipe) return STATUS_OK;
-    if (reader->link != '\0')
-        truth = shell_truth_of_both(reader->before, truth, reader->link == '&');
-    reader->before = truth;
-    reader->link = is_pair ? at[0] : '\0';
-    bool const likely = truth == SHELL_LIKELY && reader->link == '&';
-    bool const is_for = truth == (reader->link == '&' ? SHELL_YES : SHELL_NO) || likely;
-    bool const is_known = truth == SHELL_YES || truth == SHELL_NO;
-    reader->place = !is_pair || is_for ? RUNS : is_known ? RUNS_NOT : MAY_RUN;
-    return STATUS_OK;
-}
-
-enum status shell_read_text(struct shell *shell, const struct shell_word *word,
-                            struct shell_text *text, struct error *reterr)
-{
-    struct reader reader = {.shell = shell, .word = word, .text = text, .start = text->words.count};
-    bool const is_open = word->is_open || strpbrk(word->text, "$`") != NULL;
-    while (reader.at < word->length) {
-        const char *const at = word->text + reader.at;
-        bool const redirects = *at == '<' || *at == '>' || (*at == '&' && at[1] == '>');
-        reader.part.is_open = is_open;
-        if (*at == '\\' && at[1] == '\n') {
-            reader.at += 2;
-        } else if (*at == '#' && !reader.part.is_word) {
-            reader.at += (uint32_t)strcspn(at, "\n");
-        } else if (strchr(" \t", *at) != NULL || (*at == '\n' && shell->run.in_variables)) {
-            STATUS_TRY(shell_word_end(shell, &reader.part, &text->words, reterr));
-            reader.at++;
-        } else if (redirects) {
-            number_drop(&reader.part);
-            STATUS_TRY(shell_word_end(shell, &reader.part, &text->words, reterr));
-            STATUS_TRY(redirection_skip(&reader, reterr));
-            reader.redirects = true;
-        } else if (strchr(";|&\n", *at) != NULL) {
-            STATUS_TRY(operator_read(&reader, reterr));
-        } else {
-            STATUS_TRY(compound_refuse(&reader, reterr));
-            STATUS_TRY(part_read(&reader, &reader.part, reterr));
-        }
-    }
-    STATUS_TRY(shell_word_end(shell, &reader.part, &text->words, reterr));
-    return text->words.count == reader.start
-               ? STATUS_OK
-               : command_take(&reader, reader.is_piped, /* is_last= */ true, reterr);
 }

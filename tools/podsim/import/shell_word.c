@@ -16,8 +16,15 @@ static enum status no_memory(struct error *reterr)
 enum status shell_refuse_end(struct shell *shell, uint32_t line, const char *what,
                              struct error *reterr)
 {
-    return settings_fail(shell->file, line, STATUS_INVALID, reterr,
-                         "%s is open at the end of the file", what);
+    return settings_fail(shell->file, line, STATUS_INVALID, reterr, "%s is open at the end of %s",
+                         what, shell->run.source != NULL ? "a command's text" : "the file");
+}
+
+void shell_line_find(struct shell *shell)
+{
+    const struct shell_word *const of = shell->run.source;
+    if (of != NULL && shell->at >= of->text && shell->at < of->text + of->length)
+        shell->line = of->line[shell->at - of->text];
 }
 
 enum status shell_push(struct shell *shell, struct shell_buffer *buffer, char c, uint32_t line,
@@ -123,6 +130,7 @@ void shell_skip_lines(struct shell *shell)
 {
     for (;;) {
         shell_skip_blanks(shell);
+        shell_line_find(shell);
         char const next = shell_peek(shell, 1);
         if (shell_peek(shell, 0) == '#') {
             skip_line(shell);
@@ -290,6 +298,7 @@ static enum status read_dollar(struct shell *shell, struct shell_buffer *buffer,
 enum status shell_read_part(struct shell *shell, struct shell_buffer *buffer,
                             struct shell_words *words, struct error *reterr)
 {
+    shell_line_find(shell);
     switch (*shell->at) {
     case '\'':
         return read_single(shell, buffer, reterr);

@@ -9,10 +9,12 @@
  * llmfoundry/models/layers/attention.py (flash_attn_fn), in bytes an element of 16 bits. Forward
  * rows of Q, K and V are gathered (2, 2 each), and the result is scattered (2, 2) into zeros (2).
  * Backward the result's gradient is gathered (2, 2), and gradients of Q, K and V are scattered
- * (2, 2) into zeros (2) and joined, since one product gives all three (2, 2).
+ * (2, 2) into zeros (2).
  */
-static const struct function_pass pads_in[] = {{3, 2, 2}, {7, 4, 6}};
+static const struct function_pass pads_in[] = {{3, 2, 2}, {6, 2, 4}};
 static const struct function_pass pads_out[] = {{2, 2, 4}, {1, 2, 2}};
+/* PyTorch: the gradients of split and chunk are joined by cat. */
+static const struct function_pass parts_joined = {1, 2, 2};
 
 static void pass_add(struct function_pass pass, uint64_t elements, struct work *work)
 {
@@ -33,6 +35,27 @@ struct work graph_pads_work(const struct graph_sharded *sharded, const struct gr
     pass_add(pads_in[backward], in, &work);
     pass_add(pads_out[backward], op_out_elements(sharded, op, 0), &work);
     work.kernel = WORK_KERNEL_FUNCTIONS + WORK_FUNCTION_REST;
+    return work;
+}
+
+struct work graph_parts_work(const struct graph_sharded *sharded, const struct graph_op *op)
+{
+    const struct graph *graph = sharded->graph;
+    const struct fusion *fusion = graph->terms->policy.fusion;
+    struct work work = {.math_format = graph->terms->formats.activations};
+    /* The product of a router stands for modules of their own. */
+    if (fusion == NULL || !fusion->joins_parts || op->gradients.one_kernel) return work;
+    for (uint8_t i = 0; i + 1 < op->product_count; i++) {
+        const struct graph_product *product = &op->as.matmul.product[i];
+        if (!product[1].joined) continue;
+        struct function_pass const first = {parts_joined.kernels, 0, 0};
+        struct function_pass const part = {0, parts_joined.read_bytes, parts_joined.write_bytes};
+        if (!product->joined) pass_add(first, 0, &work);
+        for (uint8_t p = product->joined ? 1 : 0; p < 2; p++)
+            pass_add(part, graph_elements(graph, &graph->tensor[product[p].out].gradient_at, 0),
+                     &work);
+    }
+    if (work.kernel_count != 0) work.kernel = WORK_KERNEL_FUNCTIONS + WORK_FUNCTION_REST;
     return work;
 }
 
@@ -192,6 +215,8 @@ struct work graph_aside_work(const struct graph_sharded *sharded, const struct g
     if (pass == OP_AUTOCAST_WEIGHTS || pass == OP_GRADIENT_CASTS)
         return graph_weight_casts_work(graph, op, backward);
     if (pass == OP_SHARDS) return graph_shards_work(graph, op, backward);
+    if (pass == OP_PADS && !op->kind->attends)
+        return backward ? graph_parts_work(sharded, op) : (struct work){0};
     if (pass == OP_PADS) return graph_pads_work(sharded, op, backward);
     if (pass == OP_BIASES) return graph_biases_work(sharded, op);
     if (pass == OP_SUMS) return graph_sums_work(graph, op);

@@ -3,7 +3,8 @@
  * a compiler adds gradients of biases up in a separate kernel. FSDP copies gradients of weights
  * into the array that it reduces, and weights around their gather. Kernels of their own add
  * gradients of microbatches up. Autocast casts operands of products. Flash attention of rows
- * without padding stands between copies.
+ * without padding stands between copies, and autograd joins gradients of parts of one result by
+ * one.
  */
 #ifndef SIM_GRAPH_ASIDES_H
 #define SIM_GRAPH_ASIDES_H
@@ -14,6 +15,10 @@
  * empty without such copies, and for other ops. */
 struct work graph_pads_work(const struct graph_sharded *sharded, const struct graph_op *op,
                             bool backward);
+
+/* The copy that joins gradients of parts of one result, such as Q, K and V of one product. It is
+ * empty where kernels write the parts to their place. */
+struct work graph_parts_work(const struct graph_sharded *sharded, const struct graph_op *op);
 
 /* The sums over tokens of gradients of results whose columns have biases. It is empty where the
  * kernels of the product compute them. */

@@ -29,7 +29,7 @@ enum op_pass {
                           (asides.h). */
     OP_AUTOCAST_WEIGHTS, /* Weights in fp32 are cast to 16 bits (asides.h). */
     OP_SHARDS,           /* Weights are cast and copied around a gather (asides.h). */
-    OP_PADS,             /* Copies around attention, forward or backward (asides.h). */
+    OP_PADS,             /* Copies around attention, or of gradients of parts (asides.h). */
     OP_BIASES,           /* Gradients of biases are added up (asides.h). */
     OP_GRADIENT_CASTS,   /* Gradients of weights in fp32 are cast to fp32 (asides.h). */
     OP_SUMS,             /* Gradients of weights are added to earlier ones (asides.h). */

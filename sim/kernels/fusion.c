@@ -160,6 +160,7 @@ const struct fusion fusion_list[] = {
         .layernorm = {1, 0, 0},
         .layernorm_backward = {2, 4, 0},
         .biases_apart = true,
+        .joins_parts = true,
         .host_ps = 72 * TIME_PS_PER_US,
         .autocast = &autocast_eager,
         .shards = SHARD_KERNELS_FSDP1,

@@ -57,6 +57,7 @@ struct fusion {
     struct function_pass backward[WORK_FUNCTION_COUNT];
     struct function_pass layernorm, layernorm_backward; /* No kernels: as other norms. */
     bool biases_apart; /* A kernel of its own adds gradients of biases up. */
+    bool joins_parts;  /* A copy joins gradients of parts of one result. */
     int64_t host_ps;   /* Of the host for an op that it launches by itself; 0: not known. */
     const struct autocast_kernels *autocast; /* NULL: the software has no autocast. */
     enum shard_kernels shards;               /* The software's own way to shard weights; 0: none. */

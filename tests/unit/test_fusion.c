@@ -346,8 +346,8 @@ static void attention_stands_between_copies(void **state)
     uint64_t const in = layer.rows * (Q_OWN + 2 * K_OWN), out = layer.rows * Q_OWN;
     moves(graph_pads_work(&layer.sharded, flash, /* backward= */ false), 5, 2 * in + 2 * out,
           2 * in + 4 * out);
-    moves(graph_pads_work(&layer.sharded, flash, /* backward= */ true), 8, 4 * in + 2 * out,
-          6 * in + 2 * out);
+    moves(graph_pads_work(&layer.sharded, flash, /* backward= */ true), 7, 2 * in + 2 * out,
+          4 * in + 2 * out);
     struct work const other =
         graph_pads_work(&layer.sharded, op_named(&layer, "mlp.", "Out"), /* backward= */ false);
     assert_false(op_has_work(&other));

@@ -82,13 +82,6 @@ static void text_write(FILE *output, const char *member, const char *text)
     (void)fprintf(output, "\",\n");
 }
 
-static uint64_t points_of(const struct kernel_table *table)
-{
-    uint64_t points = 1;
-    for (uint32_t s = 0; s < kernel_side_count(table->family); s++) points *= table->edge_count[s];
-    return points;
-}
-
 /* A table's numbers come before it in the file, and are named in it by their index. */
 struct table_lists {
     uint32_t edge[KERNEL_SIDES_MAX], share, factor;
@@ -130,7 +123,7 @@ static struct table_lists lists_write(struct writer *writer, const struct kernel
     }
     for (uint32_t s = 0; s < kernel_side_count(table->family); s++)
         lists.edge[s] = list_write(writer, table->edge[s], table->edge_count[s]);
-    lists.share = list_write(writer, table->share_ppm, points_of(table));
+    lists.share = list_write(writer, table->share_ppm, kernel_point_count(table));
     return lists;
 }
 

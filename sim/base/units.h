@@ -31,6 +31,17 @@ static inline int64_t units_duration_ps(uint64_t amount, uint64_t rate_per_s)
     return ps > (units_wide)(TIME_PS_NEVER / 4) ? TIME_PS_NEVER / 4 : (int64_t)ps;
 }
 
+/* The amount, or the most that 64 bits have. */
+static inline uint64_t units_saturated(units_wide amount)
+{
+    return amount > UINT64_MAX ? UINT64_MAX : (uint64_t)amount;
+}
+
+static inline uint64_t units_times(uint64_t left, uint64_t right)
+{
+    return units_saturated((units_wide)left * right);
+}
+
 /* For figures and estimates, never for what decides an instant. */
 static inline double units_seconds(int64_t duration_ps)
 {
@@ -50,8 +61,7 @@ static inline uint64_t units_scale_rate(uint64_t rate_per_s, uint32_t ppm, uint3
 {
     units_wide const whole = (units_wide)PPM_ONE * PPM_ONE * PPM_ONE;
     units_wide const scaled = (units_wide)rate_per_s * ppm * of_ppm * of_all_ppm / whole;
-    if (scaled == 0) return rate_per_s > 0;
-    return scaled > UINT64_MAX ? UINT64_MAX : (uint64_t)scaled;
+    return scaled == 0 ? rate_per_s > 0 : units_saturated(scaled);
 }
 
 static inline uint64_t units_smaller(uint64_t left, uint64_t right)

@@ -18,14 +18,9 @@ uint64_t work_matmul_flop(const struct work *work)
     return flop;
 }
 
-static uint64_t saturate(units_wide amount)
-{
-    return amount > UINT64_MAX ? UINT64_MAX : (uint64_t)amount;
-}
-
 static uint64_t pad(uint64_t amount, uint64_t multiple)
 {
-    return saturate((units_wide)units_ceil_divide(amount, multiple) * multiple);
+    return units_saturated((units_wide)units_ceil_divide(amount, multiple) * multiple);
 }
 
 uint64_t work_padded_flop(const struct work *work, struct work_edges edges)
@@ -34,12 +29,12 @@ uint64_t work_padded_flop(const struct work *work, struct work_edges edges)
     for (uint32_t i = 0; i < work->matmul_count; i++) {
         const struct work_matmul *matmul = &work->matmul[i];
         uint64_t product =
-            saturate((units_wide)2 * pad(matmul->rows + work->masked_rows, edges.rows));
-        product = saturate((units_wide)product * pad(matmul->inner, edges.inner));
-        product = saturate((units_wide)product * pad(matmul->columns, edges.columns));
-        flop += saturate((units_wide)product * matmul->count);
+            units_saturated((units_wide)2 * pad(matmul->rows + work->masked_rows, edges.rows));
+        product = units_saturated((units_wide)product * pad(matmul->inner, edges.inner));
+        product = units_saturated((units_wide)product * pad(matmul->columns, edges.columns));
+        flop += units_saturated((units_wide)product * matmul->count);
     }
-    return saturate(flop);
+    return units_saturated(flop);
 }
 
 const char *work_cast_name(enum work_cast cast)

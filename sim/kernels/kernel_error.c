@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "sim/base/arena.h"
+#include "sim/base/ranked.h"
 #include "sim/base/units.h"
 #include "sim/kernels/kernels.h"
 
@@ -14,7 +15,7 @@ struct some_edges {
 };
 
 struct errors {
-    uint32_t *ppm;
+    uint64_t *ppm;
     uint32_t count;
 };
 
@@ -22,13 +23,6 @@ struct errors {
 struct point {
     uint32_t at[KERNEL_SIDES_MAX];
 };
-
-static uint64_t point_count(const struct kernel_table *table)
-{
-    uint64_t count = 1;
-    for (uint32_t s = 0; s < kernel_side_count(table->family); s++) count *= table->edge_count[s];
-    return count;
-}
 
 static struct point point_of(const struct kernel_table *table, uint64_t index)
 {
@@ -86,9 +80,9 @@ static enum status room_take(struct arena *arena, const struct kernel_table *tab
         STATUS_TRY(arena_try(arena, table->edge_count[s], sizeof(uint32_t), &memory, reterr));
         ret_rest->edge[s] = memory;
     }
-    STATUS_TRY(arena_try(arena, point_count(table), sizeof(uint32_t), &memory, reterr));
+    STATUS_TRY(arena_try(arena, kernel_point_count(table), sizeof(uint32_t), &memory, reterr));
     ret_rest->share_ppm = memory;
-    STATUS_TRY(arena_try(arena, point_count(table), sizeof(uint32_t), &memory, reterr));
+    STATUS_TRY(arena_try(arena, kernel_point_count(table), sizeof(uint64_t), &memory, reterr));
     *ret_errors = (struct errors){.ppm = memory};
     return STATUS_OK;
 }
@@ -106,31 +100,16 @@ static void error_add(const struct kernel_table *table, const struct kernel_tabl
     uint64_t const found = kernel_table_share(rest, side, 1).ppm;
     uint64_t const apart = known > found ? known - found : found - known;
     uint64_t const ppm = apart * PPM_ONE / found; /* Of the time that is found. */
-    errors->ppm[errors->count++] = ppm > UINT32_MAX ? UINT32_MAX : (uint32_t)ppm;
-}
-
-/* The error that `rank` others are not above, by halves of the range. */
-static uint32_t error_at(const struct errors *errors, uint32_t rank)
-{
-    uint32_t least = 0, most = UINT32_MAX;
-    while (least < most) {
-        uint32_t const middle = least + (most - least) / 2;
-        uint32_t below = 0;
-        for (uint32_t i = 0; i < errors->count; i++) below += errors->ppm[i] <= middle;
-        if (below > rank)
-            most = middle;
-        else
-            least = middle + 1;
-    }
-    return least;
+    errors->ppm[errors->count++] = units_smaller(ppm, UINT32_MAX);
 }
 
 static struct kernel_error error_of(const struct errors *errors)
 {
     struct kernel_error error = {.point_count = errors->count};
     if (errors->count == 0) return error;
-    error.median_ppm = error_at(errors, errors->count / 2);
-    error.ninetieth_ppm = error_at(errors, (uint32_t)((uint64_t)errors->count * 9 / 10));
+    uint32_t const count = errors->count, ninetieth = (uint32_t)((uint64_t)count * 9 / 10);
+    error.median_ppm = (uint32_t)ranked_number(errors->ppm, count, count / 2);
+    error.ninetieth_ppm = (uint32_t)ranked_number(errors->ppm, count, ninetieth);
     return error;
 }
 
@@ -145,7 +124,7 @@ enum status kernel_error_of_edges(struct arena *arena, const struct kernel_table
         for (uint32_t i = 0; i < table->edge_count[s]; i++)
             if (i % 2 == 0 || i + 1 == table->edge_count[s]) edge_keep(&kept, s, i);
     rest_of(table, &kept, &rest);
-    for (uint64_t i = 0; i < point_count(table); i++) {
+    for (uint64_t i = 0; i < kernel_point_count(table); i++) {
         struct point const point = point_of(table, i);
         bool is_kept = true;
         for (uint32_t s = 0; s < kernel_side_count(table->family); s++)
@@ -190,7 +169,7 @@ enum status kernel_error_of_shapes(struct arena *arena, const struct kernel_tabl
     struct kernel_table rest;
     struct errors errors;
     STATUS_TRY(room_take(arena, table, &rest, &errors, reterr));
-    for (uint64_t i = 0; i < point_count(table); i++) {
+    for (uint64_t i = 0; i < kernel_point_count(table); i++) {
         struct point const point = point_of(table, i);
         bool is_first = true; /* Of its likes. */
         for (uint32_t s = 0; s < kernel_side_count(table->family); s++)

@@ -26,42 +26,32 @@ struct amounts {
     uint64_t flop, bytes;
 };
 
-static uint64_t saturated(units_wide amount)
-{
-    return amount > UINT64_MAX ? UINT64_MAX : (uint64_t)amount;
-}
-
-static uint64_t times(uint64_t left, uint64_t right)
-{
-    return saturated((units_wide)left * right);
-}
-
 static uint64_t plus(uint64_t left, uint64_t right)
 {
-    return saturated((units_wide)left + right);
+    return units_saturated((units_wide)left + right);
 }
 
 static uint64_t stored_bytes(enum format format, uint64_t elements)
 {
-    return saturated((units_wide)elements * format_bits(format) / 8);
+    return units_saturated((units_wide)elements * format_bits(format) / 8);
 }
 
 static struct amounts matmul_amounts(const struct kernel_table *table, const uint64_t *side)
 {
     uint64_t const m = side[KERNEL_M], n = side[KERNEL_N], k = side[KERNEL_K];
-    uint64_t const operands = plus(times(m, k), times(n, k));
+    uint64_t const operands = plus(units_times(m, k), units_times(n, k));
     return (struct amounts){
-        .flop = times(times(2 * m, n), k),
-        .bytes = plus(stored_bytes(table->format, operands), times(RESULT_BYTES * m, n)),
+        .flop = units_times(units_times(2 * m, n), k),
+        .bytes = plus(stored_bytes(table->format, operands), units_times(RESULT_BYTES * m, n)),
     };
 }
 
 static uint64_t matmul_steps(const uint64_t *side, uint32_t core_count)
 {
-    uint64_t const tiles = times(units_ceil_divide(side[KERNEL_M], TILE_ROWS),
-                                 units_ceil_divide(side[KERNEL_N], TILE_COLUMNS));
-    return times(units_ceil_divide(tiles, core_count),
-                 units_ceil_divide(side[KERNEL_K], TILE_INNER));
+    uint64_t const tiles = units_times(units_ceil_divide(side[KERNEL_M], TILE_ROWS),
+                                       units_ceil_divide(side[KERNEL_N], TILE_COLUMNS));
+    return units_times(units_ceil_divide(tiles, core_count),
+                       units_ceil_divide(side[KERNEL_K], TILE_INNER));
 }
 
 /* Each product has matrices of its own. What they are multiplied with lies in 16 bits, like the
@@ -70,10 +60,10 @@ static struct amounts batched_amounts(const struct kernel_table *table, const ui
 {
     uint64_t const batch = side[KERNEL_BATCH], m = side[KERNEL_EACH + KERNEL_M],
                    n = side[KERNEL_EACH + KERNEL_N], k = side[KERNEL_EACH + KERNEL_K];
-    uint64_t const rows = times(RESULT_BYTES, times(m, plus(n, k)));
+    uint64_t const rows = units_times(RESULT_BYTES, units_times(m, plus(n, k)));
     return (struct amounts){
-        .flop = times(batch, times(times(2 * m, n), k)),
-        .bytes = times(batch, plus(rows, stored_bytes(table->format, times(n, k)))),
+        .flop = units_times(batch, units_times(units_times(2 * m, n), k)),
+        .bytes = units_times(batch, plus(rows, stored_bytes(table->format, units_times(n, k)))),
     };
 }
 
@@ -81,10 +71,10 @@ static struct amounts batched_amounts(const struct kernel_table *table, const ui
 static uint64_t batched_steps(const uint64_t *side, uint32_t core_count)
 {
     const uint64_t *each = side + KERNEL_EACH;
-    uint64_t const tiles = times(units_ceil_divide(each[KERNEL_M], TILE_ROWS),
-                                 units_ceil_divide(each[KERNEL_N], TILE_COLUMNS));
-    return times(units_ceil_divide(times(side[KERNEL_BATCH], tiles), core_count),
-                 units_ceil_divide(each[KERNEL_K], TILE_INNER));
+    uint64_t const tiles = units_times(units_ceil_divide(each[KERNEL_M], TILE_ROWS),
+                                       units_ceil_divide(each[KERNEL_N], TILE_COLUMNS));
+    return units_times(units_ceil_divide(units_times(side[KERNEL_BATCH], tiles), core_count),
+                       units_ceil_divide(each[KERNEL_K], TILE_INNER));
 }
 
 /* `products` of the scores of `pairs` of a head. `queries` and `keys` are arrays of the size of Q
@@ -94,12 +84,12 @@ static struct amounts scored_amounts(const struct kernel_table *table, const uin
                                      uint64_t keys)
 {
     uint64_t const tokens = side[KERNEL_TOKENS], heads = side[KERNEL_HEADS];
-    uint64_t const scored = times(times(pairs, heads), side[KERNEL_GROUP]);
-    uint64_t const arrays = plus(times(queries, side[KERNEL_GROUP]), keys);
-    uint64_t const rows = times(times(tokens, heads), arrays);
+    uint64_t const scored = units_times(units_times(pairs, heads), side[KERNEL_GROUP]);
+    uint64_t const arrays = plus(units_times(queries, side[KERNEL_GROUP]), keys);
+    uint64_t const rows = units_times(units_times(tokens, heads), arrays);
     return (struct amounts){
-        .flop = times(times(2 * products, scored), side[KERNEL_WIDTH]),
-        .bytes = stored_bytes(table->format, times(rows, side[KERNEL_WIDTH])),
+        .flop = units_times(units_times(2 * products, scored), side[KERNEL_WIDTH]),
+        .bytes = stored_bytes(table->format, units_times(rows, side[KERNEL_WIDTH])),
     };
 }
 
@@ -107,7 +97,7 @@ static struct amounts scored_amounts(const struct kernel_table *table, const uin
 static uint64_t causal_pairs(const uint64_t *side)
 {
     uint64_t const tokens = side[KERNEL_TOKENS];
-    return saturated((units_wide)tokens * (tokens + 1) / 2);
+    return units_saturated((units_wide)tokens * (tokens + 1) / 2);
 }
 
 /* Reads Q, K and V, writes the heads' values. */
@@ -118,7 +108,8 @@ static struct amounts attention_amounts(const struct kernel_table *table, const 
 
 static struct amounts full_amounts(const struct kernel_table *table, const uint64_t *side)
 {
-    return scored_amounts(table, side, times(side[KERNEL_TOKENS], side[KERNEL_TOKENS]), 2, 2, 2);
+    return scored_amounts(table, side, units_times(side[KERNEL_TOKENS], side[KERNEL_TOKENS]), 2, 2,
+                          2);
 }
 
 /* Reads Q, K, V, the values and their gradient; writes dQ, dK, dV. */
@@ -139,32 +130,32 @@ static struct amounts backward_amounts(const struct kernel_table *table, const u
 static uint64_t attention_steps(const uint64_t *side, uint32_t core_count)
 {
     uint64_t const blocks = units_ceil_divide(side[KERNEL_TOKENS], TILE_ROWS);
-    uint64_t const heads = times(side[KERNEL_HEADS], side[KERNEL_GROUP]);
-    uint64_t const cores = core_count, longest = times(STEP_PARTS, blocks + FILL_STEPS);
+    uint64_t const heads = units_times(side[KERNEL_HEADS], side[KERNEL_GROUP]);
+    uint64_t const cores = core_count, longest = units_times(STEP_PARTS, blocks + FILL_STEPS);
     units_wide const head = (units_wide)blocks * (blocks + 1 + 2 * FILL_STEPS) / 2;
-    units_wide steps = (units_wide)times(saturated(head), heads) * STEP_PARTS / cores;
+    units_wide steps = (units_wide)units_times(units_saturated(head), heads) * STEP_PARTS / cores;
     if (3 * blocks < 4 * cores) steps += longest * (4 * cores - 3 * blocks) / (6 * cores);
-    return times(saturated(steps > longest ? steps : longest),
-                 units_ceil_divide(side[KERNEL_WIDTH], TILE_WIDTH));
+    return units_times(units_saturated(steps > longest ? steps : longest),
+                       units_ceil_divide(side[KERNEL_WIDTH], TILE_WIDTH));
 }
 
 /* Tiles of queries that all have all keys go in whole waves. */
 static uint64_t full_steps(const uint64_t *side, uint32_t core_count)
 {
     uint64_t const blocks = units_ceil_divide(side[KERNEL_TOKENS], TILE_ROWS);
-    uint64_t const tiles = times(times(blocks, side[KERNEL_HEADS]), side[KERNEL_GROUP]);
-    return times(times(units_ceil_divide(tiles, core_count), blocks + FILL_STEPS),
-                 units_ceil_divide(side[KERNEL_WIDTH], TILE_WIDTH));
+    uint64_t const tiles = units_times(units_times(blocks, side[KERNEL_HEADS]), side[KERNEL_GROUP]);
+    return units_times(units_times(units_ceil_divide(tiles, core_count), blocks + FILL_STEPS),
+                       units_ceil_divide(side[KERNEL_WIDTH], TILE_WIDTH));
 }
 
 static struct amounts decode_amounts(const struct kernel_table *table, const uint64_t *side)
 {
-    uint64_t const rows = times(side[KERNEL_TOKENS], side[KERNEL_HEADS]);
-    uint64_t const keys = times(times(2, rows), side[KERNEL_WIDTH]);
+    uint64_t const rows = units_times(side[KERNEL_TOKENS], side[KERNEL_HEADS]);
+    uint64_t const keys = units_times(units_times(2, rows), side[KERNEL_WIDTH]);
     uint64_t const queries =
-        times(times(2 * side[KERNEL_GROUP], side[KERNEL_HEADS]), side[KERNEL_WIDTH]);
+        units_times(units_times(2 * side[KERNEL_GROUP], side[KERNEL_HEADS]), side[KERNEL_WIDTH]);
     return (struct amounts){
-        .flop = times(times(4 * side[KERNEL_GROUP], rows), side[KERNEL_WIDTH]),
+        .flop = units_times(units_times(4 * side[KERNEL_GROUP], rows), side[KERNEL_WIDTH]),
         .bytes = plus(stored_bytes(table->stored, keys), stored_bytes(table->format, queries)),
     };
 }
@@ -173,11 +164,11 @@ static struct amounts decode_amounts(const struct kernel_table *table, const uin
  * (DeepSeek-V2, arXiv 2405.04434, 2.1.2). */
 static struct amounts latent_amounts(const struct kernel_table *table, const uint64_t *side)
 {
-    uint64_t const rows = times(side[KERNEL_TOKENS], side[KERNEL_HEADS]);
-    uint64_t const keys = times(rows, plus(side[KERNEL_WIDTH], side[KERNEL_WIDTH] / 17));
+    uint64_t const rows = units_times(side[KERNEL_TOKENS], side[KERNEL_HEADS]);
+    uint64_t const keys = units_times(rows, plus(side[KERNEL_WIDTH], side[KERNEL_WIDTH] / 17));
     struct amounts of = decode_amounts(table, side);
     uint64_t const queries =
-        times(times(2 * side[KERNEL_GROUP], side[KERNEL_HEADS]), side[KERNEL_WIDTH]);
+        units_times(units_times(2 * side[KERNEL_GROUP], side[KERNEL_HEADS]), side[KERNEL_WIDTH]);
     of.bytes = plus(stored_bytes(table->stored, keys), stored_bytes(table->format, queries));
     return of;
 }
@@ -186,8 +177,8 @@ static uint64_t decode_steps(const uint64_t *side, uint32_t core_count)
 {
     uint64_t const blocks = units_ceil_divide(side[KERNEL_TOKENS], TILE_COLUMNS);
     uint64_t const rows = units_ceil_divide(side[KERNEL_GROUP], TILE_ROWS);
-    uint64_t const steps = units_ceil_divide(times(blocks, side[KERNEL_HEADS]), core_count);
-    return times(times(steps, rows), units_ceil_divide(side[KERNEL_WIDTH], TILE_WIDTH));
+    uint64_t const steps = units_ceil_divide(units_times(blocks, side[KERNEL_HEADS]), core_count);
+    return units_times(units_times(steps, rows), units_ceil_divide(side[KERNEL_WIDTH], TILE_WIDTH));
 }
 
 /* Three matrices an expert with rows, each read once. Both products read and write rows: of the
@@ -195,22 +186,23 @@ static uint64_t decode_steps(const uint64_t *side, uint32_t core_count)
 static struct amounts experts_amounts(const struct kernel_table *table, const uint64_t *side)
 {
     uint64_t const columns = side[KERNEL_COLUMNS], model = side[KERNEL_MODEL];
-    uint64_t const rows = times(side[KERNEL_TOKENS], side[KERNEL_EXPERT]);
-    uint64_t const matrix = times(times(3, columns), model);
-    uint64_t const moved = times(rows, plus(times(2, model), times(3, columns)));
+    uint64_t const rows = units_times(side[KERNEL_TOKENS], side[KERNEL_EXPERT]);
+    uint64_t const matrix = units_times(units_times(3, columns), model);
+    uint64_t const moved = units_times(rows, plus(units_times(2, model), units_times(3, columns)));
     return (struct amounts){
-        .flop = times(times(2, rows), matrix),
-        .bytes = stored_bytes(table->format, plus(times(side[KERNEL_EXPERT], matrix), moved)),
+        .flop = units_times(units_times(2, rows), matrix),
+        .bytes = stored_bytes(table->format, plus(units_times(side[KERNEL_EXPERT], matrix), moved)),
     };
 }
 
 static uint64_t experts_steps(const uint64_t *side, uint32_t core_count)
 {
-    uint64_t const tiles = times(times(units_ceil_divide(side[KERNEL_TOKENS], TILE_ROWS),
-                                       units_ceil_divide(side[KERNEL_COLUMNS], TILE_COLUMNS)),
-                                 side[KERNEL_EXPERT]);
-    return times(units_ceil_divide(tiles, core_count),
-                 units_ceil_divide(side[KERNEL_MODEL], TILE_INNER));
+    uint64_t const tiles =
+        units_times(units_times(units_ceil_divide(side[KERNEL_TOKENS], TILE_ROWS),
+                                units_ceil_divide(side[KERNEL_COLUMNS], TILE_COLUMNS)),
+                    side[KERNEL_EXPERT]);
+    return units_times(units_ceil_divide(tiles, core_count),
+                       units_ceil_divide(side[KERNEL_MODEL], TILE_INNER));
 }
 
 struct family {
@@ -252,6 +244,18 @@ const char *kernel_family_name(enum kernel_family family)
 bool kernel_is_of_products(enum kernel_family family)
 {
     return family == KERNEL_MATMUL || family == KERNEL_GROUPED;
+}
+
+bool kernel_reads_cache(enum kernel_family family)
+{
+    return family == KERNEL_DECODE || family == KERNEL_LATENT_DECODE;
+}
+
+uint64_t kernel_point_count(const struct kernel_table *table)
+{
+    uint64_t count = 1;
+    for (uint32_t s = 0; s < kernel_side_count(table->family); s++) count *= table->edge_count[s];
+    return count;
 }
 
 uint32_t kernel_side_count(enum kernel_family family)
@@ -305,6 +309,6 @@ void kernel_table_name_add(const struct kernel_table *table, struct strbuf *text
                    table->quantises ? ", casts included" : "",
                    table->cast == WORK_CAST_WITHIN ? "" : ", scales by ",
                    table->cast == WORK_CAST_WITHIN ? "" : work_cast_name(table->cast));
-    if (table->family == KERNEL_DECODE || table->family == KERNEL_LATENT_DECODE)
+    if (kernel_reads_cache(table->family))
         strbuf_add(text, ", cache in %s", format_name(table->stored));
 }

@@ -16,12 +16,6 @@ static bool is_of_experts(const struct work *work)
     return work->kernel == WORK_KERNEL_EXPERTS_IN || work->kernel == WORK_KERNEL_EXPERTS_OUT;
 }
 
-static uint64_t times(uint64_t left, uint64_t right)
-{
-    units_wide const product = (units_wide)left * right;
-    return product > UINT64_MAX ? UINT64_MAX : (uint64_t)product;
-}
-
 /* Sides in the order m, n, k: a weight's gradient contracts the rows. */
 static void sides_set(enum kernel_layout layout, const struct work_matmul *of,
                       uint64_t side[KERNEL_SIDES_MAX])
@@ -62,7 +56,7 @@ static bool has_batch(const struct kernel_stack *stack, enum format format,
 static void batch_joined(uint64_t count, uint64_t side[KERNEL_SIDES_MAX])
 {
     uint32_t const longer = side[KERNEL_M] < side[KERNEL_N] ? KERNEL_N : KERNEL_M;
-    side[longer] = times(side[longer], count);
+    side[longer] = units_times(side[longer], count);
 }
 
 /* Products of a batch without a table are looked up as one product. */
@@ -154,7 +148,7 @@ static struct work_call attention_call(const struct kernel_stack *stack, const s
     if (is_whole && of->key_width != of->value_width &&
         has_width(stack, KERNEL_LATENT_ATTENTION, work->math_format, width)) {
         call.family = KERNEL_LATENT_ATTENTION;
-        call.side[KERNEL_HEADS] = times(call.side[KERNEL_HEADS], of->group);
+        call.side[KERNEL_HEADS] = units_times(call.side[KERNEL_HEADS], of->group);
         call.side[KERNEL_GROUP] = 1;
     } else if (is_whole && of->full_tokens != 0 &&
                has_width(stack, KERNEL_FULL_ATTENTION, work->math_format, width)) {
@@ -196,7 +190,7 @@ const struct kernel_table *kernel_table_of_call(const struct kernel_stack *stack
     if (grouped != NULL) return grouped;
     if (call->family == KERNEL_MATMUL)
         return kernel_table_of(stack, format, call->layout, call->result, call->cast);
-    bool const reads_cache = call->family == KERNEL_DECODE || call->family == KERNEL_LATENT_DECODE;
+    bool const reads_cache = kernel_reads_cache(call->family);
     return kernel_other_of(stack, call->family, format, reads_cache ? call->stored : format);
 }
 

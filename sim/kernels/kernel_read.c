@@ -60,13 +60,10 @@ enum status kernel_grid_read(struct arena *arena, struct json *object, const cha
                              int64_t most, struct kernel_table *table, struct error *reterr)
 {
     struct json *list = NULL;
-    uint64_t points = 1;
-    for (uint32_t side = 0; side < kernel_side_count(table->family); side++) {
+    for (uint32_t side = 0; side < kernel_side_count(table->family); side++)
         STATUS_TRY(edges_read(arena, object, side, table, reterr));
-        points *= table->edge_count[side];
-    }
     STATUS_TRY(json_need(object, numbers, &list, reterr));
-    return numbers_read(arena, list, points, most, &table->share_ppm, reterr);
+    return numbers_read(arena, list, kernel_point_count(table), most, &table->share_ppm, reterr);
 }
 
 static enum status ppm_read(struct json *object, const char *key, uint32_t *ret_ppm,
@@ -114,15 +111,11 @@ static enum status layout_read(struct json *object, enum kernel_layout *ret_layo
     return STATUS_OK;
 }
 
-static bool reads_cache(enum kernel_family family)
-{
-    return family == KERNEL_DECODE || family == KERNEL_LATENT_DECODE;
-}
-
 /* Whether steps of inference have kernels of a family, whose rows go to the cache. */
 static bool may_append(enum kernel_family family)
 {
-    return reads_cache(family) || family == KERNEL_ATTENTION || family == KERNEL_LATENT_ATTENTION;
+    return kernel_reads_cache(family) || family == KERNEL_ATTENTION ||
+           family == KERNEL_LATENT_ATTENTION;
 }
 
 /* Whether kernels of a family may cast operands of their products. */
@@ -154,7 +147,7 @@ static enum status kind_read(struct json *object, struct kernel_table *table, st
     STATUS_TRY(format_read(object, "format", &table->format, reterr));
     table->stored = table->format;
     table->result = FORMAT_BF16;
-    if (reads_cache(table->family))
+    if (kernel_reads_cache(table->family))
         STATUS_TRY(format_read(object, "stored", &table->stored, reterr));
     if (may_append(table->family)) {
         value = json_take(object, "appends");
@@ -221,12 +214,10 @@ static enum status edges_leave(struct arena *arena, struct json *of, struct kern
     uint32_t place[KERNEL_SIDES_MAX][KERNEL_EDGES_MAX];
     struct kernel_table const whole = *table;
     uint32_t const sides = kernel_side_count(table->family);
-    uint64_t points = 1;
     void *memory = NULL;
-    for (uint32_t s = 0; s < sides; s++) {
+    for (uint32_t s = 0; s < sides; s++)
         STATUS_TRY(edges_choose(arena, of, s, table, place[s], reterr));
-        points *= table->edge_count[s];
-    }
+    uint64_t const points = kernel_point_count(table);
     for (uint32_t s = 0; s < sides; s++)
         table->is_part = table->is_part || table->edge_count[s] < whole.edge_count[s];
     STATUS_TRY(arena_try(arena, points, sizeof *table->share_ppm, &memory, reterr));
@@ -286,7 +277,7 @@ static enum status base_find(struct kernel_reading *reading, struct json *of,
 static enum status factor_apply(struct arena *arena, struct json *object,
                                 struct kernel_table *table, struct error *reterr)
 {
-    uint64_t points = 1;
+    uint64_t const points = kernel_point_count(table);
     void *memory = NULL;
     const char *keys[KERNEL_SIDES_MAX + 2] = {"ppm"};
     STATUS_TRY(json_as_object(object, reterr));
@@ -294,10 +285,8 @@ static enum status factor_apply(struct arena *arena, struct json *object,
     struct kernel_table *factor = memory;
     *factor = (struct kernel_table){.family = table->family, .factor = table->factor};
     STATUS_TRY(kernel_grid_read(arena, object, "ppm", FACTOR_PPM_MOST, factor, reterr));
-    for (uint32_t s = 0; s < kernel_side_count(table->family); s++) {
+    for (uint32_t s = 0; s < kernel_side_count(table->family); s++)
         keys[1 + s] = kernel_side_name(table->family, s);
-        points *= table->edge_count[s];
-    }
     STATUS_TRY(json_end(object, keys, reterr));
     STATUS_TRY(arena_try(arena, points, sizeof *table->share_ppm, &memory, reterr));
     uint32_t *share_ppm = memory;

@@ -27,10 +27,9 @@ static void put_numbers(struct json_writer *json, const char *key, const uint32_
 
 static void put_kind(struct json_writer *json, const struct kernel_table *table)
 {
-    bool const reads_cache =
-        table->family == KERNEL_DECODE || table->family == KERNEL_LATENT_DECODE;
     json_put_string(json, "format", format_name(table->format));
-    if (reads_cache) json_put_string(json, "stored", format_name(table->stored));
+    if (kernel_reads_cache(table->family))
+        json_put_string(json, "stored", format_name(table->stored));
     if (kernel_is_of_products(table->family)) {
         json_put_string(json, "layout", kernel_layout_name(table->layout));
         if (table->result != FORMAT_BF16)
@@ -44,7 +43,6 @@ static void put_kind(struct json_writer *json, const struct kernel_table *table)
 
 static void put_table(struct json_writer *json, const struct kernel_table *table)
 {
-    uint64_t points = 1;
     json_write_object(json);
     put_kind(json, table);
     json_put_string(json, "source", table->source);
@@ -53,11 +51,9 @@ static void put_table(struct json_writer *json, const struct kernel_table *table
     json_put_unsigned(json, "rows", table->row_count);
     json_put_unsigned(json, "error_median_ppm", table->error_median_ppm);
     json_put_unsigned(json, "error_ninetieth_ppm", table->error_ninetieth_ppm);
-    for (uint32_t s = 0; s < kernel_side_count(table->family); s++) {
+    for (uint32_t s = 0; s < kernel_side_count(table->family); s++)
         put_numbers(json, kernel_side_name(table->family, s), table->edge[s], table->edge_count[s]);
-        points *= table->edge_count[s];
-    }
-    put_numbers(json, "share_ppm", table->share_ppm, points);
+    put_numbers(json, "share_ppm", table->share_ppm, kernel_point_count(table));
     json_write_object_end(json);
 }
 

@@ -168,7 +168,11 @@ const char *kernel_family_name(enum kernel_family family);
 void kernel_table_name_add(const struct kernel_table *table, struct strbuf *text);
 /* Whether a family is of products, whose tables have a layout, a result and a cast. */
 bool kernel_is_of_products(enum kernel_family family);
+/* Whether a family reads a cache, whose rows may have a format of their own (`stored`). */
+bool kernel_reads_cache(enum kernel_family family);
 uint32_t kernel_side_count(enum kernel_family family);
+/* Numbers of a table: one for each edge of each side. */
+uint64_t kernel_point_count(const struct kernel_table *table);
 const char *kernel_side_name(enum kernel_family family, uint32_t side);
 
 /* What a table says of a kernel. */

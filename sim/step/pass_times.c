@@ -115,11 +115,6 @@ static void ranks_slow(const struct machine *machine, const struct mesh *mesh, u
     }
 }
 
-static uint64_t amount_of(units_wide amount)
-{
-    return amount > UINT64_MAX ? UINT64_MAX : (uint64_t)amount;
-}
-
 /* What the level of a part has as far as the tier where the part's farthest neighbours meet. */
 static struct level_along part_along(const struct machine *machine, const struct mesh_part *part)
 {
@@ -183,8 +178,8 @@ static struct schedule_times rank_times(const struct ranks *ranks, const struct 
     int64_t pass_ps[PASSES];
     for (uint32_t pass = 0; pass < PASSES; pass++) {
         units_wide const others = effort->moved[pass] / tp->size * (tp->size - 1);
-        pass_ps[pass] = units_duration_ps(amount_of(effort->flop[pass]), rate) +
-                        units_duration_ps(amount_of(others), tp_rate);
+        pass_ps[pass] = units_duration_ps(units_saturated(effort->flop[pass]), rate) +
+                        units_duration_ps(units_saturated(others), tp_rate);
     }
     return (struct schedule_times){
         .forward = pass_ps[FORWARD], .input = pass_ps[INPUT], .weight = pass_ps[WEIGHT]};
@@ -230,7 +225,7 @@ int64_t pass_part_ps(const struct ranks *ranks, const struct step_part *part)
             moved += moved_bytes(ranks, step, FORWARD);
     }
     moved = moved / tp->size * (tp->size - 1);
-    return sum_ps + demand_ps(amount_of(moved), tp_bytes_per_s(ranks->machine, tp));
+    return sum_ps + demand_ps(units_saturated(moved), tp_bytes_per_s(ranks->machine, tp));
 }
 
 enum status pass_times_estimate(struct arena *arena, const struct workload_plan *plan,

@@ -17,6 +17,7 @@
 #include "sim/base/json.h"
 #include "sim/base/strbuf.h"
 #include "tools/podsim/bench/bench_cases.h"
+#include "tools/podsim/common/median.h"
 #include "tools/podsim/common/worker.h"
 
 enum {
@@ -173,23 +174,6 @@ struct comparison {
     struct side side[2]; /* This podsim, and the other. */
     uint64_t events;     /* Of all runs, for the line of progress. */
 };
-
-static void put_in_order(double *values, uint32_t count)
-{
-    for (uint32_t i = 1; i < count; i++) {
-        double const value = values[i];
-        uint32_t at = i;
-        for (; at > 0 && values[at - 1] > value; at--) values[at] = values[at - 1];
-        values[at] = value;
-    }
-}
-
-/* Puts them in order. */
-static double median(double *values, uint32_t count)
-{
-    put_in_order(values, count);
-    return (values[(count - 1) / 2] + values[count / 2]) / 2;
-}
 
 /* A run that fails after one that did not is an error: results are the same each time. */
 static enum status side_run(struct comparison *comparison, const struct bench_case *step,

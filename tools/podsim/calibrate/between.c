@@ -4,6 +4,7 @@
  * of such kernels are left out.
  */
 #include "sim/base/arena.h"
+#include "sim/base/ranked.h"
 #include "sim/base/units.h"
 #include "tools/podsim/calibrate/calibrate.h"
 
@@ -62,8 +63,7 @@ static enum status function_make(struct arena *arena, struct calibration *calibr
         units_wide const scaled = (units_wide)(uint64_t)least_ps * PPM_ONE;
         numbers[function->large_count++] = (uint64_t)(scaled / (uint64_t)taken[i]->median_ps);
     }
-    uint64_t const ppm =
-        calibrate_number_at(numbers, function->large_count, function->large_count / 2);
+    uint64_t const ppm = ranked_number(numbers, function->large_count, function->large_count / 2);
     function->share_ppm = ppm == 0 ? 1 : (uint32_t)ppm;
     return STATUS_OK;
 }
@@ -89,6 +89,6 @@ enum status calibrate_between(struct arena *arena, struct calibration *calibrati
             function_make(arena, calibration, (enum work_function)f, taken, numbers, reterr));
     uint32_t const count = rows_take(rows, ROW_LAUNCH, WORK_FUNCTION_REST, taken);
     for (uint32_t i = 0; i < count; i++) numbers[i] = (uint64_t)taken[i]->median_ps;
-    if (count > 0) calibration->launch_ps = (int64_t)calibrate_number_at(numbers, count, count / 2);
+    if (count > 0) calibration->launch_ps = (int64_t)ranked_number(numbers, count, count / 2);
     return STATUS_OK;
 }

@@ -129,9 +129,6 @@ enum status calibrate_leave_out(struct arena *arena, struct calibration *calibra
                                 struct error *reterr, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
-/* The number that `rank` others are not above. `count` is not 0. */
-uint64_t calibrate_number_at(const uint64_t *numbers, uint32_t count, uint32_t rank);
-
 /* Of `count` rows. */
 enum status calibrate_spread(struct arena *arena, const struct row *const *row, uint32_t count,
                              struct calibrate_spread *ret_spread, struct error *reterr);

@@ -5,6 +5,7 @@
  * rows then say how well the model with these constants reproduces them.
  */
 #include "sim/base/arena.h"
+#include "sim/base/ranked.h"
 #include "sim/base/units.h"
 #include "sim/choose/choose.h"
 #include "sim/choose/protocol.h"
@@ -168,9 +169,8 @@ static void errors_of(const struct calibrate_collectives *of, const uint64_t *of
         if (kind == MEASURE_COUNT || of->row[i]->operation == kind) numbers[count++] = off_ppm[i];
     *ret_error = (struct calibrate_error){.count = count};
     if (count == 0) return;
-    ret_error->median_ppm = calibrate_number_at(numbers, count, count / 2);
-    ret_error->ninetieth_ppm =
-        calibrate_number_at(numbers, count, (uint32_t)((uint64_t)count * 9 / 10));
+    ret_error->median_ppm = ranked_number(numbers, count, count / 2);
+    ret_error->ninetieth_ppm = ranked_number(numbers, count, (uint32_t)((uint64_t)count * 9 / 10));
 }
 
 /* Plays all rows. `error` has a place for each kind, and one for all. */

@@ -3,6 +3,7 @@
  * more steps of tiles as fewer cores need, and HBM less what the copy moves. They set no constant.
  */
 #include "sim/base/arena.h"
+#include "sim/base/ranked.h"
 #include "sim/base/units.h"
 #include "tools/podsim/calibrate/calibrate.h"
 
@@ -89,7 +90,7 @@ static uint64_t rank_of(const struct calibrate_overlap *of, const uint64_t *numb
     uint32_t count = 0;
     for (uint32_t i = 0; i < of->row_count; i++)
         if (cores == 0 || of->row[i]->cores == cores) taken[count++] = number[i];
-    return calibrate_number_at(taken, count, (uint32_t)((uint64_t)count * tenths / 10));
+    return ranked_number(taken, count, (uint32_t)((uint64_t)count * tenths / 10));
 }
 
 static void part_fill(const struct calibrate_overlap *of, uint64_t *const number[3],

@@ -9,6 +9,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/logarithm.h"
+#include "sim/base/ranked.h"
 #include "sim/base/units.h"
 #include "tools/podsim/calibrate/calibrate.h"
 
@@ -38,22 +39,6 @@ enum status calibrate_leave_out(struct arena *arena, struct calibration *calibra
     return STATUS_OK;
 }
 
-uint64_t calibrate_number_at(const uint64_t *numbers, uint32_t count, uint32_t rank)
-{
-    uint64_t least = 0, most = UINT64_MAX;
-    SIM_ASSERT(rank < count);
-    while (least < most) {
-        uint64_t const middle = least + (most - least) / 2;
-        uint32_t below = 0;
-        for (uint32_t i = 0; i < count; i++) below += numbers[i] <= middle;
-        if (below > rank)
-            most = middle;
-        else
-            least = middle + 1;
-    }
-    return least;
-}
-
 enum status calibrate_spread(struct arena *arena, const struct row *const *row, uint32_t count,
                              struct calibrate_spread *ret_spread, struct error *reterr)
 {
@@ -70,7 +55,7 @@ enum status calibrate_spread(struct arena *arena, const struct row *const *row, 
         ret_spread->most_ppm = (uint32_t)ppm[i];
         ret_spread->most_line = row[i]->line;
     }
-    ret_spread->median_ppm = (uint32_t)calibrate_number_at(ppm, count, count / 2);
+    ret_spread->median_ppm = (uint32_t)ranked_number(ppm, count, count / 2);
     return STATUS_OK;
 }
 
@@ -252,8 +237,8 @@ static enum status shares_find(struct arena *arena, struct kernel_table *table,
     }
     for (uint64_t p = 0; p < points->count; p++)
         if (points->row_count[p] > 0)
-            share_ppm[p] = (uint32_t)calibrate_number_at(share + begin[p], points->row_count[p],
-                                                         points->row_count[p] / 2);
+            share_ppm[p] = (uint32_t)ranked_number(share + begin[p], points->row_count[p],
+                                                   points->row_count[p] / 2);
     table->share_ppm = share_ppm;
     return STATUS_OK;
 }
@@ -306,9 +291,9 @@ static enum status errors_find(struct arena *arena, struct kernel_table *table,
         ppm[i] = (known > found ? known - found : found - known) * PPM_ONE / found;
     }
     table->row_count = points->used_count;
-    uint64_t const median = calibrate_number_at(ppm, points->used_count, points->used_count / 2);
-    uint64_t const ninetieth = calibrate_number_at(
-        ppm, points->used_count, (uint32_t)((uint64_t)points->used_count * 9 / 10));
+    uint64_t const median = ranked_number(ppm, points->used_count, points->used_count / 2);
+    uint64_t const ninetieth =
+        ranked_number(ppm, points->used_count, (uint32_t)((uint64_t)points->used_count * 9 / 10));
     table->error_median_ppm = (uint32_t)units_smaller(median, UINT32_MAX);
     table->error_ninetieth_ppm = (uint32_t)units_smaller(ninetieth, UINT32_MAX);
     return STATUS_OK;

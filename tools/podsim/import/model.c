@@ -124,7 +124,6 @@ static void unused_say(struct import *import)
         import_plain(import, (const uint64_t *)&facts->experts + i, "it counts with experts alone");
 }
 
-/* What no type has, and what would change most of a step. */
 /* Where the file says how many layers have no experts, one at least is left. */
 static enum status layers_check(const struct import *import, struct error *reterr)
 {
@@ -136,6 +135,7 @@ static enum status layers_check(const struct import *import, struct error *reter
                          "none of the %" PRIu64 " layers has experts", facts->sizes.layers);
 }
 
+/* What no type has, and what would change most of a step. */
 static enum status parts_check(struct import *import, struct error *reterr)
 {
     const struct import_facts *facts = &import->facts;

@@ -9,6 +9,7 @@
 #include "sim/base/json.h"
 #include "sim/base/strbuf.h"
 #include "tools/podsim/common/interval.h"
+#include "tools/podsim/common/median.h"
 #include "tools/podsim/validate/columns.h"
 
 enum { FLAT_DEPTH = 3, LEVELS = 5, PERCENT_LEAST = 50, PERCENTS = 100 - PERCENT_LEAST + 1 };
@@ -188,17 +189,6 @@ static void intervals_set(const struct folding *folding, int level)
                 .high = span->median * span->reach[at],
                 .covers = interval_distance(span->median, ratio) <= span->reach[at]};
         }
-}
-
-static double median(double *values, uint32_t count)
-{
-    for (uint32_t i = 1; i < count; i++) {
-        double const value = values[i];
-        uint32_t at = i;
-        for (; at > 0 && values[at - 1] > value; at--) values[at] = values[at - 1];
-        values[at] = value;
-    }
-    return count == 0 ? 0 : (values[(count - 1) / 2] + values[count / 2]) / 2;
 }
 
 /* Which rows a coverage is of: all that podsim may learn from, or of a test; of a chip, of a work.

@@ -98,6 +98,11 @@ static const struct mesh_axis_plan *axis_named(const struct mesh_plan *plan, enu
     return NULL;
 }
 
+bool mesh_plan_has(const struct mesh_plan *plan, enum mesh_role role)
+{
+    return axis_named(plan, role) != NULL;
+}
+
 /* A part of ep that names another axis of the mesh. */
 static enum status over_add(const struct mesh_plan *all, enum mesh_role role, const char *where,
                             struct mesh *mesh, struct error *reterr)
@@ -109,7 +114,7 @@ static enum status over_add(const struct mesh_plan *all, enum mesh_role role, co
                          "experts over ranks of %s are not modelled; ep lies over tp, cp and dp, "
                          "and over axes of the machine",
                          name);
-    if (axis_named(all, role) == NULL)
+    if (!mesh_plan_has(all, role))
         return error_set(reterr, STATUS_INVALID, where,
                          "the mesh has no %s whose ranks could have experts; leave it out", name);
     if (mesh_ep_over(mesh, role))
@@ -186,7 +191,7 @@ static enum status order_refuse(const struct mesh_plan *plan, struct error *rete
 {
     char text[TEXT_BYTES] = "";
     for (uint32_t i = 0; i < MESH_ROLE_COUNT; i++) {
-        if (axis_named(plan, mesh_order_standard[i]) == NULL) continue;
+        if (!mesh_plan_has(plan, mesh_order_standard[i])) continue;
         size_t const used = strlen(text);
         (void)snprintf(text + used, sizeof text - used, "%s\"%s\"", used == 0 ? "" : ", ",
                        mesh_role_name(mesh_order_standard[i]));
@@ -205,7 +210,7 @@ enum status mesh_plan_order(const struct mesh_plan *plan, enum mesh_role ret_ord
     uint32_t const wanted_count = own ? plan->order_count : MESH_ROLE_COUNT;
     uint32_t count = 0, seen = 0;
     for (uint32_t i = 0; i < wanted_count; i++) {
-        bool const here = axis_named(plan, wanted[i]) != NULL;
+        bool const here = mesh_plan_has(plan, wanted[i]);
         if (own && (!here || (seen >> wanted[i] & 1) != 0)) return order_refuse(plan, reterr);
         seen |= 1u << wanted[i];
         if (here) ret_order[count++] = wanted[i];

@@ -96,6 +96,9 @@ extern const enum mesh_role mesh_order_standard[MESH_ROLE_COUNT];
 enum status mesh_plan_order(const struct mesh_plan *plan, enum mesh_role ret_order[MESH_ROLE_COUNT],
                             struct error *reterr);
 
+/* Whether a mesh has an axis of the role. */
+bool mesh_plan_has(const struct mesh_plan *plan, enum mesh_role role);
+
 /* Refused: an axis of the machine named twice in full, parts that do not divide, a mesh that does
  * not fill the machine, an order that does not name each of its axes once. */
 enum status mesh_build(const struct mesh_plan *plan, const struct machine *machine,

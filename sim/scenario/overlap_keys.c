@@ -87,17 +87,10 @@ static const struct key_kind key_overlap_products = KEY_OVERLAP("`products`");
 
 /* --- Rows --- */
 
-static bool mesh_has(const struct scenario *scenario, enum mesh_role role)
-{
-    for (uint32_t i = 0; i < scenario->mesh.axis_count; i++)
-        if (scenario->mesh.axis[i].role == role) return true;
-    return false;
-}
-
 static bool has_replicas(const struct scenario *scenario)
 {
-    return mesh_has(scenario, MESH_DP) || mesh_has(scenario, MESH_EP) ||
-           mesh_has(scenario, MESH_CP);
+    return mesh_plan_has(&scenario->mesh, MESH_DP) || mesh_plan_has(&scenario->mesh, MESH_EP) ||
+           mesh_plan_has(&scenario->mesh, MESH_CP);
 }
 
 static const struct workload_overlaps *overlap_of(const struct scenario *scenario)
@@ -123,26 +116,28 @@ static bool shows_fsdp(const struct key_source *source)
 {
     const struct scenario *scenario = shown_of(source);
     return overlap_of(scenario)->fsdp != WORKLOAD_OVERLAP_ALL ||
-           (is_step(scenario) && mesh_has(scenario, MESH_FSDP));
+           (is_step(scenario) && mesh_plan_has(&scenario->mesh, MESH_FSDP));
 }
 
 static bool shows_tp(const struct key_source *source)
 {
     const struct scenario *scenario = shown_of(source);
     return overlap_of(scenario)->tp != WORKLOAD_OVERLAP_ALL ||
-           (is_step(scenario) && mesh_has(scenario, MESH_TP));
+           (is_step(scenario) && mesh_plan_has(&scenario->mesh, MESH_TP));
 }
 
 static bool shows_ep(const struct key_source *source)
 {
     const struct scenario *scenario = shown_of(source);
-    return overlap_of(scenario)->ep_apart || (is_step(scenario) && mesh_has(scenario, MESH_EP));
+    return overlap_of(scenario)->ep_apart ||
+           (is_step(scenario) && mesh_plan_has(&scenario->mesh, MESH_EP));
 }
 
 static bool shows_pp(const struct key_source *source)
 {
     const struct scenario *scenario = shown_of(source);
-    return overlap_of(scenario)->pp_apart || (is_step(scenario) && mesh_has(scenario, MESH_PP));
+    return overlap_of(scenario)->pp_apart ||
+           (is_step(scenario) && mesh_plan_has(&scenario->mesh, MESH_PP));
 }
 
 static bool shows_tied(const struct key_source *source)
@@ -186,7 +181,7 @@ static enum status axis_check(const struct key_reader *reader, struct json *memb
                               enum mesh_role role, struct error *reterr)
 {
     const struct scenario *scenario = scenario_of(reader);
-    if (!waits || !is_step(scenario) || mesh_has(scenario, role)) return STATUS_OK;
+    if (!waits || !is_step(scenario) || mesh_plan_has(&scenario->mesh, role)) return STATUS_OK;
     return error_set(reterr, STATUS_INVALID, json_where(member),
                      "the mesh has no \"%s\", whose collectives compute could wait for; leave it "
                      "out",
@@ -244,7 +239,7 @@ static enum status gradients_check(const struct scenario *scenario, struct json 
     if (workload_serves(&scenario->workload))
         return error_set(reterr, STATUS_INVALID, json_where(member),
                          "a step of inference has no gradients; leave it out");
-    if (!is_step(scenario) || mesh_has(scenario, MESH_PP)) return STATUS_OK;
+    if (!is_step(scenario) || mesh_plan_has(&scenario->mesh, MESH_PP)) return STATUS_OK;
     return error_set(reterr, STATUS_INVALID, json_where(member),
                      "the mesh has no \"pp\", whose stages would %s; leave it out", what);
 }

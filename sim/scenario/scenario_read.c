@@ -50,18 +50,11 @@ const struct key scenario_keys[] = {
 
 const struct key program_keys[] = {KEYS_OF_BOTH, RUN_KEY, {0}};
 
-static bool has_stages(const struct mesh_plan *mesh)
-{
-    for (uint32_t i = 0; i < mesh->axis_count; i++)
-        if (mesh->axis[i].role == MESH_PP) return true;
-    return false;
-}
-
 static void steps_default(struct scenario *scenario)
 {
     bool const overlaps = scenario->workload.parameter_gather == WORKLOAD_PARAMETERS_NEXT_STEP;
     if (scenario->run.steps != 0) return;
-    scenario->run.steps = has_stages(&scenario->mesh) || overlaps ? STEPS_DEFAULT : 1;
+    scenario->run.steps = mesh_plan_has(&scenario->mesh, MESH_PP) || overlaps ? STEPS_DEFAULT : 1;
 }
 
 /* Reads `keys` into the scenario that the reader's `whole` is, and fills in what follows from the

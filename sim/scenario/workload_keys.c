@@ -161,20 +161,13 @@ enum status scenario_routing_settle(const struct key_reader *reader, struct json
     return STATUS_OK;
 }
 
-static bool mesh_has(const struct scenario *scenario, enum mesh_role role)
-{
-    for (uint32_t i = 0; i < scenario->mesh.axis_count; i++)
-        if (scenario->mesh.axis[i].role == role) return true;
-    return false;
-}
-
 /* A key of an axis that the mesh does not have is shown if it was given all the same: a run refuses
  * it, and may not run as what is shown instead. */
 bool scenario_shows_context(const struct key_source *source)
 {
     const struct workload_plan *plan = &shown_of(source)->workload;
     bool const trains = plan->kind == WORKLOAD_TRAIN_STEP;
-    return mesh_has(shown_of(source), MESH_CP) ||
+    return mesh_plan_has(&shown_of(source)->mesh, MESH_CP) ||
            plan->attention.context !=
                (trains ? WORKLOAD_CONTEXT_RING : WORKLOAD_CONTEXT_ALL_GATHER);
 }
@@ -182,21 +175,21 @@ bool scenario_shows_context(const struct key_source *source)
 bool scenario_shows_context_order(const struct key_source *source)
 {
     const struct scenario *scenario = shown_of(source);
-    return mesh_has(scenario, MESH_CP) ||
+    return mesh_plan_has(&scenario->mesh, MESH_CP) ||
            scenario->workload.attention.order != WORKLOAD_CONTEXT_ZIGZAG;
 }
 
 static bool shows_schedule(const struct key_source *source)
 {
     const struct scenario *scenario = shown_of(source);
-    return mesh_has(scenario, MESH_PP) || scenario->workload.stages.schedule != NULL;
+    return mesh_plan_has(&scenario->mesh, MESH_PP) || scenario->workload.stages.schedule != NULL;
 }
 
 static bool shows_regather(const struct key_source *source)
 {
     const struct scenario *scenario = shown_of(source);
-    bool const shards = mesh_has(scenario, MESH_FSDP) || scenario->workload.zero == 3;
-    return (mesh_has(scenario, MESH_PP) && shards) ||
+    bool const shards = mesh_plan_has(&scenario->mesh, MESH_FSDP) || scenario->workload.zero == 3;
+    return (mesh_plan_has(&scenario->mesh, MESH_PP) && shards) ||
            scenario->workload.stages.regather != WORKLOAD_REGATHER_MICROBATCH;
 }
 
@@ -223,7 +216,7 @@ static bool shows_sums(const struct key_source *source)
 static bool shows_shards(const struct key_source *source)
 {
     const struct scenario *scenario = shown_of(source);
-    bool const shards = mesh_has(scenario, MESH_FSDP) || scenario->workload.zero >= 2;
+    bool const shards = mesh_plan_has(&scenario->mesh, MESH_FSDP) || scenario->workload.zero >= 2;
     return scenario->machine.stack != NULL && shards;
 }
 

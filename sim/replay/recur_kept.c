@@ -102,6 +102,8 @@ enum status recur_kept_build(struct arena *arena, const struct replay *replay,
     ret_kept->met_count = (lanes + 1) * ret_kept->met_roles * EVENT_KINDS;
     STATUS_TRY(arena_try(arena, ret_kept->met_count, sizeof(struct met), &memory, reterr));
     ret_kept->met = memory;
+    STATUS_TRY(arena_try_unset(arena, RECUR_MEETS, sizeof *ret_kept->meets, &memory, reterr));
+    ret_kept->meets = memory;
     return STATUS_OK;
 }
 
@@ -109,6 +111,7 @@ bool recur_met_share(const struct recur_kept *from, struct recur_kept *to)
 {
     if (from->met_count != to->met_count) return false;
     memcpy(to->met, from->met, to->met_count * sizeof *to->met);
+    memcpy(to->meets, from->meets, RECUR_MEETS * sizeof *to->meets);
     return true;
 }
 
@@ -146,10 +149,11 @@ bool recur_kept_begin(struct replay *replay, uint64_t events)
            room_take(recur->arena, kept, events);
 }
 
-static void epochs_meet(struct replay *replay)
+static void epochs_meet(struct replay *replay, struct met_pair pair)
 {
-    replay->recurrence.search->kept.failed = true;
-    replay->recurrence.search->met_count++;
+    struct recur *recur = replay->recurrence.search;
+    recur->kept.failed = true;
+    recur->kept.meets[recur->met_count++ % RECUR_MEETS] = pair;
 }
 
 void recur_event(struct replay *replay, int64_t now_ps, uint64_t key, const uint32_t *chips,
@@ -164,7 +168,13 @@ void recur_event(struct replay *replay, int64_t now_ps, uint64_t key, const uint
         uint32_t const role = kept->met_roles == 1 ? 0 : replay->chips[chips[i]].role;
         struct met *met =
             &kept->met[(index * kept->met_roles + role) * EVENT_KINDS + event_key_kind(key)];
-        if (met->at_ps == now_ps && met->epoch != epoch) epochs_meet(replay);
+        if (met->at_ps == now_ps && met->epoch != epoch)
+            epochs_meet(replay, (struct met_pair){
+                                    .epoch = {(uint8_t)met->epoch, (uint8_t)epoch},
+                                    .stream = (uint8_t)event_key_stream(key),
+                                    .role = replay->chips[chips[i]].role,
+                                    .is_known = kept->met_roles == replay->program->role_count,
+                                });
         *met = (struct met){now_ps, epoch};
     }
 }
@@ -172,7 +182,8 @@ void recur_event(struct replay *replay, int64_t now_ps, uint64_t key, const uint
 /* Epochs decide only between messages of one stream. */
 void recur_land(struct replay *replay, uint64_t key, uint32_t stream)
 {
-    if (event_key_names_epoch(key) && event_key_stream(key) == stream) epochs_meet(replay);
+    if (event_key_names_epoch(key) && event_key_stream(key) == stream)
+        epochs_meet(replay, (struct met_pair){.is_known = false});
 }
 
 static bool entry_is_of(const struct kept_entry *entry, int64_t at_ps, uint64_t key)

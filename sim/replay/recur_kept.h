@@ -17,6 +17,16 @@ struct kept_pass;
 struct met;
 struct replay;
 
+/* Two messages of a stream whose orders differ by their epochs alone, at one instant. */
+struct met_pair {
+    uint8_t epoch[2];
+    uint8_t stream;
+    uint16_t role;
+    bool is_known; /* Else it is not told whose epochs they are. */
+};
+
+enum { RECUR_MEETS = 512 };
+
 struct recur_kept {
     struct kept_entry *entries; /* Each of an instant and a key. */
     uint64_t entry_count;
@@ -36,6 +46,7 @@ struct recur_kept {
     uint32_t met_roles;  /* 1: chips of several roles share links, or the roles are too many. */
     struct met *met;     /* [lane][role][kind of event] */
     uint64_t met_count;
+    struct met_pair *meets; /* [number of the meeting % RECUR_MEETS]: the last ones. */
 };
 
 enum status recur_kept_build(struct arena *arena, const struct replay *replay,

@@ -280,6 +280,37 @@ static bool messages_again(const struct comparison *at)
     return true;
 }
 
+/* By how much the epochs of a role's collectives have gone on since the image. */
+static uint32_t epochs_since(const struct comparison *at, const struct met_pair *pair)
+{
+    const struct replay *replay = at->replay;
+    uint32_t chip = 0;
+    while (replay->chips[chip].role != pair->role) chip++;
+    uint64_t const index = (uint64_t)pair->stream * replay->chip_count + chip;
+    const struct stream_state *then = recur_item_at(then_of(at, replay->streams.states), index);
+    return (uint32_t)(replay->streams.states[index].epoch - then->epoch) % RECUR_EPOCHS;
+}
+
+/* Epochs wrap. Whether each two messages that have met since the image go in the same order when
+ * they meet again, up to `times` times. */
+static bool orders_again(const struct comparison *at, uint32_t times)
+{
+    const struct recur *recur = at->replay->recurrence.search;
+    uint64_t const since = at->image->met_count;
+    if (recur->met_count - since > RECUR_MEETS) return false;
+    for (uint64_t i = since; i < recur->met_count; i++) {
+        const struct met_pair *pair = &recur->kept.meets[i % RECUR_MEETS];
+        if (!pair->is_known) return false;
+        uint32_t const each = epochs_since(at, pair);
+        for (uint32_t k = 1; k <= times; k++) {
+            uint32_t const first = (pair->epoch[0] + k * each) % RECUR_EPOCHS;
+            uint32_t const second = (pair->epoch[1] + k * each) % RECUR_EPOCHS;
+            if ((first < second) != (pair->epoch[0] < pair->epoch[1])) return false;
+        }
+    }
+    return true;
+}
+
 /* Arrays of which nothing is asked, or that are compared above. */
 static bool is_left_out(const struct replay *replay, const void *items)
 {
@@ -392,8 +423,8 @@ static bool is_again(struct replay *replay, struct step_image *image)
     const struct recur_pending *then = &image->pending, *now = &recur->pending;
     struct comparison const at = {replay, image, engine_now_ps(replay->engine) - image->at_ps};
     if (image->slot != first->slot || image->position != first->position ||
-        image->met_count != recur->met_count || image->look_backs != recur->look_backs ||
-        now->count != then->count || now->sums[0] != then->sums[0] || now->sums[1] != then->sums[1])
+        image->look_backs != recur->look_backs || now->count != then->count ||
+        now->sums[0] != then->sums[0] || now->sums[1] != then->sums[1])
         return false;
     return ended_again(&at) && streams_again(&at) && messages_again(&at) && chips_again(&at) &&
            memories_again(&at) && servers_again(&at) && pasts_again(&at) && arrays_again(&at);
@@ -416,11 +447,19 @@ static void image_take(struct replay *replay, struct step_image *image)
     image->is_taken = true;
 }
 
-/* The period that follows from the same state `image` ago. */
-static bool period_follows(struct replay *replay, const struct step_image *image)
+/* The period that follows from the same state `image` ago. A chip that is behind the first one has
+ * one step more ahead. */
+static bool period_follows(struct replay *replay, struct step_image *image)
 {
-    return steps_foresee(replay, replay->steps.ended[0] - image->step,
-                         engine_now_ps(replay->engine) - image->at_ps);
+    int64_t const period_ps = engine_now_ps(replay->engine) - image->at_ps;
+    struct comparison const at = {replay, image, period_ps};
+    if (!orders_again(&at, 1) ||
+        !steps_foresee(replay, replay->steps.ended[0] - image->step, period_ps))
+        return false;
+    if (orders_again(&at, replay->steps.foreseen + 1)) return true;
+    replay->steps.period = (struct period){0};
+    replay->steps.foreseen = 0;
+    return false;
 }
 
 bool recur_steps_look(struct replay *replay)

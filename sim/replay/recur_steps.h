@@ -15,8 +15,14 @@
  * breaks of all its steps, and messages rarely look so far back. If one has since the image was
  * taken, nothing is found.
  *
- * Where states are compared at all is as recur.h says. What it says of epochs that meet is so here
- * as well, from the image on.
+ * Epochs that meet. Two messages whose orders differ by their epochs alone go in the same order in
+ * further steps, as long as the epochs of both wrap in the same steps. So the meetings since the
+ * image are kept, and looked at for as many steps as are not simulated.
+ *
+ * Books. What results are made of is not counted where nothing else asks for it: no digest, and no
+ * spans of the breakdown (breakdowns.is_off).
+ *
+ * Where states are compared at all is as recur.h says.
  */
 #ifndef SIM_REPLAY_RECUR_STEPS_H
 #define SIM_REPLAY_RECUR_STEPS_H

@@ -42,7 +42,7 @@ static void draw(uint64_t *state, char text[TEXT_BYTES])
     uint32_t const tokens = 1024u << case_draw(state, 2);
     const char *slow = CASE_PICK(state, "", "", ", \"chips\": [{\"at\": [0, \"*\"], \"hbm\": 0.3}]",
                                  ", \"chips\": [{\"at\": [1, \"*\"], \"math\": 0.5}]");
-    const char *schedule = CASE_PICK(state, NULL, NULL, "zb-h2", "zb-v", "v-half");
+    const char *schedule = CASE_PICK(state, NULL, NULL, "zb-h2", "zb-v", "v-half", "dualpipe");
     bool const gpu = strstr(places[place].machine, "h100") != NULL;
     struct step_drawn const step = {.machine = places[place].machine,
                                     .overrides = gpu ? slow : "",
@@ -76,9 +76,27 @@ static void each_result_is_that_of_every_microbatch(void **state)
     recurring_end(&counts, 4);
 }
 
+/* Of both directions of the pipeline messages of one stream meet at cables of a host, in each step
+ * in the same order. */
+static void a_period_is_foreseen_where_epochs_meet(void **state)
+{
+    struct recurring counts = {0};
+    (void)state;
+    recurring_check("{\"podsim\": 1, \"machine\": {\"chip\": \"tpu-v5p\", \"shape\": \"2x2x4\", "
+                    "\"slices\": 4, \"profile\": \"ideal\"}, \"mesh\": {\"pp\": [\"slice\"], "
+                    "\"fsdp\": [\"x\", \"y\"], \"tp\": [\"z\"]}, \"workload\": {\"kind\": "
+                    "\"train_step\", \"model\": \"llama-3-8b\", \"batch_tokens\": 1048576, "
+                    "\"sequence_length\": 4096, \"accumulate\": 16, \"remat\": \"block\", "
+                    "\"attention\": \"causal\", \"schedule\": \"dualpipe\"}, \"run\": "
+                    "{\"collective_matmul\": true}}",
+                    (struct play_options){.steps_max = 6}, &counts);
+    assert_int_equal(counts.foreseen, 1);
+}
+
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(each_result_is_that_of_every_microbatch)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(each_result_is_that_of_every_microbatch),
+                                       cmocka_unit_test(a_period_is_foreseen_where_epochs_meet)};
     walk_seed(argc, argv);
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

@@ -217,12 +217,12 @@ bool lanes_arrive(struct replay *replay, struct lane_table *lane, uint64_t key,
     if (running[chips[0]] != plan || first.counted == first.arrivals) return false;
     bool const may_be_void = promise_may_be_void(replay, key, now_ps);
     bool const counts = arrival_counts(lane, chips[0], first.counted + 1);
-    bool const keeps = replay->recurrence.keeps;
+    bool const keeps = replay->recurrence.keeps, has_digest = !replay->breakdowns.digest_apart;
     uint64_t digest = 0;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t const chip = chips[i];
         if (may_be_void && promise_void_take(replay, key, chip, now_ps)) continue;
-        digest += digest_record(now_ps, key, chip);
+        if (has_digest) digest += digest_record(now_ps, key, chip);
         if (keeps) recur_digest_add(replay, now_ps, key, chip);
         __builtin_prefetch(&lane->route.ports[chip], 1); /* For the next message: next_send(). */
         arrival_cost_single(&replay->servers, cost, chip, now_ps);

@@ -193,7 +193,7 @@ void streams_compute_end_many(struct replay *replay, const uint32_t *chips, uint
                               int64_t now_ps)
 {
     if (!takes_batches(replay, count)) {
-        for (uint32_t i = 0; i < count; i++) streams_compute_end(replay, chips[i], now_ps);
+        streams_compute_end(replay, chips, count, now_ps);
         return;
     }
     struct stream_state *states = stream_at(replay, PROGRAM_COMPUTE, 0);
@@ -207,7 +207,7 @@ void streams_compute_end_many(struct replay *replay, const uint32_t *chips, uint
     for (uint32_t i = 0; i < count; i++) {
         uint32_t const chip = chips[i];
         if (!is_alike(&place, &states[chip], &replay->chips[chip])) {
-            streams_compute_end(replay, chip, now_ps);
+            streams_compute_end(replay, &chip, 1, now_ps);
             continue;
         }
         int64_t const end_ps = part_end_ps(replay, table, place.state.part, chip, now_ps);

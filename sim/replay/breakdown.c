@@ -76,12 +76,13 @@ void breakdown_span(struct replay *replay, uint32_t chip, int64_t now_ps)
 {
     struct chip_state *self = &replay->chips[chip];
     int64_t const span_ps = now_ps - self->breakdown_ps;
+    self->breakdown_ps = now_ps;
+    if (replay->breakdowns.is_off) return;
     uint64_t const index = breakdown_row(replay, self->block_phase, chip);
     struct breakdown *breakdown = &replay->breakdowns.of_phase[index];
     struct phase_span *span = &replay->breakdowns.spans[index];
-    if (span->end_ps == 0) span->begin_ps = self->breakdown_ps;
+    if (span->end_ps == 0) span->begin_ps = now_ps - span_ps;
     span->end_ps = now_ps;
-    self->breakdown_ps = now_ps;
     if (replay->p2p != NULL) p2p_account(replay, chip, span_ps);
     uint32_t links = 0;
     for (uint32_t bits = self->running; bits != 0; bits &= bits - 1) {

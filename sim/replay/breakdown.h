@@ -55,7 +55,9 @@ struct breakdowns {
     int64_t *class_end_ps;         /* [class]: end of the last op on any chip. */
     struct memory_state *memories; /* [chip] */
     uint32_t link_sets;            /* Number of sets of machine axes. */
-    uint32_t effect_watchers;      /* That ask for each effect: curves, stretches recorded. */
+    bool is_off;              /* In further steps no spans are counted; stretches ask for them. */
+    bool digest_apart;        /* digest_add_apart(): in a prefix fold, and in further steps. */
+    uint32_t effect_watchers; /* That ask for each effect: curves, stretches recorded. */
     /* Machine axes along which a stream's collectives, copies or messages go, as bits. */
     uint8_t stream_links[PROGRAM_STREAMS_MAX];
 };

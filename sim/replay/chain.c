@@ -178,7 +178,7 @@ void chain_end(struct replay *replay, uint32_t chip, int64_t now_ps)
     engine_count(replay->engine, count - !is_last);
     if (stretch_is_recorded(replay, chip)) stretch_note_events(replay, chip, count - !is_last);
     if (is_last)
-        streams_compute_end(replay, chip, now_ps);
+        streams_compute_end(replay, &chip, 1, now_ps);
     else
         end_post(replay, chip);
 }

@@ -70,8 +70,8 @@ static inline __attribute__((always_inline)) void event_handle(struct replay *re
             streams_collective_end_many(replay, event_key_stream(key), chips, count, now_ps);
         break;
     case EVENT_COMPUTE_END:
-        if (count == 1)
-            streams_compute_end(replay, chips[0], now_ps);
+        if (count < BATCH_CHIPS_MIN)
+            streams_compute_end(replay, chips, count, now_ps);
         else
             streams_compute_end_many(replay, chips, count, now_ps);
         break;
@@ -194,7 +194,7 @@ void replay_handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t 
         chains_event(replay, now_ps, key, chips, count);
     else if (replay->lanes.flights != NULL)
         flights_event(replay, now_ps, key, chips, count);
-    else if (replay->recurrence.watches)
+    else if (replay->recurrence.watches && event_key_names_epoch(key))
         event_watch(replay, now_ps, key, chips, count);
     else
         event_handle(replay, now_ps, key, chips, count);

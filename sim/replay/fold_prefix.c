@@ -65,6 +65,7 @@ enum status prefix_prepare(struct arena *arena, struct replay *prefix, struct re
     STATUS_TRY(arena_try(arena, whole->chip_count, sizeof(uint32_t), &image, reterr));
     STATUS_TRY(arena_try(arena, whole->chip_count, sizeof(uint32_t), &of, reterr));
     prefix->images = images;
+    prefix->breakdowns.digest_apart = true;
     *prefix->images = (struct prefix_images){.whole = whole,
                                              .count = whole->chip_count / prefix->chip_count,
                                              .image = image,
@@ -118,6 +119,11 @@ void prefix_digest_add(struct replay *prefix, int64_t now_ps, uint64_t key, uint
         prefix->tally.digest +=
             digest_record(now_ps, event_key_of_image(prefix, key, chip, image), image);
     }
+}
+
+void digest_add_apart(struct replay *replay, int64_t now_ps, uint64_t key, uint32_t chip)
+{
+    if (replay->steps.max == 0) prefix_digest_add(replay, now_ps, key, chip);
 }
 
 /* Rows of an array over chips, one after another. */

@@ -30,13 +30,16 @@
 
 /* Adds a record to the digest for each chip that this one stands for. */
 void prefix_digest_add(struct replay *prefix, int64_t now_ps, uint64_t key, uint32_t chip);
+/* Of a prefix fold, and of further steps, which have no digest. */
+void digest_add_apart(struct replay *replay, int64_t now_ps, uint64_t key, uint32_t chip);
 
 static inline void digest_add(struct replay *replay, int64_t now_ps, uint64_t key, uint32_t chip)
 {
-    if (replay->images != NULL)
-        prefix_digest_add(replay, now_ps, key, chip);
-    else
-        replay->tally.digest += digest_record(now_ps, key, chip);
+    if (replay->breakdowns.digest_apart) {
+        digest_add_apart(replay, now_ps, key, chip);
+        return;
+    }
+    replay->tally.digest += digest_record(now_ps, key, chip);
     if (replay->recurrence.keeps) recur_digest_add(replay, now_ps, key, chip);
 }
 

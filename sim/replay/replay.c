@@ -206,6 +206,7 @@ static enum status replay_make(struct arena *arena, const struct replay_options 
     replay->fold = fold;
     replay->options = options;
     replay->steps.max = steps_max;
+    replay->breakdowns.digest_apart = steps_max != 0;
     STATUS_TRY(tables_build(arena, replay, reterr));
     STATUS_TRY(state_build(arena, replay, reterr));
     shown_mark(replay);
@@ -231,6 +232,7 @@ static enum status replay_make(struct arena *arena, const struct replay_options 
     STATUS_TRY(flights_build(arena, replay, reterr));
     STATUS_TRY(chains_build(arena, replay, reterr));
     STATUS_TRY(stretches_build(arena, replay, reterr));
+    replay->breakdowns.is_off = steps_max != 0 && replay->streams.chains == NULL;
     return record_owner_build(arena, replay, reterr);
 }
 

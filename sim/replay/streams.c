@@ -265,7 +265,8 @@ static void part_record(struct replay *replay, uint32_t chip, int64_t now_ps)
     record_add(&replay->records, &record);
 }
 
-void streams_compute_end(struct replay *replay, uint32_t chip, int64_t now_ps)
+static inline __attribute__((always_inline)) void compute_end(struct replay *replay, uint32_t chip,
+                                                              int64_t now_ps)
 {
     const struct stream_state *state = stream_at(replay, PROGRAM_COMPUTE, chip);
     const struct need_cache *needs = streams_needs(replay, PROGRAM_COMPUTE, chip);
@@ -289,6 +290,12 @@ void streams_compute_end(struct replay *replay, uint32_t chip, int64_t now_ps)
              needs_met(replay, needs, PROGRAM_COMPUTE, chip, state->part)) /* Of the same op. */
         compute_begin_part(replay, needs, chip, now_ps);
     part_left(replay, chip, now_ps);
+}
+
+void streams_compute_end(struct replay *replay, const uint32_t *chips, uint32_t count,
+                         int64_t now_ps)
+{
+    for (uint32_t i = 0; i < count; i++) compute_end(replay, chips[i], now_ps);
 }
 
 static uint64_t op_bytes(const struct program *program, const struct program_op *op)

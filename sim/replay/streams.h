@@ -165,7 +165,8 @@ void streams_advance(struct replay *replay, uint32_t stream, uint32_t chip, int6
 void streams_wakes_settle(struct replay *replay, uint32_t chip, struct stream_state *state);
 /* Wakes streams of a chip, as bits, that waited for parts. */
 void streams_wake(struct replay *replay, uint32_t chip, uint32_t waiters, int64_t now_ps);
-void streams_compute_end(struct replay *replay, uint32_t chip, int64_t now_ps);
+void streams_compute_end(struct replay *replay, const uint32_t *chips, uint32_t count,
+                         int64_t now_ps);
 /* The chip has finished if all streams have ended and no server owes anything: streams_finish(). */
 void streams_finish(struct replay *replay, uint32_t chip, int64_t now_ps);
 void streams_check_finished(struct replay *replay, uint32_t chip, int64_t now_ps);

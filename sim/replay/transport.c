@@ -283,13 +283,14 @@ light_land(struct replay *replay, struct lane_table *lane, const struct message_
     arrival_follow(replay, lane, chip, now_ps);
 }
 
-/* Not inlined, so that what nearly every message of a single chip does has the registers to itself.
+/* Not inlined, so that what nearly every message of a few chips does has the registers to itself.
  */
 static __attribute__((noinline)) void light_arrive(struct replay *replay, struct lane_table *lane,
                                                    const struct message_cost *cost, uint64_t key,
-                                                   uint32_t chip, int64_t now_ps)
+                                                   const uint32_t *chips, uint32_t count,
+                                                   int64_t now_ps)
 {
-    light_land(replay, lane, cost, key, chip, now_ps);
+    for (uint32_t i = 0; i < count; i++) light_land(replay, lane, cost, key, chips[i], now_ps);
 }
 
 void transport_land(struct replay *replay, uint64_t key, const uint32_t *chips, uint32_t count,
@@ -309,7 +310,7 @@ static inline bool arrival_is_void(struct replay *replay, const struct lane_tabl
     return promise_is_void(replay, key, chip, lane->route.passed == NULL ? now_ps : 0);
 }
 
-/* Messages have arrived on several chips, or in another lane than a light one. */
+/* Messages have arrived that may go together, or in another lane than a light one. */
 static __attribute__((noinline)) void
 messages_arrive(struct replay *replay, struct lane_table *lane, const struct message_cost *cost,
                 uint64_t key, const uint32_t *chips, uint32_t count, int64_t now_ps)
@@ -319,11 +320,11 @@ messages_arrive(struct replay *replay, struct lane_table *lane, const struct mes
     if (lane_takes_batches(replay, lane, count) &&
         lanes_arrive(replay, lane, unnumbered, chips, count, now_ps))
         return;
+    if (lane->steps.light != NULL) {
+        light_arrive(replay, lane, cost, key, chips, count, now_ps);
+        return;
+    }
     for (uint32_t i = 0; i < count; i++) {
-        if (lane->steps.light != NULL) {
-            light_arrive(replay, lane, cost, key, chips[i], now_ps);
-            continue;
-        }
         if (arrival_is_void(replay, lane, key, chips[i], now_ps)) continue;
         digest_add(replay, now_ps, unnumbered, chips[i]);
         if (lane->route.single)
@@ -341,8 +342,8 @@ void transport_arrive(struct replay *replay, uint64_t key, const uint32_t *chips
     const struct message_cost *cost =
         cost_at(lane, event_key_field(key, KEY_CLASS_SHIFT, KEY_CLASS_BITS),
                 event_key_field(key, 0, KEY_UNITS_BITS));
-    if (count == 1 && lane->steps.light != NULL)
-        light_arrive(replay, lane, cost, key, chips[0], now_ps);
+    if (count < BATCH_CHIPS_MIN && lane->steps.light != NULL)
+        light_arrive(replay, lane, cost, key, chips, count, now_ps);
     else
         messages_arrive(replay, lane, cost, key, chips, count, now_ps);
 }

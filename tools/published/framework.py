@@ -18,7 +18,8 @@ LOSS_FUSIONS = {"dgxc-gb200": "te", "megatron-bridge": "te", "nemo-24.07": "none
 SCRIPTED = "Nemotron-4 340B|Grok-1"
 SCRIPT_SOURCES = {
     "dgxc-h100": "model.ub_tp_comm_overlap: CONFIG_OVERRIDES of nemotron/configure.sh and "
-                 "grok1/configure.sh at 8f5cbb37",
+                 "grok1/configure.sh at 8f5cbb37; tokenizers: llama3.1/README_405b.md and "
+                 "grok1/grok1_314b.yaml at 8f5cbb37",
 }
 LOSS_SOURCES = {
     "dgxc-gb200": "fused losses: NVIDIA/NeMo at 7a8f1cc7 and b4148d21, scripts/performance",
@@ -43,6 +44,11 @@ FMS_BLOCKS = {"fms-fsdp-13b-a100": 20, "fms-fsdp-34b-h100": 36, "fms-fsdp-70b-h1
 # layers, and examples/pretrain_llama_7b.sh of the paper's repository at ed85b11c has a
 # SentencePiece tokenizer and tied embeddings. LLaMA's has 32,000.
 VOCABULARIES = {"zero-bubble": 32000}
+# Words of tokenizers that stand for a model's own in files of dgxc-h100 (NVIDIA/dgxc-benchmarking at
+# 8f5cbb37), and a multiple of which NeMo makes them (make_vocab_size_divisible_by 128, times tp).
+# LLaMA 3.1 405B "uses the GPT2BPETokenizer as a proxy" (llama3.1/README_405b.md, configure.sh);
+# grok1/grok1_314b.yaml has Meta-Llama-3-70B.
+PROXIES = {"Llama-3.1-405B": 50257, "Grok-1 314B": 128256}
 SCHEDULES = {"ZB-2p": "zb-h2", "ZB-1p": "zb-h1", "1F1B": "1f1b", "1F1B-I": "interleaved"}
 
 
@@ -233,6 +239,16 @@ def framework_of(row, ranks, facts, assumed):
     match = re.search(r"capacity (?:factor )?([\d.]+)", notes)
     if match:
         facts["capacity_factor"] = float(match.group(1))
+
+
+def vocabulary_of(row):
+    """Rows of the embedding where they are not those of the model."""
+    if row["group"] == "dgxc-h100":
+        for name, words in PROXIES.items():
+            if row["model"]["name"].startswith(name):
+                multiple = 128 * row["parallelism"]["tp"]
+                return -(-words // multiple) * multiple
+    return VOCABULARIES.get(row["group"])
 
 
 def sources_of(group):

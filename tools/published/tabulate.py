@@ -233,8 +233,9 @@ def step_row(row):
     facts, assumed = {}, []
     facts.update(machine_of(row))
     model = row["model"]
-    if row["group"] in framework.VOCABULARIES:
-        model = {**model, "vocab": framework.VOCABULARIES[row["group"]]}
+    words = framework.vocabulary_of(row)
+    if words is not None:
+        model = {**model, "vocab": words}
     ranks = ranks_of(row)
     if row.get("subkind") == "layer":
         facts["lacks"] = "how long a step takes: it timed one layer"

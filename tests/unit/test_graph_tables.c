@@ -4,8 +4,8 @@
 
 #include "sim/graph/block.h"
 #include "sim/graph/op.h"
-#include "sim/model/model_read.h"
 #include "tests/support/case.h"
+#include "tests/support/catalogue.h"
 #include "tests/unit/graph_case.h"
 
 enum { ROWS_MAX = 64 };
@@ -44,9 +44,8 @@ static void models_mark(void)
 {
     const char *name = NULL;
     for (uint32_t i = 0; (name = model_name_at(i)) != NULL; i++) {
-        struct model model;
         struct workload_case made;
-        case_ok(model_read_name_or_path(case_arena, name, NULL, "", &model, &case_error));
+        struct model const model = catalogue_model(name);
         assert_int_equal(case_build(&made, &model, "16", "x", NULL, NULL), STATUS_OK);
         parts_mark(&made);
         case_free(&made);
@@ -87,10 +86,8 @@ static void inference_mark(void)
     for (uint32_t k = 0; k < KINDS * sizeof models / sizeof *models; k++) {
         enum workload_kind const kind = kinds[k % KINDS];
         const char *const parts[MESH_ROLE_COUNT] = {[MESH_TP] = "x y"};
-        struct model model;
         struct workload_case made;
-        case_ok(
-            model_read_name_or_path(case_arena, models[k / KINDS], NULL, "", &model, &case_error));
+        struct model const model = catalogue_model(models[k / KINDS]);
         assert_int_equal(case_build_roles(&made, &model, "4x4x1", parts), STATUS_OK);
         made.plan.attention.context = WORKLOAD_CONTEXT_ALL_GATHER;
         made.plan.kind = kind;

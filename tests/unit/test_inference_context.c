@@ -4,11 +4,11 @@
  */
 #include "sim/base/cancel.h"
 #include "sim/graph/print.h"
-#include "sim/model/model_read.h"
 #include "sim/step/counts.h"
 #include "sim/step/graph_terms.h"
 #include "sim/step/ranks.h"
 #include "tests/support/case.h"
+#include "tests/support/catalogue.h"
 #include "tests/unit/workload_case.h"
 
 static const uint64_t lengths[] = {10, 3};
@@ -16,8 +16,7 @@ static const uint64_t lengths[] = {10, 3};
 static void made_of(struct workload_case *made, uint64_t chunk)
 {
     static const char *const parts[MESH_ROLE_COUNT] = {[MESH_CP] = "x"};
-    struct model model;
-    case_ok(model_read_name_or_path(case_arena, "llama-3-8b", NULL, "", &model, &case_error));
+    struct model const model = catalogue_model("llama-3-8b");
     assert_int_equal(case_build_roles(made, &model, "2x1x1", parts), STATUS_OK);
     made->plan.attention.context = WORKLOAD_CONTEXT_ALL_GATHER;
     made->plan.attention.mask = WORKLOAD_ATTENTION_CAUSAL;

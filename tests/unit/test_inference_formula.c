@@ -1,15 +1,14 @@
 /* The closed forms of the book's chapters 7 and 8, and what they are given. */
-#include "sim/model/model_read.h"
 #include "sim/report/inference_analysis.h"
 #include "sim/roofline/inference.h"
 #include "tests/support/case.h"
+#include "tests/support/catalogue.h"
 #include "tests/unit/workload_case.h"
 
 static void made_of(struct workload_case *made, const char *name, const char *shape,
                     const char *const parts[MESH_ROLE_COUNT], struct inference_plan plan)
 {
-    struct model model;
-    case_ok(model_read_name_or_path(case_arena, name, NULL, "", &model, &case_error));
+    struct model const model = catalogue_model(name);
     assert_int_equal(case_build_roles(made, &model, shape, parts), STATUS_OK);
     made->plan.kind = plan.decodes.count == 0 ? WORKLOAD_PREFILL : WORKLOAD_DECODE;
     made->plan.attention.mask = WORKLOAD_ATTENTION_CAUSAL;

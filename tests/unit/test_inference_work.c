@@ -2,9 +2,9 @@
 #include <string.h>
 
 #include "sim/base/units.h"
-#include "sim/model/model_read.h"
 #include "sim/step/ranks.h"
 #include "tests/support/case.h"
+#include "tests/support/catalogue.h"
 #include "tests/support/walk.h"
 #include "tests/unit/workload_case.h"
 
@@ -111,9 +111,8 @@ static void the_rank_that_attends_longest_has_its_own_sequences(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct workload_case made;
         struct ranks ranks;
-        struct model model;
         uint64_t const *prompts = cases[i].prompts;
-        case_ok(model_read_name_or_path(case_arena, "llama-3-8b", NULL, "", &model, &case_error));
+        struct model const model = catalogue_model("llama-3-8b");
         assert_int_equal(case_build_roles(&made, &model, "2x1x1", parts), STATUS_OK);
         made.plan.attention.context = WORKLOAD_CONTEXT_ALL_GATHER;
         made.plan.attention.mask = WORKLOAD_ATTENTION_CAUSAL;
@@ -162,8 +161,7 @@ static void ranks_with_the_same_keys_read_them_each(void **state)
         uint64_t const prompts[] = {cases[i].prompt, 10};
         struct workload_case made;
         struct ranks ranks;
-        struct model model;
-        case_ok(model_read_name_or_path(case_arena, "llama-3-8b", NULL, "", &model, &case_error));
+        struct model const model = catalogue_model("llama-3-8b");
         assert_int_equal(case_build_roles(&made, &model, "2x4x4", parts), STATUS_OK);
         made.plan.attention.context = WORKLOAD_CONTEXT_ALL_GATHER;
         made.plan.attention.mask = WORKLOAD_ATTENTION_CAUSAL;

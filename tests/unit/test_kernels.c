@@ -8,6 +8,7 @@
 #include "sim/machine/chip.h"
 #include "sim/resource/compute.h"
 #include "tests/support/case.h"
+#include "tests/support/catalogue.h"
 
 enum { EDGES = 3, CORES = 132 };
 
@@ -249,8 +250,7 @@ static void shipped_tables_have_what_was_measured(void **state)
         {{16, 4096, 16384}, 52.032, 0.02},  {{4096, 5120, 7168}, 376.56, 0.1},
         {{257, 1536, 3072}, 9.6587, 0.25},
     };
-    struct kernel_stack stack;
-    case_ok(kernel_stack_find("trtllm", "h100-sxm", "", &stack, &case_error));
+    struct kernel_stack const stack = catalogue_kernels("h100-sxm", "trtllm");
     const struct kernel_table *table =
         kernel_table_of(&stack, FORMAT_BF16, KERNEL_TN, FORMAT_BF16, WORK_CAST_WITHIN);
     assert_non_null(table);

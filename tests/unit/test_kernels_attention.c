@@ -9,6 +9,7 @@
 #include "sim/resource/compute.h"
 #include "sim/step/counts.h"
 #include "tests/support/case.h"
+#include "tests/support/catalogue.h"
 #include "tests/support/play.h"
 
 enum { CORES = 132, TEXT_BYTES = 768, POINTS = 16 };
@@ -134,8 +135,7 @@ static void longer_sequences_follow_from_shorter_ones(void **state)
     static const char *const stacks[] = {"vllm", "trtllm"};
     uint32_t count = 0, near[2] = {0};
     for (size_t i = 0; i < sizeof chips / sizeof *chips * 2; i++) {
-        struct kernel_stack stack;
-        case_ok(kernel_stack_find(stacks[i % 2], chips[i / 2].chip, "", &stack, &case_error));
+        struct kernel_stack const stack = catalogue_kernels(chips[i / 2].chip, stacks[i % 2]);
         const struct kernel_table *table =
             kernel_other_of(&stack, KERNEL_ATTENTION, FORMAT_BF16, FORMAT_BF16);
         struct kernel_table shorter = *table;
@@ -365,8 +365,7 @@ static void shipped_tables_have_what_was_measured(void **state)
         {KERNEL_LATENT_ATTENTION, {4096, 64, 1, 160}, 665.9, 0.05},
         {KERNEL_DECODE, {1024, 128, 5, 128}, 49.248, 0.1},
     };
-    struct kernel_stack stack;
-    case_ok(kernel_stack_find("trtllm", "h100-sxm", "", &stack, &case_error));
+    struct kernel_stack const stack = catalogue_kernels("h100-sxm", "trtllm");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const struct kernel_table *table =
             kernel_other_of(&stack, rows[i].family, FORMAT_BF16, FORMAT_BF16);

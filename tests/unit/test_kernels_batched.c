@@ -6,17 +6,11 @@
 #include "sim/kernels/kernels.h"
 #include "sim/resource/compute.h"
 #include "tests/support/case.h"
+#include "tests/support/catalogue.h"
 #include "tests/support/walk.h"
 #include "tests/unit/workload_case.h"
 
 enum { TEXT_BYTES = WALK_TEXT_BYTES, CORES = 132 };
-
-static struct kernel_stack shipped(const char *chip, const char *name)
-{
-    struct kernel_stack stack;
-    case_ok(kernel_stack_find(name, chip, "", &stack, &case_error));
-    return stack;
-}
 
 static double table_us(const struct kernel_table *table, const uint64_t *side)
 {
@@ -45,7 +39,7 @@ static void batches_take_what_was_measured(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct kernel_stack const stack = shipped(rows[i].chip, rows[i].stack);
+        struct kernel_stack const stack = catalogue_kernels(rows[i].chip, rows[i].stack);
         const struct kernel_table *table =
             kernel_other_of(&stack, KERNEL_BATCHED, rows[i].format, rows[i].format);
         assert_non_null(table);
@@ -54,7 +48,7 @@ static void batches_take_what_was_measured(void **state)
             fail_msg("row %zu takes %.3f us, not %.3f", i, us, rows[i].us);
     }
     /* Blackwell's in fp8 run in bf16. */
-    struct kernel_stack const blackwell = shipped("b200", "trtllm");
+    struct kernel_stack const blackwell = catalogue_kernels("b200", "trtllm");
     assert_null(kernel_other_of(&blackwell, KERNEL_BATCHED, FORMAT_FP8, FORMAT_FP8));
 }
 
@@ -132,7 +126,7 @@ static void batches_without_a_table_are_one_product(void **state)
          {32, 4096, 128}},
     };
     (void)state;
-    struct kernel_stack const stack = shipped("h100-sxm", "vllm");
+    struct kernel_stack const stack = catalogue_kernels("h100-sxm", "vllm");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct work const work = {.matmul = {rows[i].of},
                                   .matmul_count = 1,
@@ -168,7 +162,7 @@ static void a_batch_of_another_layout_is_as_fast_as_measured_ones(void **state)
 {
     static const uint64_t side[KERNEL_SIDES_MAX] = {32, 1024, 512, 128};
     (void)state;
-    struct kernel_stack const stack = shipped("a100-sxm", "trtllm");
+    struct kernel_stack const stack = catalogue_kernels("a100-sxm", "trtllm");
     struct work const work = {.matmul = {{1024, 512, 128, 32}},
                               .matmul_count = 1,
                               .math_format = FORMAT_BF16,
@@ -185,7 +179,7 @@ static void a_batch_of_another_layout_is_as_fast_as_measured_ones(void **state)
 static void a_batch_is_faster_than_its_products(void **state)
 {
     (void)state;
-    struct kernel_stack const stack = shipped("h100-sxm", "vllm");
+    struct kernel_stack const stack = catalogue_kernels("h100-sxm", "vllm");
     struct work work = {.matmul = {{32, 64, 256, 16}},
                         .matmul_count = 1,
                         .math_format = FORMAT_BF16,

@@ -6,17 +6,11 @@
 #include "sim/kernels/kernels.h"
 #include "sim/resource/compute.h"
 #include "tests/support/case.h"
+#include "tests/support/catalogue.h"
 #include "tests/support/walk.h"
 #include "tests/unit/workload_case.h"
 
 enum { TEXT_BYTES = WALK_TEXT_BYTES, CORES = 132 };
-
-static struct kernel_stack shipped(const char *chip, const char *name)
-{
-    struct kernel_stack stack;
-    case_ok(kernel_stack_find(name, chip, "", &stack, &case_error));
-    return stack;
-}
 
 /* vLLM 0.24.0 on an H100: Qwen3-30B-A3B, Qwen3-235B-A22B and Mixtral 8x7B in bf16, balanced. */
 static void experts_take_what_was_measured(void **state)
@@ -30,7 +24,7 @@ static void experts_take_what_was_measured(void **state)
         {256, 8, 14336, 4096, 1912.2}, {4096, 8, 14336, 4096, 22561},
     };
     (void)state;
-    struct kernel_stack const stack = shipped("h100-sxm", "vllm");
+    struct kernel_stack const stack = catalogue_kernels("h100-sxm", "vllm");
     const struct kernel_table *table =
         kernel_other_of(&stack, KERNEL_EXPERTS, FORMAT_BF16, FORMAT_BF16);
     assert_non_null(table);
@@ -53,14 +47,14 @@ static void engines_without_rows_have_those_of_another(void **state)
         {"a100-sxm", "vllm", "a100-sxm.sglang"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct kernel_stack const stack = shipped(rows[i][0], rows[i][1]);
+        struct kernel_stack const stack = catalogue_kernels(rows[i][0], rows[i][1]);
         const struct kernel_table *table =
             kernel_other_of(&stack, KERNEL_EXPERTS, FORMAT_BF16, FORMAT_BF16);
         assert_non_null(table);
         assert_string_equal(table->of, rows[i][2]);
     }
     /* Steps of training have no such kernel. */
-    struct kernel_stack const te = shipped("h100-sxm", "te");
+    struct kernel_stack const te = catalogue_kernels("h100-sxm", "te");
     assert_null(kernel_other_of(&te, KERNEL_EXPERTS, FORMAT_BF16, FORMAT_BF16));
 }
 

@@ -4,23 +4,17 @@
 #include "sim/kernels/kernel_of_work.h"
 #include "sim/kernels/kernels.h"
 #include "tests/support/case.h"
+#include "tests/support/catalogue.h"
 #include "tests/support/kernel_stack.h"
 
 enum { CORES = 132, FP8_PPM = 820000 };
-
-static struct kernel_stack shipped(const char *chip, const char *name)
-{
-    struct kernel_stack stack;
-    case_ok(kernel_stack_find(name, chip, "", &stack, &case_error));
-    return stack;
-}
 
 /* Half of TN's share at 1,024, a quarter at 4,096, so 0.354 of it halfway. Outside of the factor's
  * grid it is that of the edge. */
 static void a_factor_makes_a_table_of_another(void **state)
 {
     (void)state;
-    struct kernel_stack mine, sglang = shipped("h100-sxm", "sglang");
+    struct kernel_stack mine, sglang = catalogue_kernels("h100-sxm", "sglang");
     case_ok(kernel_stack_made(
         ", \"matmul\": [{\"format\": \"bf16\", \"layout\": \"NT\", \"result\": "
         "\"fp32\", \"of\": {\"stack\": \"h100-sxm.sglang\", \"layout\": \"TN\"}, "
@@ -73,7 +67,8 @@ static void no_factor_lifts_a_share_above_one(void **state)
 static void all_tables_of_another_stack_are_taken_but_those_of_its_own(void **state)
 {
     (void)state;
-    struct kernel_stack mine, te = shipped("h100-sxm", "te"), eager = shipped("h800-sxm", "te");
+    struct kernel_stack mine, te = catalogue_kernels("h100-sxm", "te"),
+                              eager = catalogue_kernels("h800-sxm", "te");
     case_ok(kernel_stack_made(
         ", \"tables_of\": \"h100-sxm.te\", \"matmul\": [{\"format\": \"bf16\", "
         "\"layout\": \"NN\", \"of\": {\"stack\": \"h100-sxm.trtllm\", \"layout\": "
@@ -101,16 +96,16 @@ static void all_tables_of_another_stack_are_taken_but_those_of_its_own(void **st
 static void a_clock_comes_with_the_tables_of_its_chip(void **state)
 {
     (void)state;
-    struct kernel_stack mine, eager = shipped("h100-sxm", "torch-eager");
+    struct kernel_stack mine, eager = catalogue_kernels("h100-sxm", "torch-eager");
     assert_int_equal(eager.clock_ppm, 770000);
-    assert_int_equal(shipped("h100-sxm", "trtllm").clock_ppm, 0);
-    assert_int_equal(shipped("tpu-v6e", "xla").clock_ppm, 730000);
-    assert_int_equal(shipped("tpu-v5e", "xla").clock_ppm, 0);
+    assert_int_equal(catalogue_kernels("h100-sxm", "trtllm").clock_ppm, 0);
+    assert_int_equal(catalogue_kernels("tpu-v6e", "xla").clock_ppm, 730000);
+    assert_int_equal(catalogue_kernels("tpu-v5e", "xla").clock_ppm, 0);
     case_ok(kernel_stack_made(", \"tables_of\": \"h100-sxm.te\"", &mine));
     assert_int_equal(mine.clock_ppm, 850000);
     assert_int_equal(mine.clock_fp8_ppm, 830000);
     assert_int_equal(eager.clock_fp8_ppm, FP8_PPM);
-    assert_int_equal(shipped("h200-sxm", "torch-compile").clock_fp8_ppm, FP8_PPM);
+    assert_int_equal(catalogue_kernels("h200-sxm", "torch-compile").clock_fp8_ppm, FP8_PPM);
     case_ok(kernel_stack_made(", \"tables_of\": \"h100-sxm.te\", \"clock\": {\"ppm\": 1000000, "
                               "\"source\": \"cool\"}",
                               &mine));
@@ -159,7 +154,7 @@ static void a_clock_is_six_tenths_at_least_and_has_a_source(void **state)
 static void a_gradient_is_looked_up_by_its_format(void **state)
 {
     (void)state;
-    struct kernel_stack const te = shipped("b200", "te");
+    struct kernel_stack const te = catalogue_kernels("b200", "te");
     struct chip chip = {.kind = CHIP_GPU, .core = {.count = 148}, .kernels = {.stack = &te}};
     struct work work = {.matmul = {{4096, 8192, 4096, 1}},
                         .matmul_count = 1,
@@ -192,7 +187,7 @@ static void backward_attention_beyond_the_grid_has_its_own_ratio(void **state)
         uint64_t tokens, heads;
         double ratio;
     } rows[] = {{32768, 1, 3.147}, {32768, 2, 3.342}, {131072, 1, 3.034}, {131072, 2, 2.990}};
-    struct kernel_stack const te = shipped("b200", "te");
+    struct kernel_stack const te = catalogue_kernels("b200", "te");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         uint64_t const side[KERNEL_SIDES_MAX] = {rows[i].tokens, rows[i].heads, 8, 128};
         double time[2];
@@ -230,7 +225,7 @@ static void shipped_training_tables_have_what_was_measured(void **state)
         {"a100-sxm", KERNEL_ATTENTION_BACKWARD, 0, 0, {4096, 8, 8, 128}, 0.5026, 0.15},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct kernel_stack const te = shipped(rows[i].chip, "te");
+        struct kernel_stack const te = catalogue_kernels(rows[i].chip, "te");
         const struct kernel_table *table =
             rows[i].family == KERNEL_MATMUL
                 ? kernel_table_of(&te, FORMAT_BF16, rows[i].layout, rows[i].result,
@@ -265,7 +260,7 @@ static void products_for_each_expert_have_tables_where_they_were_measured(void *
         {"a100-40gb", WORK_KERNEL_WEIGHT, KERNEL_NT, FORMAT_FP32, 1232, 5120, 3072, 0.604, 0.1},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct kernel_stack const te = shipped(rows[i].chip, "te");
+        struct kernel_stack const te = catalogue_kernels(rows[i].chip, "te");
         struct work work = {
             .matmul = {{rows[i].rows, rows[i].inner, rows[i].columns, 20}},
             .matmul_count = 1,
@@ -296,11 +291,11 @@ static void no_other_software_has_the_table_of_grouped_products(void **state)
                                             {"h100-sxm", "te"},
                                             {"gb200-nvl72", "te"}};
     for (size_t i = 0; i < sizeof stacks / sizeof *stacks; i++) {
-        struct kernel_stack const stack = shipped(stacks[i][0], stacks[i][1]);
+        struct kernel_stack const stack = catalogue_kernels(stacks[i][0], stacks[i][1]);
         assert_null(
             kernel_grouped_of(&stack, FORMAT_BF16, KERNEL_TN, FORMAT_BF16, WORK_CAST_WITHIN));
     }
-    struct kernel_stack const te = shipped("b200", "te");
+    struct kernel_stack const te = catalogue_kernels("b200", "te");
     assert_null(kernel_grouped_of(&te, FORMAT_FP8, KERNEL_TN, FORMAT_BF16, WORK_CAST_WITHIN));
     assert_null(kernel_grouped_of(&te, FORMAT_BF16, KERNEL_TN, FORMAT_FP32, WORK_CAST_WITHIN));
     struct kernel_stack mine;
@@ -336,8 +331,8 @@ static void a_file_has_the_table_of_the_software_that_its_fusion_names(void **st
 static void attention_without_a_mask_has_a_table_by_width(void **state)
 {
     (void)state;
-    struct kernel_stack const vllm = shipped("h100-sxm", "vllm"),
-                              trtllm = shipped("h100-sxm", "trtllm");
+    struct kernel_stack const vllm = catalogue_kernels("h100-sxm", "vllm"),
+                              trtllm = catalogue_kernels("h100-sxm", "trtllm");
     struct work work = {
         .kernel = WORK_KERNEL_ATTENTION,
         .math_format = FORMAT_BF16,
@@ -375,7 +370,7 @@ static void attention_without_a_mask_has_a_table_by_width(void **state)
 static void heads_beyond_64_bits_are_the_most_of_them(void **state)
 {
     (void)state;
-    struct kernel_stack const trtllm = shipped("h100-sxm", "trtllm");
+    struct kernel_stack const trtllm = catalogue_kernels("h100-sxm", "trtllm");
     struct work work = {
         .kernel = WORK_KERNEL_ATTENTION,
         .math_format = FORMAT_BF16,

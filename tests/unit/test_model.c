@@ -3,17 +3,9 @@
 
 #include "sim/graph/parameters.h"
 #include "sim/graph/write.h"
-#include "sim/model/model_read.h"
 #include "tests/formulas/parameters.h"
 #include "tests/support/case.h"
-
-static struct model model_of(const char *name)
-{
-    struct model model = {0};
-    case_ok(
-        model_read_name_or_path(case_arena, name, NULL, "/workload/model", &model, &case_error));
-    return model;
-}
+#include "tests/support/catalogue.h"
 
 /* What is published beside the totals is rounded: 12.9B of Mixtral, 3.3B and 22B of Qwen3, 37B of
  * DeepSeek-V3. OpenAI's 3.6B and 5.1B leave out the embedding, which is looked up and not
@@ -35,14 +27,14 @@ static void active_parameters_are_what_one_token_meets(void **state)
         {"gpt-oss-120b", 5711982912, 5100000000, 579133440},
     };
     for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct model const model = model_of(rows[i].name);
+        struct model const model = catalogue_model(rows[i].name);
         struct model_counts const counts = model_count(&model);
         double const said = (double)(counts.active - rows[i].without);
         assert_int_equal(counts.active, rows[i].active);
         assert_true(said > 0.98 * (double)rows[i].published);
         assert_true(said < 1.02 * (double)rows[i].published);
     }
-    struct model const dense = model_of("llama-3-8b");
+    struct model const dense = catalogue_model("llama-3-8b");
     assert_int_equal(model_count(&dense).active, model_count(&dense).total);
 }
 
@@ -55,7 +47,7 @@ static void active_parameters_are_what_one_token_meets(void **state)
 static void the_parts_of_deepseek_v3_add_up(void **state)
 {
     (void)state;
-    struct model const model = model_of("deepseek-v3");
+    struct model const model = catalogue_model("deepseek-v3");
     struct model_counts const counts = model_count(&model);
     assert_int_equal(counts.mlp_layers, 3);
     assert_int_equal(counts.expert_layers, 58);
@@ -107,7 +99,7 @@ static void graphs_have_the_parameters_of_the_closed_formulas(void **state)
     uint32_t count = 0;
     (void)state;
     for (const char *name = NULL; (name = model_name_at(count)) != NULL; count++) {
-        struct model model = model_of(name);
+        struct model model = catalogue_model(name);
         if (model.experts.shared_gated) continue; /* The formulas do not know it. */
         counts_hold(&model);
         if (model.parallel) continue;
@@ -131,7 +123,7 @@ static void graphs_have_the_parameters_of_the_closed_formulas(void **state)
 static void the_parts_of_llama_3_70b_are_the_books(void **state)
 {
     (void)state;
-    struct model const model = model_of("llama-3-70b");
+    struct model const model = catalogue_model("llama-3-70b");
     struct model_counts const counts = model_count(&model);
     assert_int_equal(model.layers, 80);
     assert_int_equal(model.head_width, 128);
@@ -159,7 +151,7 @@ static void the_gpts_of_megatron_lm_have_the_papers_parameters(void **state)
         {"megatron-174.6b", 96, 12288, 96, 174.6},
     };
     for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct model const model = model_of(rows[i].name);
+        struct model const model = catalogue_model(rows[i].name);
         uint64_t const l = rows[i].layers, h = rows[i].width;
         uint64_t const total = model_count(&model).total;
         assert_int_equal(total, 12 * l * h * h + 13 * l * h + (51200 + 2048) * h + 2 * h);
@@ -173,7 +165,7 @@ static void the_gpts_of_megatron_lm_have_the_papers_parameters(void **state)
 static void tied_embeddings_are_counted_once(void **state)
 {
     (void)state;
-    struct model const model = model_of("gemma-7b");
+    struct model const model = catalogue_model("gemma-7b");
     assert_true(model.tied);
     assert_int_equal(model_count(&model).head, 0);
     assert_int_equal(model.head_width * model.heads, 4096); /* Not the width, 3,072. */
@@ -197,7 +189,7 @@ static void an_embedding_with_a_norm_is_counted_whole(void **state)
         .name = "embedding", .prefix = "embedding.", .write = normed_lookup_write};
     struct graph_terms terms = {
         .ranks = 1, .ranks_y = 1, .ranks_w = 1, .ranks_exchange = 1, .sequence = {.parts = 1}};
-    struct model model = model_of("megatron-1.7b");
+    struct model model = catalogue_model("megatron-1.7b");
     struct model_counts const plain = model_count(&model);
     struct model_counts counts = {.total = 7};
     static struct graph embedding, head;

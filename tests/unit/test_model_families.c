@@ -8,15 +8,8 @@
 #include "sim/graph/parameters.h"
 #include "sim/model/model_read.h"
 #include "tests/support/case.h"
+#include "tests/support/catalogue.h"
 #include "tests/support/refusals.h"
-
-static struct model model_of(const char *name)
-{
-    struct model model = {0};
-    case_ok(
-        model_read_name_or_path(case_arena, name, NULL, "/workload/model", &model, &case_error));
-    return model;
-}
 
 /* Weights of a layer's attention that are in no matrix. */
 static uint64_t attention_biases(const struct model *model)
@@ -123,12 +116,13 @@ static void what_a_block_cannot_be_is_refused_at_the_key_that_says_it(void **sta
 static void biases_and_norms_of_heads_are_counted(void **state)
 {
     (void)state;
-    struct model const qwen2 = model_of("qwen2.5-7b"), qwen3 = model_of("qwen3-8b");
+    struct model const qwen2 = catalogue_model("qwen2.5-7b"), qwen3 = catalogue_model("qwen3-8b");
     assert_int_equal(attention_biases(&qwen2), (28 + 2 * 4) * 128);
     assert_int_equal(attention_biases(&qwen3), 0);
     assert_int_equal(qwen3.norms.qk, MODEL_QK_NORMS_SHARED);
     assert_int_equal(model_count(&qwen3).attention_layer, 4096ull * 2 * (32 + 8) * 128 + 2 * 128);
-    struct model const coder = model_of("starcoder2-3b"), first = model_of("starcoder-15b");
+    struct model const coder = catalogue_model("starcoder2-3b"),
+                       first = catalogue_model("starcoder-15b");
     assert_int_equal(attention_biases(&coder), (24 + 2 * 2) * 128 + 3072);
     assert_int_equal(mlp_biases(&coder), 12288 + 3072);
     assert_int_equal(coder.norms.biases, 1);
@@ -136,8 +130,8 @@ static void biases_and_norms_of_heads_are_counted(void **state)
     assert_int_equal(model_window_layers(&coder, 16384), 30);
     assert_int_equal(first.kv_heads, 1);
     assert_int_equal(first.positions.learned, 8192);
-    assert_int_equal(model_of("phi-3-mini").attends.window, 2047);
-    assert_int_equal(model_of("qwen2.5-7b").attends.window, 0);
+    assert_int_equal(catalogue_model("phi-3-mini").attends.window, 2047);
+    assert_int_equal(catalogue_model("qwen2.5-7b").attends.window, 0);
     struct model model = {0};
     case_ok(read_config("\"model_type\": \"qwen2\", \"num_attention_heads\": 8, "
                         "\"use_sliding_window\": true, \"sliding_window\": 1024, "
@@ -260,8 +254,8 @@ static void the_longest_sequence_is_what_the_config_stretches_positions_to(void 
         case_ok(read_config(more, &model, &case_error));
         assert_int_equal(model.positions.most, rows[i].most);
     }
-    assert_int_equal(model_of("qwen3-8b").positions.most, 131072);
-    assert_int_equal(model_of("starcoder-15b").positions.most, 8192);
+    assert_int_equal(catalogue_model("qwen3-8b").positions.most, 131072);
+    assert_int_equal(catalogue_model("starcoder-15b").positions.most, 8192);
 }
 
 /* Published: the sums of the tensors of each checkpoint, as its index on Hugging Face gives them;
@@ -325,15 +319,15 @@ static void attention_and_mlp_side_by_side_have_the_published_counts(void **stat
                         "\"use_parallel_residual\": false,",
                         &model, &case_error));
     assert_false(model.parallel);
-    assert_false(model_of("gpt-neox-20b").norms.one_for_both);
-    assert_true(model_of("gpt-neox-20b").parallel);
+    assert_false(catalogue_model("gpt-neox-20b").norms.one_for_both);
+    assert_true(catalogue_model("gpt-neox-20b").parallel);
 }
 
 /* GLM-4-32B-0414's config.json has no biases; where it does not say, Q, K and V have them. */
 static void norms_behind_blocks_are_counted(void **state)
 {
     (void)state;
-    struct model const glm = model_of("glm-4-9b");
+    struct model const glm = catalogue_model("glm-4-9b");
     struct model model;
     assert_true(glm.norms.behind);
     assert_int_equal(model_count(&glm).norm_layer, 4 * glm.width);
@@ -346,7 +340,7 @@ static void norms_behind_blocks_are_counted(void **state)
     case_ok(
         read_config("\"model_type\": \"glm4\", \"num_attention_heads\": 8,", &model, &case_error));
     assert_int_equal(attention_biases(&model), 3 * 8 * 128);
-    assert_false(model_of("llama-3-8b").norms.behind);
+    assert_false(catalogue_model("llama-3-8b").norms.behind);
 }
 
 /* Where a file does not say, transformers caps; null switches a cap off. */
@@ -372,7 +366,8 @@ static void caps_of_scores_and_logits_are_read(void **state)
         assert_true(model.norms.behind && model.tied);
         assert_int_equal(model_window_layers(&model, 8192), 1);
     }
-    assert_false(model_of("gemma-7b").attends.caps_scores || model_of("gemma-7b").caps_logits);
+    assert_false(catalogue_model("gemma-7b").attends.caps_scores ||
+                 catalogue_model("gemma-7b").caps_logits);
 }
 
 /* Gemma 3 has norms of Q and K in place of the caps, and counts positions that are stretched. */
@@ -380,7 +375,7 @@ static void what_gemma_3_has_for_caps_is_read(void **state)
 {
     (void)state;
     struct model model = {0};
-    struct model const built_in = model_of("gemma-3-12b");
+    struct model const built_in = catalogue_model("gemma-3-12b");
     assert_false(built_in.attends.caps_scores || built_in.caps_logits);
     assert_true(built_in.norms.behind && built_in.tied);
     assert_int_equal(built_in.norms.qk, MODEL_QK_NORMS_SHARED);

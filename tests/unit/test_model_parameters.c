@@ -1,15 +1,7 @@
 /* Parameters of the built-in models, as published. */
 #include "sim/graph/parameters.h"
-#include "sim/model/model_read.h"
 #include "tests/support/case.h"
-
-static struct model model_of(const char *name)
-{
-    struct model model = {0};
-    case_ok(
-        model_read_name_or_path(case_arena, name, NULL, "/workload/model", &model, &case_error));
-    return model;
-}
+#include "tests/support/catalogue.h"
 
 /* Published: the sums of the tensors of each model's checkpoint on Hugging Face, as the index of
  * its safetensors gives them: 15,231,233,024 bytes of bf16 for Qwen2.5-7B, 65,527,752,704 for
@@ -75,7 +67,7 @@ static void parameters_equal_the_published_counts(void **state)
         {"starcoder-15b", 15517456384},
     };
     for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct model const model = model_of(rows[i].name);
+        struct model const model = catalogue_model(rows[i].name);
         assert_int_equal(model_count(&model).total, rows[i].parameters);
         assert_string_equal(model.name, rows[i].name);
         assert_string_equal(model_name_at(i), rows[i].name);

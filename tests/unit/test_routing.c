@@ -10,11 +10,11 @@
 
 #include "sim/base/units.h"
 #include "sim/collective/ragged.h"
-#include "sim/model/model_read.h"
 #include "sim/step/ranks.h"
 #include "sim/step/routing.h"
 #include "sim/step/routing_load.h"
 #include "tests/support/case.h"
+#include "tests/support/catalogue.h"
 #include "tests/unit/workload_case.h"
 
 /* Choices of k experts that a token may make, and those with one among the first `held`. */
@@ -275,10 +275,8 @@ static void tokens_that_are_not_there_are_not_sent(void **state)
         uint64_t const copies = (uint64_t)ceil((double)batch * (1 - missed)),
                        sent = (uint64_t)ceil((double)(8 * rows) * (1 - missed));
         struct workload_case made;
-        struct model model;
         struct ranks ranks;
-        case_ok(
-            model_read_name_or_path(case_arena, "qwen3-30b-a3b", NULL, "", &model, &case_error));
+        struct model const model = catalogue_model("qwen3-30b-a3b");
         assert_int_equal(case_build_roles(&made, &model, "8x1x1", parts), STATUS_OK);
         made.plan.kind = WORKLOAD_DECODE;
         made.plan.attention.context = WORKLOAD_CONTEXT_ALL_GATHER;
@@ -325,10 +323,8 @@ static void only_choices_that_are_drawn_count_for_their_limit(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof prompts / sizeof *prompts; i++) {
         struct workload_case made;
-        struct model model;
         struct ranks ranks;
-        case_ok(
-            model_read_name_or_path(case_arena, "qwen3-30b-a3b", NULL, "", &model, &case_error));
+        struct model const model = catalogue_model("qwen3-30b-a3b");
         assert_int_equal(case_build_roles(&made, &model, "4x4x8", parts), STATUS_OK);
         made.plan.kind = WORKLOAD_PREFILL;
         made.plan.attention.context = WORKLOAD_CONTEXT_ALL_GATHER;

@@ -7,8 +7,8 @@
 
 #include "sim/base/vector.h"
 #include "sim/graph/parameters.h"
-#include "sim/model/model_read.h"
 #include "tests/support/case.h"
+#include "tests/support/catalogue.h"
 #include "tests/support/counts.h"
 #include "tests/unit/blocks_case.h"
 
@@ -131,8 +131,7 @@ static void gemma_2_has_the_published_counts(void **state)
         {4608, 46, 32, 16, 128, 36864, 27227128320},
     };
     for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
-        struct model model;
-        case_ok(model_read_name_or_path(case_arena, "gemma-2-9b", NULL, "", &model, &case_error));
+        struct model model = catalogue_model("gemma-2-9b");
         assert_true(model.attends.caps_scores && model.caps_logits);
         model.width = published[i].width;
         model.layers = published[i].layers;

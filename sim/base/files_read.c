@@ -52,5 +52,5 @@ enum status files_read_add(int file, const char *path, struct error *reterr)
     bool const is_added = add(&status);
     lock_give(&lock);
     if (is_added) return STATUS_OK;
-    return error_set(reterr, STATUS_NO_MEMORY, path, "there is no memory");
+    return error_no_memory(reterr, path);
 }

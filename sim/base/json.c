@@ -270,9 +270,8 @@ enum status json_set_list(struct json *document, struct error *reterr, const cha
 {
     struct strbuf text = {.bytes = NULL};
     strbuf_add_list(&text, format, arguments);
-    enum status const status = text.failed
-                                   ? error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory")
-                                   : json_set(document, text.bytes, reterr);
+    enum status const status =
+        text.failed ? error_no_memory(reterr, "") : json_set(document, text.bytes, reterr);
     strbuf_free(&text);
     return status;
 }

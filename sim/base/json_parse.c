@@ -250,7 +250,7 @@ enum status json_parse(struct json *node, uint32_t depth, const char *text, uint
                               JSON_REJECT_DUPLICATES | (any ? JSON_DECODE_ANY : 0u), &why);
     if (memory_is_out) {
         json_decref(root);
-        return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+        return error_no_memory(reterr, "");
     }
     if (root == NULL) return refuse_syntax(node->document, &why, text, text_bytes, reterr);
     enum status const status = copy(node, root, reterr);

@@ -20,6 +20,11 @@ enum status error_set(struct error *error, enum status status, const char *where
     return status;
 }
 
+enum status error_no_memory(struct error *error, const char *where)
+{
+    return error_set(error, STATUS_NO_MEMORY, where, "there is no memory");
+}
+
 void error_in_file(struct error *error, const char *path)
 {
     char place[sizeof error->where];

@@ -33,6 +33,9 @@ struct error {
 enum status error_set(struct error *error, enum status status, const char *where,
                       const char *format, ...) __attribute__((format(printf, 4, 5)));
 
+/* The error of an allocation that has failed: STATUS_NO_MEMORY, "there is no memory". */
+enum status error_no_memory(struct error *error, const char *where);
+
 /* Says that the place of an error, a JSON pointer, lies in another file than the one that is read:
  * "file.json#/place". A bare pointer would be looked for in the file that names it. */
 void error_in_file(struct error *error, const char *path);

@@ -107,6 +107,6 @@ enum status kernel_stack_find_full(struct arena *arena, const char *name, const 
                          "kernels` has names such as \"%s\"",
                          kernel_stack_name_at(0));
     const char *chip = arena_format(arena, "%.*s", (int)(dot - name), name);
-    if (chip == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    if (chip == NULL) return error_no_memory(reterr, "");
     return kernel_stack_find(dot + 1, chip, where, ret_stack, reterr);
 }

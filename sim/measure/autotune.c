@@ -26,7 +26,7 @@ static enum status one_play(const struct choose_args *args, const char *where,
     struct plan_request request;
     struct measured measured;
     struct arena *arena = arena_create(0);
-    if (arena == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    if (arena == NULL) return error_no_memory(reterr, "");
     enum status status = choose_apply(args, candidate, where, &request, reterr);
     if (status == STATUS_OK)
         status = measure_run(arena, args->machine, &request, 1, where, &options, &measured, reterr);

@@ -37,7 +37,7 @@ static enum status find(struct choices *choices, const struct plan_request *aske
                                      .known = &choices->known};
     void *memory = NULL;
     struct arena *arena = arena_create(0);
-    if (arena == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    if (arena == NULL) return error_no_memory(reterr, "");
     struct contention_kept messages = {.arena = arena};
     choices->known.kept = &messages;
     enum status status = arena_try_unset(arena, 1, sizeof(struct choose_ranking), &memory, reterr);
@@ -183,7 +183,7 @@ static enum status convey(void *owner, struct plan_request *request, const char 
     while (at != NULL && !plan_request_equal(&at->asked, request)) at = at->before;
     if (at == NULL) {
         struct arena *arena = arena_create(0);
-        if (arena == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+        if (arena == NULL) return error_no_memory(reterr, "");
         struct choice_made made = {.asked = *request, .before = choices->conveyed};
         struct contention_kept messages = {.arena = arena};
         choices->known.kept = &messages;

@@ -165,7 +165,7 @@ static enum status applies_fill(const struct regimes_plan *plan, struct regimes 
         for (uint32_t g = 0; g < regimes->group_count_max; g++) {
             struct regimes_group *group = &regimes->group[g];
             struct arena *arena = arena_create(0);
-            if (arena == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+            if (arena == NULL) return error_no_memory(reterr, "");
             bool const has = regimes_plan_build(arena, regimes, group, a, plan->sizes.end_bytes,
                                                 &unused, &refusal) == STATUS_OK;
             group->curve[a].applies = has;

@@ -63,7 +63,7 @@ static enum status play(struct study *study, uint32_t algorithm, uint64_t size_b
     const char *const where = regimes_place(regimes, algorithm);
     struct measure_options run = plan->run;
     struct arena *arena = arena_create(0);
-    if (arena == NULL) return error_set(study->reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    if (arena == NULL) return error_no_memory(study->reterr, "");
     run.watch = watch_run;
     run.watch_owner = study;
     enum status status =
@@ -305,7 +305,7 @@ static enum status theory_fill(struct study *study, uint32_t algorithm, struct r
     struct plan least, greatest;
     if (algorithm == study->regimes->msccl_at) return STATUS_OK;
     struct arena *arena = arena_create(0);
-    if (arena == NULL) return error_set(study->reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    if (arena == NULL) return error_no_memory(study->reterr, "");
     enum status status = regimes_plan_build(arena, study->regimes, study->group, algorithm,
                                             sizes->begin_bytes, &least, study->reterr);
     if (status == STATUS_OK)

@@ -81,8 +81,7 @@ static enum status base_take(struct arena *arena, const struct options *options,
                          name);
     bool const is_full = strchr(name, '.') != NULL;
     calibration->base_name = is_full ? name : arena_format(arena, "%s.%s", chip, name);
-    if (calibration->base_name == NULL)
-        return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    if (calibration->base_name == NULL) return error_no_memory(reterr, "");
     STATUS_TRY(arena_try(arena, 1, sizeof(struct kernel_stack), &memory, reterr));
     calibration->base = memory;
     return is_full ? kernel_stack_find_full(arena, name, "--base", memory, reterr)
@@ -101,7 +100,7 @@ static enum status source_make(struct arena *arena, struct calibration *calibrat
         rows->libraries != NULL ? ", " : "", rows->libraries != NULL ? rows->libraries : "",
         rows->driver != NULL ? ", driver " : "", rows->driver != NULL ? rows->driver : "");
     if (calibration->source != NULL) return STATUS_OK;
-    return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    return error_no_memory(reterr, "");
 }
 
 /* "mine" of "stacks/mine.json". Characters that a file of JSON might not take are "?". */
@@ -122,7 +121,7 @@ static enum status stack_check(struct arena *arena, const char *path, const stru
 {
     struct json *document = NULL;
     struct kernel_stack stack;
-    if (text->failed) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    if (text->failed) return error_no_memory(reterr, "");
     STATUS_TRY(json_read_text(arena, path, text->bytes, text->size_bytes, &document, reterr));
     enum status const status = kernel_stack_read(arena, document, &stack, reterr);
     json_free(document);
@@ -216,8 +215,7 @@ static int run_calibrate(const struct options *options)
         return command_fail(NULL, &error);
     }
     struct arena *arena = arena_create(ARENA_BYTES_MAX);
-    enum status status =
-        arena == NULL ? error_set(&error, STATUS_NO_MEMORY, "", "there is no memory") : STATUS_OK;
+    enum status status = arena == NULL ? error_no_memory(&error, "") : STATUS_OK;
     if (status == STATUS_OK) status = calibrate_all(arena, options, &stack, &error);
     strbuf_free(&stack);
     arena_destroy(arena);

@@ -42,7 +42,7 @@ static enum status row_play(const struct calibration *calibration, const struct 
     static const char where[] = "/collective";
     struct measure_options const options = {.engine = "fast"};
     struct arena *arena = arena_create(0);
-    if (arena == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    if (arena == NULL) return error_no_memory(reterr, "");
     struct machine machine;
     struct measured measured;
     struct measure_row_args args = {

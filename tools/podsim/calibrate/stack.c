@@ -41,7 +41,7 @@ static enum status between_make(struct arena *arena, const struct calibration *c
     ret_between->source = source.failed ? NULL : arena_text(arena, source.bytes);
     strbuf_free(&source);
     if (ret_between->source != NULL) return STATUS_OK;
-    return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    return error_no_memory(reterr, "");
 }
 
 static void collectives_make(const struct calibration *calibration,

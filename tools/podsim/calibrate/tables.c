@@ -33,7 +33,7 @@ enum status calibrate_leave_out(struct arena *arena, struct calibration *calibra
     (void)vsnprintf(why, sizeof why, format, arguments);
     va_end(arguments);
     const char *text = arena_text(arena, why);
-    if (text == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    if (text == NULL) return error_no_memory(reterr, "");
     calibration->left_out[calibration->left_out_count++] =
         (struct calibrate_left_out){.line = line, .why = text};
     return STATUS_OK;
@@ -365,7 +365,7 @@ enum status calibrate_tables(struct arena *arena, const char *path, struct calib
         is_of_use = is_of_use || calibration->function[f].share_ppm != 0;
     if (is_of_use || calibration->launch_ps != 0) return STATUS_OK;
     const char *why = nothing_why(arena, calibration);
-    if (why == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    if (why == NULL) return error_no_memory(reterr, "");
     return error_set(reterr, STATUS_INVALID, path, "the rows make no table for %s: %s",
                      calibration->chip->name, why);
 }

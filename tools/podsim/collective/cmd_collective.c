@@ -71,8 +71,7 @@ static int collective(const struct options *options)
     enum status status = STATUS_OK;
     sweep.options = options;
     sweep.study.arena = arena_create(0);
-    if (sweep.study.arena == NULL)
-        status = error_set(&error, STATUS_NO_MEMORY, "", "there is no memory");
+    if (sweep.study.arena == NULL) status = error_no_memory(&error, "");
     if (status == STATUS_OK) status = sweep_run(&sweep, &error);
     output_abandon(&sweep.json);
     output_abandon(&sweep.csv);

@@ -49,7 +49,7 @@ static enum status one_play(const struct sweep *sweep, const struct measure_row_
 {
     struct measured measured;
     struct arena *arena = arena_create(0);
-    if (arena == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    if (arena == NULL) return error_no_memory(reterr, "");
     struct measure_party const party = {.requests = choice == NULL ? NULL : &choice->request,
                                         .request_count = choice != NULL,
                                         .copies = copy,
@@ -177,7 +177,7 @@ static enum status run_play(struct sweep *sweep, uint64_t size_bytes,
                             const struct algorithm *algorithm, struct error *reterr)
 {
     struct party party = {.arena = arena_create(0)};
-    if (party.arena == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    if (party.arena == NULL) return error_no_memory(reterr, "");
     enum status const status = party_play(sweep, &party, size_bytes, algorithm, reterr);
     arena_destroy(party.arena);
     return status;
@@ -251,8 +251,7 @@ static enum status size_play(void *owner, uint32_t index, uint32_t thread, struc
     struct sweep *sweep = &sweeps->sweep[index];
     uint32_t const first = index * study->asked.algorithm_count;
     struct namesakes namesakes = {.arena = arena_create(0)};
-    if (namesakes.arena == NULL)
-        return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    if (namesakes.arena == NULL) return error_no_memory(reterr, "");
     *sweep = (struct sweep){.study = study,
                             .run = study->asked.run,
                             .thread = thread,

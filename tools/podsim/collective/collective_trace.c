@@ -29,7 +29,7 @@ enum status collective_write_trace(struct arena *arena, struct collective_study 
                                  .trace = &measured->trace};
     if (study->shown.count == 0) return STATUS_OK;
     input.title = arena_format(arena, "%s on %s", operation, study->asked.machine_text);
-    if (input.title == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    if (input.title == NULL) return error_no_memory(reterr, "");
     STATUS_TRY(report_name(arena, study->options, study->asked.machine_text, &input, reterr));
     return timeline_write(arena, &input, &study->timeline, reterr);
 }

@@ -69,7 +69,7 @@ enum status input_load(struct arena *arena, const char *path, uint64_t bytes_max
     if (status == STATUS_LIMIT)
         (void)error_set(reterr, status, path, "has more than %llu bytes",
                         (unsigned long long)bytes_max);
-    if (status == STATUS_NO_MEMORY) (void)error_set(reterr, status, path, "there is no memory");
+    if (status == STATUS_NO_MEMORY) (void)error_no_memory(reterr, path);
     if (!is_stdin) (void)fclose(file);
     if (status == STATUS_OK) status = arena_try(arena, size + 1, 1, &memory, reterr);
     if (status == STATUS_OK) {

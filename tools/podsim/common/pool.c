@@ -85,8 +85,7 @@ static enum status run(void *owner, const struct parallel_work *work, struct err
     uint32_t const most =
         work->part_count < pool->thread_count ? work->part_count : pool->thread_count;
     uint32_t count = 1;
-    if (uv_mutex_init(&pool->lock) != 0)
-        return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    if (uv_mutex_init(&pool->lock) != 0) return error_no_memory(reterr, "");
     pool->work = work;
     pool->failed = work->part_count;
     pool->status = STATUS_OK;

@@ -201,8 +201,7 @@ static enum status search_for(struct room_search *owner, struct largest_batch *s
     if (owner->apart == 1 && search->refused != 0 && search->refused == owner->refused) {
         ret_refused->batch = search->refused;
         ret_refused->reason = arena_text(owner->session.arena, owner->refused_error.message);
-        if (ret_refused->reason == NULL)
-            return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+        if (ret_refused->reason == NULL) return error_no_memory(reterr, "");
     }
     return taken_of(owner, ret_batch, reterr);
 }

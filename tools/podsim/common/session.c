@@ -32,8 +32,7 @@ static enum status text_load(struct session_source *source, const char *operand,
     char *text = NULL;
     if (strcmp(operand, "-") == 0) source->path = "standard input";
     source->arena = arena_create(0);
-    if (source->arena == NULL)
-        return error_set(reterr, STATUS_NO_MEMORY, source->path, "there is no memory");
+    if (source->arena == NULL) return error_no_memory(reterr, source->path);
     STATUS_TRY(input_load(source->arena, operand, most, &text, &source->text_bytes, reterr));
     source->text = text;
     return STATUS_OK;
@@ -48,7 +47,7 @@ static enum status path_refuse(struct session_source *source, const char *const 
     size_t const length = strlen(last);
     size_t const ending = path_is_json(last) ? 5 : 0;
     const char *const name = arena_format(source->arena, "%.*s", (int)(length - ending), last);
-    if (name == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    if (name == NULL) return error_no_memory(reterr, "");
     const char *const nearest = name_nearest(name, names);
     if (nearest == NULL || !name_is_near(name, nearest)) return STATUS_OK;
     return error_set(reterr, STATUS_IO, source->path,
@@ -67,8 +66,7 @@ static enum status builtin_find(struct session_source *source, struct error *ret
         return STATUS_OK;
     }
     source->arena = arena_create(0);
-    if (source->arena == NULL)
-        return error_set(reterr, STATUS_NO_MEMORY, source->path, "there is no memory");
+    if (source->arena == NULL) return error_no_memory(reterr, source->path);
     STATUS_TRY(
         arena_try(source->arena, embed_scenarios_count + 1, sizeof(char *), &memory, reterr));
     const char **names = memory;

@@ -185,7 +185,7 @@ static enum status import_all(const struct options *options,
     json_fold(&flat, COLUMNS, scenario);
     bool const failed = flat.failed || scenario->failed;
     strbuf_free(&flat);
-    if (failed) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    if (failed) return error_no_memory(reterr, "");
     return scenario_check(options, import, scenario, reterr);
 }
 
@@ -215,8 +215,7 @@ static int run_import(const struct options *options)
     const struct import_framework *framework = import_framework_find(options->operand[0], &error);
     if (framework == NULL) return command_fail(NULL, &error);
     struct arena *arena = arena_create(ARENA_BYTES_MAX);
-    enum status status =
-        arena == NULL ? error_set(&error, STATUS_NO_MEMORY, "", "there is no memory") : STATUS_OK;
+    enum status status = arena == NULL ? error_no_memory(&error, "") : STATUS_OK;
     struct import_file file = {.arena = arena, .path = options->operand[1]};
     static struct import import;
     import =

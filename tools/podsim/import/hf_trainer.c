@@ -166,7 +166,7 @@ static enum status sharding_find(struct import *import, enum sharding *ret_shard
     if (policy->sharding != NULL) {
         const char *const word = policy->sharding;
         const char *first = arena_format(import->arena, "%.*s", (int)strcspn(word, " ,"), word);
-        if (first == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+        if (first == NULL) return error_no_memory(reterr, "");
         uint32_t const found = name_find_any_case(first, words);
         if (words[found] == NULL)
             return import_refuse(import, &policy->sharding, reterr,

@@ -64,7 +64,7 @@ static enum status module_refuse(const struct import *import, const char *word, 
     static const char *const words[] = {"core_attn", "layernorm",      "mlp",         "moe",
                                         "moe_act",   "shared_experts", "mla_up_proj", NULL};
     const char *const name = arena_format(import->arena, "%.*s", (int)length, word);
-    if (name == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    if (name == NULL) return error_no_memory(reterr, "");
     return import_refuse(import, &import->facts.policy.recompute_modules, reterr,
                          "podsim knows no module \"%.40s\"%s", name,
                          name_offer(name, words, "; the nearest is ", "", NULL).text);

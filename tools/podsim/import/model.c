@@ -355,7 +355,7 @@ enum status import_model(struct import *import, struct error *reterr)
     write_config(&json, &import->facts, type);
     const char *config = text.failed ? NULL : arena_text(import->arena, text.bytes);
     strbuf_free(&text);
-    if (config == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    if (config == NULL) return error_no_memory(reterr, "");
     STATUS_TRY(json_read_text(import->arena, "model", config, strlen(config), &document, reterr));
     enum status const status = model_read_config(import->arena, document, "model", &model, reterr);
     if (status != STATUS_OK) return config_refuse(import, status, reterr);

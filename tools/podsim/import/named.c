@@ -41,7 +41,7 @@ static enum status sizes_of(struct import *import, const char *name, const char 
     json_write_object_end(&writer);
     *ret_config = text.failed ? NULL : arena_text(import->arena, text.bytes);
     strbuf_free(&text);
-    if (*ret_config == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    if (*ret_config == NULL) return error_no_memory(reterr, "");
     return STATUS_OK;
 }
 
@@ -95,7 +95,7 @@ enum status import_model_named(struct import *import, const struct import_name *
                        : said->flavor == NULL
                            ? said->model
                            : arena_format(import->arena, "%s %s", said->model, said->flavor);
-    if (name == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    if (name == NULL) return error_no_memory(reterr, "");
     uint32_t found = name_find(name, known);
     if (found == count) found = name_find(untuned(import, name), known);
     if (found == count)

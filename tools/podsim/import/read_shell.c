@@ -63,7 +63,7 @@ static enum status say_likely(struct shell *shell, uint32_t assigned, uint32_t l
     if (shell->tally.assigned == assigned || shell->run.skipping > 0) return STATUS_OK;
     const char *const key =
         arena_format(shell->file->arena, "%.*s", (int)strcspn(start, "\n;"), start);
-    if (key == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    if (key == NULL) return error_no_memory(reterr, "");
     return shell_say(shell, key, "", line,
                      "podsim does not run it, and takes it to succeed: the assignments count",
                      reterr);
@@ -77,7 +77,7 @@ static enum status say_failure(struct shell *shell, uint32_t line, const char *s
     if (!ends || shell->run.skipping > 0) return STATUS_OK;
     const char *const key =
         arena_format(shell->file->arena, "%.*s", (int)strcspn(start, "\n;"), start);
-    if (key == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    if (key == NULL) return error_no_memory(reterr, "");
     return shell_say(shell, key, "", line, SHELL_MAY_END, reterr);
 }
 

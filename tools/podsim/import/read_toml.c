@@ -29,11 +29,6 @@ struct toml {
 
 static enum status read_value(struct toml *toml, const char *key, struct error *reterr);
 
-static enum status no_memory(struct error *reterr)
-{
-    return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
-}
-
 static enum status refuse(const struct toml *toml, struct error *reterr, const char *what)
 {
     return settings_fail(toml->file, toml->line, STATUS_INVALID, reterr, "%s", what);
@@ -168,7 +163,7 @@ static enum status read_text(struct toml *toml, bool may_be_long, const char **r
     *ret_text = text.failed ? NULL : arena_text(toml->file->arena, text.bytes);
     strbuf_free(&text);
     STATUS_TRY(status);
-    return *ret_text == NULL ? no_memory(reterr) : STATUS_OK;
+    return *ret_text == NULL ? error_no_memory(reterr, "") : STATUS_OK;
 }
 
 /* --- Keys --- */
@@ -204,13 +199,13 @@ static enum status read_key(struct toml *toml, const char *before, bool is_headi
         }
         key = part == NULL || key[0] == '\0' ? part
                                              : arena_format(toml->file->arena, "%s.%s", key, part);
-        if (key == NULL) return no_memory(reterr);
+        if (key == NULL) return error_no_memory(reterr, "");
         skip_blanks(toml);
         if (peek(toml, 0) != '.') break;
         toml->at++;
         uint32_t const elements = is_heading ? tables_named(toml, key, /* are_arrays= */ true) : 0;
         if (elements > 0) key = arena_format(toml->file->arena, "%s.%u", key, elements - 1);
-        if (key == NULL) return no_memory(reterr);
+        if (key == NULL) return error_no_memory(reterr, "");
     }
     *ret_key = key;
     return STATUS_OK;
@@ -279,7 +274,7 @@ static enum status read_word(struct toml *toml, const char **ret_text, enum impo
     if (length == 0) return refuse(toml, reterr, "a value is expected here");
     if (length > WORD_BYTES_MAX) return refuse(toml, reterr, "a number of too many digits");
     const char *text = arena_format(toml->file->arena, "%.*s", (int)length, start);
-    if (text == NULL) return no_memory(reterr);
+    if (text == NULL) return error_no_memory(reterr, "");
     bool const is_boolean = name_same(text, "true") || name_same(text, "false");
     bool const is_day = is_date(text);
     if (!is_boolean && !is_day && !is_number(text))
@@ -318,7 +313,7 @@ static enum status read_array(struct toml *toml, const char *key, struct error *
         }
         if (peek(toml, 0) == '[' || peek(toml, 0) == '{') {
             const char *inner = arena_format(toml->file->arena, "%s.%u", key, count);
-            status = inner == NULL ? no_memory(reterr) : read_value(toml, inner, reterr);
+            status = inner == NULL ? error_no_memory(reterr, "") : read_value(toml, inner, reterr);
         } else {
             status = read_scalar(toml, &element, &ignored, reterr);
             strbuf_add(&text, "%s%s", text.size_bytes > 0 ? " " : "",
@@ -336,7 +331,8 @@ static enum status read_array(struct toml *toml, const char *key, struct error *
     strbuf_free(&text);
     STATUS_TRY(status);
     toml->at++;
-    return value == NULL ? no_memory(reterr) : add(toml, line, key, value, IMPORT_LIST, reterr);
+    return value == NULL ? error_no_memory(reterr, "")
+                         : add(toml, line, key, value, IMPORT_LIST, reterr);
 }
 
 static enum status read_inline_table(struct toml *toml, const char *key, struct error *reterr)
@@ -407,7 +403,7 @@ static enum status read_heading(struct toml *toml, struct error *reterr)
                              TABLES_MAX);
     toml->tables[toml->table_count++] = (struct toml_table){.name = name, .is_array = is_array};
     toml->table = is_array ? arena_format(toml->file->arena, "%s.%u", name, elements) : name;
-    return toml->table == NULL ? no_memory(reterr) : STATUS_OK;
+    return toml->table == NULL ? error_no_memory(reterr, "") : STATUS_OK;
 }
 
 static enum status read_line(struct toml *toml, struct error *reterr)

@@ -22,11 +22,6 @@ struct yaml {
 
 static enum status read_node(struct yaml *yaml, const char *key, struct error *reterr);
 
-static enum status no_memory(struct error *reterr)
-{
-    return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
-}
-
 static enum status next(struct yaml *yaml, struct error *reterr)
 {
     yaml_event_delete(&yaml->event);
@@ -73,7 +68,7 @@ static enum status scalar(struct yaml *yaml, const char **ret_text, struct error
         return settings_fail(yaml->file, line_of(yaml), STATUS_INVALID, reterr,
                              "a text with a character 0");
     *ret_text = arena_text(yaml->file->arena, bytes);
-    return *ret_text == NULL ? no_memory(reterr) : STATUS_OK;
+    return *ret_text == NULL ? error_no_memory(reterr, "") : STATUS_OK;
 }
 
 static enum status add(struct yaml *yaml, uint32_t line, const char *key, const char *value,
@@ -102,7 +97,7 @@ static enum status read_list(struct yaml *yaml, const char *key, struct error *r
         } else {
             const char *inner =
                 arena_format(yaml->file->arena, "%s%s%u", key, key[0] == '\0' ? "" : ".", i);
-            status = inner == NULL ? no_memory(reterr) : read_node(yaml, inner, reterr);
+            status = inner == NULL ? error_no_memory(reterr, "") : read_node(yaml, inner, reterr);
         }
         if (status == STATUS_OK) status = next(yaml, reterr);
     }
@@ -110,7 +105,8 @@ static enum status read_list(struct yaml *yaml, const char *key, struct error *r
     const char *value = text.failed ? NULL : arena_text(yaml->file->arena, text.bytes);
     strbuf_free(&text);
     STATUS_TRY(status);
-    return value == NULL ? no_memory(reterr) : add(yaml, line, key, value, IMPORT_LIST, reterr);
+    return value == NULL ? error_no_memory(reterr, "")
+                         : add(yaml, line, key, value, IMPORT_LIST, reterr);
 }
 
 static enum status read_map(struct yaml *yaml, const char *key, struct error *reterr)
@@ -125,7 +121,7 @@ static enum status read_map(struct yaml *yaml, const char *key, struct error *re
         STATUS_TRY(scalar(yaml, &name, reterr));
         const char *inner =
             key[0] == '\0' ? name : arena_format(yaml->file->arena, "%s.%s", key, name);
-        if (inner == NULL) return no_memory(reterr);
+        if (inner == NULL) return error_no_memory(reterr, "");
         STATUS_TRY(next(yaml, reterr));
         STATUS_TRY(read_node(yaml, inner, reterr));
         STATUS_TRY(next(yaml, reterr));
@@ -180,7 +176,7 @@ static enum status read_document(struct yaml *yaml, struct error *reterr)
 enum status settings_read_yaml(struct import_file *file, struct error *reterr)
 {
     struct yaml yaml = {.file = file};
-    if (yaml_parser_initialize(&yaml.parser) != 1) return no_memory(reterr);
+    if (yaml_parser_initialize(&yaml.parser) != 1) return error_no_memory(reterr, "");
     yaml_parser_set_input_string(&yaml.parser, (const unsigned char *)file->text, file->text_bytes);
     yaml_parser_set_encoding(&yaml.parser, YAML_UTF8_ENCODING);
     enum status const status = read_document(&yaml, reterr);

@@ -112,7 +112,7 @@ enum status import_remat(struct import *import, const char *policy,
     json_write_string(&json, policy);
     json_write_object_end(&json);
     enum status const status = text.failed
-                                   ? error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory")
+                                   ? error_no_memory(reterr, "")
                                    : import_set(import, reterr, "/workload/remat=%s", text.bytes);
     strbuf_free(&text);
     return status;

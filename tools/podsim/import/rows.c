@@ -62,11 +62,10 @@ static enum status unknown_say(struct import *import, const struct import_framew
     (void)names_below(framework, setting->key, length, names);
     const char *const before =
         arena_format(import->arena, "; the nearest it knows is %.*s", (int)length, setting->key);
-    if (before == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    if (before == NULL) return error_no_memory(reterr, "");
     setting->because = arena_format(import->arena, "podsim does not know the key%s",
                                     name_offer(setting->key + length, names, before, "", "").text);
-    if (setting->because == NULL)
-        return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    if (setting->because == NULL) return error_no_memory(reterr, "");
     return STATUS_OK;
 }
 
@@ -224,9 +223,8 @@ enum status import_set_text(struct import *import, const char *key, const char *
     struct json_writer json;
     json_write_start(&json, &text);
     json_write_string(&json, value);
-    enum status const status = text.failed
-                                   ? error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory")
-                                   : import_set(import, reterr, "%s=%s", key, text.bytes);
+    enum status const status = text.failed ? error_no_memory(reterr, "")
+                                           : import_set(import, reterr, "%s=%s", key, text.bytes);
     strbuf_free(&text);
     return status;
 }

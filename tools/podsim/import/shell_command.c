@@ -70,7 +70,7 @@ static enum status others_say(struct shell *shell, struct error *reterr)
             "another program without --num-layers or --micro-batch-size; podsim reads the "
             "arguments of the first, in line %u",
             first->line[0]);
-        if (because == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+        if (because == NULL) return error_no_memory(reterr, "");
         STATUS_TRY(shell_say(shell, shell->others.word[i].text, "", shell->others.word[i].line[0],
                              because, reterr));
     }
@@ -182,8 +182,7 @@ enum status shell_to_settings(struct shell *shell, struct error *reterr)
             .form = values == 0   ? IMPORT_FLAG
                     : values == 1 ? IMPORT_TEXT
                                   : IMPORT_LIST};
-        if (setting.key == NULL || value == NULL)
-            return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+        if (setting.key == NULL || value == NULL) return error_no_memory(reterr, "");
         STATUS_TRY(settings_add(shell->file, &setting, reterr));
     }
     return STATUS_OK;

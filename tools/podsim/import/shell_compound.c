@@ -23,8 +23,7 @@ enum status shell_say_lost(struct shell *shell, uint32_t lost, uint32_t line, co
         shell->tally.lost - lost == 1 ? "argument or assignment" : "arguments and assignments");
     const char *const key =
         arena_format(shell->file->arena, "%.*s", (int)strcspn(start, "\n;"), start);
-    if (because == NULL || key == NULL)
-        return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    if (because == NULL || key == NULL) return error_no_memory(reterr, "");
     return shell_say(shell, key, "", line, because, reterr);
 }
 
@@ -117,8 +116,7 @@ static enum status skip_names(struct shell *shell, const char **ret_name, struct
             STATUS_TRY(shell_read_command(shell, &dropped, reterr));
         }
     }
-    return *ret_name == NULL ? error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory")
-                             : STATUS_OK;
+    return *ret_name == NULL ? error_no_memory(reterr, "") : STATUS_OK;
 }
 
 static enum status skip_loop(struct shell *shell, enum shell_truth *ret_truth, struct error *reterr)
@@ -131,7 +129,7 @@ static enum status skip_loop(struct shell *shell, enum shell_truth *ret_truth, s
     shell->at += strcspn(shell->at, " \t\r\n;&|()<>");
     const char *const opened =
         arena_format(shell->file->arena, "%.*s", (int)(shell->at - start), start);
-    if (opened == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    if (opened == NULL) return error_no_memory(reterr, "");
     struct shell_list const head = {.ends = begins, .opened = opened, .line = line};
     struct shell_list const body = {.ends = ends, .opened = opened, .line = line};
     shell->run.skipping++;
@@ -270,8 +268,7 @@ static enum status run_arithmetic(struct shell *shell, const char *end, enum she
         arena_format(shell->file->arena, "%.*s", (int)(end - start - 2), start + 2);
     const char *const whole =
         arena_format(shell->file->arena, "%.*s", (int)(end + 2 - start), start);
-    if (text == NULL || whole == NULL)
-        return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    if (text == NULL || whole == NULL) return error_no_memory(reterr, "");
     for (; shell->at < end + 2; shell->at++) shell->line += *shell->at == '\n';
     bool const changes = shell_arithmetic_changes(text);
     *ret_truth = changes ? SHELL_MAYBE : shell_test_arithmetic(shell, text);

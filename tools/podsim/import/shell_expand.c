@@ -277,8 +277,7 @@ static enum status expand_braces(struct shell *shell, struct shell_buffer *buffe
         .whole = shell->at,
         .whole_length = (size_t)(end + 1 - shell->at),
     };
-    if (parameter.name == NULL)
-        return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    if (parameter.name == NULL) return error_no_memory(reterr, "");
     if (end - at >= 3 && at[0] == '[' && (at[1] == '@' || at[1] == '*') && at[2] == ']') {
         parameter.is_all = true;
         parameter.is_joined = at[1] == '*';
@@ -316,7 +315,7 @@ static enum status expand_brackets(struct shell *shell, struct shell_buffer *buf
     char number[NUMBER_BYTES];
     int64_t value = 0;
     const char *text = arena_format(shell->file->arena, "%.*s", (int)(end - 1 - start), start);
-    if (text == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    if (text == NULL) return error_no_memory(reterr, "");
     if (!shell_arithmetic(shell, text, &value)) {
         bool const changes = shell_arithmetic_changes(text);
         shell->tally.lost += changes && shell->run.skipping > 0;
@@ -345,8 +344,7 @@ static enum status expand_name(struct shell *shell, struct shell_buffer *buffer,
         .whole = shell->at,
         .whole_length = length,
     };
-    if (parameter.name == NULL)
-        return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    if (parameter.name == NULL) return error_no_memory(reterr, "");
     /* All arguments of a text; those of the script are not known. */
     bool const is_all = length == 2 && (shell->at[1] == '@' || shell->at[1] == '*');
     parameter.is_all = is_all && shell_variable_find(shell, parameter.name) != NULL;

@@ -13,11 +13,6 @@
 
 enum { SUBSCRIPT_BYTES_MAX = 256 };
 
-static enum status no_memory(struct error *reterr)
-{
-    return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
-}
-
 /* --- Assignments --- */
 
 /* "TP=", "TP+=", "TP[0]=" */
@@ -102,7 +97,7 @@ static enum status assign(struct shell *shell, const struct assignment *assignme
     const char *const whole =
         arena_format(shell->file->arena, "%.*s", (int)assignment->length, shell->at);
     struct shell_words words = {.word = NULL};
-    if (name == NULL || whole == NULL) return no_memory(reterr);
+    if (name == NULL || whole == NULL) return error_no_memory(reterr, "");
     shell->at += assignment->length;
     bool const is_array = shell_peek(shell, 0) == '(';
     STATUS_TRY(is_array ? read_array(shell, &words, reterr) : read_text(shell, &words, reterr));
@@ -184,7 +179,7 @@ static enum status read_operator(struct shell *shell, bool is_pair, struct shell
                                  struct error *reterr)
 {
     uint32_t *line = arena_take(shell->file->arena, 1, sizeof *line);
-    if (line == NULL) return no_memory(reterr);
+    if (line == NULL) return error_no_memory(reterr, "");
     *line = shell->line;
     bool const is_and = shell_peek(shell, 0) == '&';
     struct shell_word const word = {.text = !is_pair ? "("
@@ -286,7 +281,7 @@ static enum status assign_word(struct shell *shell, const struct shell_word *wor
     if (length == 0 || word->is_open || word->text[length] != '=')
         return shell_say(shell, word->text, "", word->line[0], SHELL_NOT_RUN, reterr);
     const char *const name = arena_format(shell->file->arena, "%.*s", (int)length, word->text);
-    if (name == NULL) return no_memory(reterr);
+    if (name == NULL) return error_no_memory(reterr, "");
     struct shell_word value = {.text = word->text + length + 1,
                                .line = word->line + length + 1,
                                .length = word->length - length - 1};
@@ -319,7 +314,7 @@ static enum status run_declaration(struct shell *shell, uint32_t length, struct 
         if (found.name_length > 0) {
             const char *const name =
                 arena_format(shell->file->arena, "%.*s", (int)found.name_length, shell->at);
-            if (name == NULL) return no_memory(reterr);
+            if (name == NULL) return error_no_memory(reterr, "");
             STATUS_TRY(assign(shell, &found, reterr));
             if (is_readonly && shell->run.skipping == 0) shell_make_readonly(shell, name);
             continue;
@@ -338,7 +333,7 @@ static enum status run_declaration(struct shell *shell, uint32_t length, struct 
             }
         } else if (strspn(words.word[0].text, "-+agrxpfF") < words.word[0].length) {
             const char *const name = arena_format(shell->file->arena, "%.*s", (int)length, start);
-            if (name == NULL) return no_memory(reterr);
+            if (name == NULL) return error_no_memory(reterr, "");
             shell->tally.lost += shell->run.skipping > 0;
             if (shell->run.skipping == 0)
                 STATUS_TRY(shell_say(shell, name, words.word[0].text, line, SHELL_NOT_RUN, reterr));

@@ -72,9 +72,9 @@ static enum status arguments_set(struct shell *shell, const struct shell_words *
     struct shell_words const rest = {.word = arguments->word + 1,
                                      .count = arguments->count > 0 ? arguments->count - 1 : 0};
     const char *const count = arena_format(shell->file->arena, "%u", rest.count);
-    if (count == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    if (count == NULL) return error_no_memory(reterr, "");
     uint32_t *const line = arena_take(shell->file->arena, strlen(count), sizeof *line);
-    if (line == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    if (line == NULL) return error_no_memory(reterr, "");
     for (uint32_t i = 0; i < strlen(count); i++) line[i] = shell->line;
     struct shell_word number = {.text = count, .line = line, .length = (uint32_t)strlen(count)};
     struct shell_words const counted = {.word = &number, .count = 1};
@@ -121,7 +121,7 @@ static enum status arguments_say(struct shell *shell, const struct shell_words *
                                                  "argument of the program, and the text does "
                                                  "not use it",
                                                  i);
-        if (because == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+        if (because == NULL) return error_no_memory(reterr, "");
         STATUS_TRY(shell_say(shell, word->text, "", word->line[0], because, reterr));
     }
     return STATUS_OK;
@@ -133,7 +133,7 @@ static enum status arguments_say(struct shell *shell, const struct shell_words *
 static enum status lines_join(struct shell *shell, struct shell_word *word, struct error *reterr)
 {
     char *const text = arena_format(shell->file->arena, "%s", word->text);
-    if (text == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    if (text == NULL) return error_no_memory(reterr, "");
     for (char *at = text; *at != '\0' && strchr(text, '#') == NULL; at++)
         if (*at == '\n') *at = ' ';
     word->text = text;

@@ -59,7 +59,7 @@ static enum status undo_add(struct shell *shell, const struct shell_undo *undo,
     if (shell->undo_count == shell->undo_capacity) {
         uint32_t const capacity = shell->undo_capacity == 0 ? 8 : 2 * shell->undo_capacity;
         struct shell_undo *more = arena_take(shell->file->arena, capacity, sizeof *more);
-        if (more == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+        if (more == NULL) return error_no_memory(reterr, "");
         if (shell->undo_count > 0) memcpy(more, shell->undo, shell->undo_count * sizeof *more);
         shell->undo = more;
         shell->undo_capacity = capacity;

@@ -8,11 +8,6 @@
 
 enum { BUFFER_BYTES_MIN = 64, PATTERN_BYTES_MAX = 256, FOLLOWING_BYTES_MAX = 1 << 13 };
 
-static enum status no_memory(struct error *reterr)
-{
-    return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
-}
-
 enum status shell_refuse_end(struct shell *shell, uint32_t line, const char *what,
                              struct error *reterr)
 {
@@ -37,7 +32,7 @@ enum status shell_push(struct shell *shell, struct shell_buffer *buffer, char c,
         uint32_t const capacity = buffer->capacity == 0 ? BUFFER_BYTES_MIN : 2 * buffer->capacity;
         char *text = arena_take(shell->file->arena, capacity, sizeof *text);
         uint32_t *lines = arena_take(shell->file->arena, capacity, sizeof *lines);
-        if (text == NULL || lines == NULL) return no_memory(reterr);
+        if (text == NULL || lines == NULL) return error_no_memory(reterr, "");
         if (buffer->length > 0) {
             memcpy(text, buffer->text, buffer->length);
             memcpy(lines, buffer->line, buffer->length * sizeof *lines);
@@ -62,7 +57,7 @@ enum status shell_words_add(struct shell *shell, struct shell_words *words,
     if (words->count == words->capacity) {
         uint32_t const capacity = words->capacity == 0 ? 8 : 2 * words->capacity;
         struct shell_word *more = arena_take(shell->file->arena, capacity, sizeof *more);
-        if (more == NULL) return no_memory(reterr);
+        if (more == NULL) return error_no_memory(reterr, "");
         if (words->count > 0) memcpy(more, words->word, words->count * sizeof *more);
         words->word = more;
         words->capacity = capacity;
@@ -78,7 +73,7 @@ enum status shell_word_end(struct shell *shell, struct shell_buffer *buffer,
     if (!buffer->is_word) return STATUS_OK;
     if (buffer->length == 0) {
         uint32_t *line = arena_take(shell->file->arena, 1, sizeof *line);
-        if (line == NULL) return no_memory(reterr);
+        if (line == NULL) return error_no_memory(reterr, "");
         *line = shell->line;
         word.line = line;
     } else {

@@ -228,7 +228,7 @@ static enum status selective_layers_set(struct import *import, const void *said,
     if (every > layers_most(import, layers.count)) {
         const char *why =
             arena_format(import->arena, "no rank has %lu layers: none is recomputed", every);
-        if (why == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+        if (why == NULL) return error_no_memory(reterr, "");
         STATUS_TRY(import_remark(import, SELECTIVE, why, reterr));
         return import_set(import, reterr, "/workload/remat=none");
     }

@@ -89,7 +89,7 @@ static int list(const struct options *options)
     struct strbuf text = {.columns = report_columns(1)};
     struct arena *arena = arena_create(0);
     enum status status = STATUS_OK;
-    if (arena == NULL) status = error_set(&error, STATUS_NO_MEMORY, "", "there is no memory");
+    if (arena == NULL) status = error_no_memory(&error, "");
     if (status == STATUS_OK) status = list_text(arena, options, &text, &error);
     if (status == STATUS_OK) status = output_print(&text, false, &error);
     strbuf_free(&text);

@@ -80,8 +80,7 @@ static int pareto(const struct options *options)
     enum status status = STATUS_OK;
     pareto.options = options;
     pareto.arena = arena_create(0);
-    if (pareto.arena == NULL)
-        status = error_set(&error, STATUS_NO_MEMORY, "", "there is no memory");
+    if (pareto.arena == NULL) status = error_no_memory(&error, "");
     if (status == STATUS_OK) status = run(&pareto, &outputs, &error);
     output_abandon(&outputs.json);
     output_abandon(&outputs.csv);

@@ -84,8 +84,7 @@ static enum status curve_build(struct playing *playing, uint32_t batch, struct e
     (void)snprintf(setting, sizeof setting, "/workload/batch=%u", batch);
     source.settings[source.setting_count++].text = setting;
     enum status status = session_build(&curve->whole, &source, SESSION_MESH, reterr);
-    if (status == STATUS_OK && !machine->is)
-        status = error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    if (status == STATUS_OK && !machine->is) status = error_no_memory(reterr, "");
     if (status != STATUS_OK) session_close(&curve->whole);
     STATUS_TRY(status);
     curve->whole.scenario.workload.inference.chooser = machine->chooser;
@@ -115,7 +114,7 @@ static enum status keep_text(struct arena *arena, struct strbuf *text, const cha
     /* Nothing was added for a mesh without axes. */
     *ret_text = text->failed ? NULL : arena_text(arena, text->bytes == NULL ? "" : text->bytes);
     strbuf_free(text);
-    if (*ret_text == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    if (*ret_text == NULL) return error_no_memory(reterr, "");
     return STATUS_OK;
 }
 
@@ -272,7 +271,7 @@ static enum status point_take(struct pareto *pareto, struct pareto_curve *curve,
     point->state = PARETO_REFUSED;
     point->why = arena_format(pareto->arena, "%s%s%s", error.where,
                               error.where[0] == '\0' ? "" : ": ", error.message);
-    if (point->why == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    if (point->why == NULL) return error_no_memory(reterr, "");
     return STATUS_OK;
 }
 

@@ -65,7 +65,7 @@ static enum status values_begin(struct arena *arena, uint32_t most, struct paret
 
 static enum status text_of(const char *text, const char **ret_text, struct error *reterr)
 {
-    if (text == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    if (text == NULL) return error_no_memory(reterr, "");
     *ret_text = text;
     return STATUS_OK;
 }

@@ -65,8 +65,7 @@ enum status pareto_find_wall(struct pareto *pareto, struct pareto_curve *curve,
     if (status == STATUS_OK && largest.refused.batch != 0) {
         curve->refused = largest.refused;
         curve->refused.reason = arena_text(pareto->arena, largest.refused.reason);
-        if (curve->refused.reason == NULL)
-            status = error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+        if (curve->refused.reason == NULL) status = error_no_memory(reterr, "");
     }
     session_close(&session);
     curve->wall_is_estimate = !largest.is || largest.is_estimate;

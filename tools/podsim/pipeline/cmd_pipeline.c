@@ -103,7 +103,7 @@ static int pipeline(const struct options *options)
     struct comparison *comparison = arena == NULL ? NULL : arena_take(arena, 1, sizeof *comparison);
     const char *const file = options->operand_count > 0 ? options->operand[0] : NULL;
     if (comparison == NULL) {
-        (void)error_set(&error, STATUS_NO_MEMORY, "", "there is no memory");
+        (void)error_no_memory(&error, "");
         arena_destroy(arena);
         return command_fail(NULL, &error);
     }

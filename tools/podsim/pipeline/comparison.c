@@ -43,8 +43,7 @@ static enum status form_read(struct comparison *comparison, const struct lists_f
     const char *name = form->form->chunks != 0 ? form->form->name
                                                : arena_format(comparison->arena, "%s:%u",
                                                               form->form->name, form->chunk_count);
-    if (name == NULL)
-        return error_set(reterr, STATUS_NO_MEMORY, "--schedules", "there is no memory");
+    if (name == NULL) return error_no_memory(reterr, "--schedules");
     for (uint32_t k = 0; k < comparison->count; k++) {
         struct comparison_row *row = NULL;
         STATUS_TRY(row_add(comparison, name, comparison->microbatches[k], &row, reterr));
@@ -202,7 +201,7 @@ static enum status row_play(void *owner, uint32_t index, uint32_t thread, struct
     struct comparison_row *row = &comparison->row[index];
     STATUS_TRY(worker_check(comparison->worker, reterr));
     row->arena = arena_create(0);
-    if (row->arena == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    if (row->arena == NULL) return error_no_memory(reterr, "");
     enum status const status = comparison->way->play(comparison, index, thread, &row->refused);
     row->done = status != STATUS_INTERRUPTED;
     if (row->done) return STATUS_OK;

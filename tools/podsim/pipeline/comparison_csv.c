@@ -73,8 +73,7 @@ static enum status names_check(const struct comparison *comparison, const char *
         const struct comparison_row *row = &comparison->row[i];
         STATUS_TRY(path_of(row, folder, path, reterr));
         paths[i] = arena_text(comparison->arena, path);
-        if (paths[i] == NULL)
-            return error_set(reterr, STATUS_NO_MEMORY, "--csv-out", "there is no memory");
+        if (paths[i] == NULL) return error_no_memory(reterr, "--csv-out");
         for (uint32_t k = 0; k < i; k++)
             if (strcmp(paths[k], path) == 0)
                 return error_set(reterr, STATUS_INVALID, "--csv-out",

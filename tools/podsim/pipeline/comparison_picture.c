@@ -39,7 +39,7 @@ static enum status passes_count(const struct comparison_row *row, uint64_t *ret_
     *ret_passes = passes_at_least(row);
     if (row->form == NULL || row->form->heeds_times || *ret_passes == 0) return STATUS_OK;
     struct arena *arena = arena_create(0);
-    if (arena == NULL) return error_set(reterr, STATUS_NO_MEMORY, "--svg", "there is no memory");
+    if (arena == NULL) return error_no_memory(reterr, "--svg");
     /* One that cannot be built is not drawn; playing it says why. */
     bool const is_built =
         schedule_build(arena, row->form, &request, "--svg", &schedule, &unused) == STATUS_OK;

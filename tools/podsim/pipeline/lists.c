@@ -33,7 +33,7 @@ enum status lists_forms(struct arena *arena, const char *text, const char *where
         const struct schedule_form *form = NULL;
         uint32_t chunks = 0;
         const char *name = arena_format(arena, "%.*s", (int)(end - at), at);
-        if (name == NULL) return error_set(reterr, STATUS_NO_MEMORY, where, "there is no memory");
+        if (name == NULL) return error_no_memory(reterr, where);
         if (strcmp(name, "all") == 0)
             return error_set(reterr, STATUS_INVALID, where, "all takes no other names");
         STATUS_TRY(schedule_form_parse(name, where, &form, &chunks, reterr));

@@ -104,7 +104,7 @@ static enum status timeline_take(struct playing *playing, struct error *reterr)
                            &input, reterr));
     input.title = arena_format(session->arena, "%s: %s, %s", input.title, playing->row->of->name,
                                counted(playing->row->of->microbatch_count, "microbatch").text);
-    if (input.title == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    if (input.title == NULL) return error_no_memory(reterr, "");
     return timeline_write(session->arena, &input, &comparison->timeline, reterr);
 }
 

@@ -62,7 +62,7 @@ static enum status scenario_look(struct pipeline_run *staged, struct error *rete
         staged->of->own = arena_text(staged->of->arena, own);
         staged->title = arena_text(staged->of->arena, scenario->title);
         if (staged->title == NULL || staged->of->own == NULL)
-            status = error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+            status = error_no_memory(reterr, "");
         else if (workload_serves(&scenario->workload))
             status = error_set(reterr, STATUS_INVALID, "/workload/kind",
                                "is \"%s\"; pipeline schedules are orders of a train_step's passes",

@@ -147,7 +147,7 @@ static int regimes(const struct options *options)
     enum status status = STATUS_OK;
     map.options = options;
     map.arena = arena_create(0);
-    if (map.arena == NULL) status = error_set(&error, STATUS_NO_MEMORY, "", "there is no memory");
+    if (map.arena == NULL) status = error_no_memory(&error, "");
     if (status == STATUS_OK) status = map_run(&map, &error);
     output_abandon(&map.json);
     output_abandon(&map.svg);

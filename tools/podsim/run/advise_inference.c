@@ -121,8 +121,7 @@ static enum status cache_play(struct advise_search *search, struct error *reterr
         settings[count] =
             arena_format(arena, "/workload/kv_sharding={\"heads\":%u,\"batch\":%u,\"sequence\":%u}",
                          ways[w].heads, ways[w].batch, ways[w].sequence);
-        if (settings[count++] == NULL)
-            return error_set(reterr, STATUS_NO_MEMORY, "--advise", "there is no memory");
+        if (settings[count++] == NULL) return error_no_memory(reterr, "--advise");
     }
     settings[count] = "/workload/kv_sharding=replicated";
     uint32_t const first = advise->count;

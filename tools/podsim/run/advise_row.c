@@ -9,7 +9,7 @@ enum status advise_setting_add(struct arena *arena, struct advise_row *row, cons
                                struct error *reterr)
 {
     const char *const copy = setting == NULL ? NULL : arena_text(arena, setting);
-    if (copy == NULL) return error_set(reterr, STATUS_NO_MEMORY, "--advise", "there is no memory");
+    if (copy == NULL) return error_no_memory(reterr, "--advise");
     size_t const pointer = strcspn(copy, "=") + 1;
     uint32_t at = 0;
     while (at < row->setting_count && strncmp(row->setting[at], copy, pointer) != 0) at++;

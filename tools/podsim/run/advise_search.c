@@ -194,8 +194,7 @@ enum status advise_rows_add(struct advise_search *search, const struct advise_ro
     for (uint32_t i = 0; i < batch.count; i++) {
         struct advise_row *row = &batch.row[i];
         if (row->state == ADVISE_REFUSED) row->why = arena_text(arena, batch.refused[i].message);
-        if (row->state == ADVISE_REFUSED && row->why == NULL)
-            return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+        if (row->state == ADVISE_REFUSED && row->why == NULL) return error_no_memory(reterr, "");
         advise->row[advise->count++] = *row;
     }
     return STATUS_OK;

@@ -119,7 +119,7 @@ static enum status stage_text(struct session *session, const char *name, enum se
         text->columns = 0; /* JSON, in whose strings no line may end. */
         whole = session->is_program ? scenario_text_of_program(session->arena, scenario)
                                     : scenario_text(session->arena, scenario);
-        if (whole == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+        if (whole == NULL) return error_no_memory(reterr, "");
         strbuf_add(text, "%s", whole);
         return STATUS_OK;
     case SESSION_MACHINE: /* Printed by machine_print(). */

@@ -191,8 +191,7 @@ static int validate(const struct options *options)
     validate.options = options;
     validate.events_max = VALIDATE_EVENTS_MAX;
     validate.arena = arena_create(0);
-    if (validate.arena == NULL)
-        status = error_set(&error, STATUS_NO_MEMORY, "", "there is no memory");
+    if (validate.arena == NULL) status = error_no_memory(&error, "");
     if (status == STATUS_OK) status = run(&validate, &outputs, &error);
     output_abandon(&outputs.json);
     output_abandon(&outputs.csv);

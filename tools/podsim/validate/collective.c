@@ -46,7 +46,7 @@ enum status validate_collective(const struct published_row *row, struct validate
                                 struct error *reterr)
 {
     struct arena *arena = arena_create(0);
-    if (arena == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    if (arena == NULL) return error_no_memory(reterr, "");
     enum status const status = play(arena, row, result, reterr);
     arena_destroy(arena);
     return status;

@@ -268,8 +268,7 @@ static enum status words_read(struct arena *arena, const struct facts *facts, co
     }
     if (status == STATUS_OK) *ret = joined.failed ? NULL : arena_text(arena, joined.bytes);
     strbuf_free(&joined);
-    if (status == STATUS_OK && *ret == NULL)
-        return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    if (status == STATUS_OK && *ret == NULL) return error_no_memory(reterr, "");
     return status;
 }
 

@@ -84,9 +84,8 @@ static enum status set_value(const struct writing *writing, const char *pointer,
     struct json_writer json;
     json_write_start(&json, &text);
     json_write_value(&json, value);
-    enum status const status = text.failed
-                                   ? error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory")
-                                   : set(writing, reterr, "%s=%s", pointer, text.bytes);
+    enum status const status = text.failed ? error_no_memory(reterr, "")
+                                           : set(writing, reterr, "%s=%s", pointer, text.bytes);
     strbuf_free(&text);
     return status;
 }
@@ -311,7 +310,7 @@ static enum status text_write(const struct writing *writing, const char **ret_te
     json_write_value(&json, writing->document);
     *ret_text = text.failed ? NULL : arena_text(writing->arena, text.bytes);
     strbuf_free(&text);
-    if (*ret_text == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    if (*ret_text == NULL) return error_no_memory(reterr, "");
     return STATUS_OK;
 }
 
@@ -327,7 +326,7 @@ static enum status command_write(struct arena *arena, const struct published_row
         row->collective.algorithm == NULL ? "" : " --algorithm ",
         row->collective.algorithm == NULL ? "" : row->collective.algorithm,
         row->collective.registered ? " --registered" : "");
-    if (*ret_text == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    if (*ret_text == NULL) return error_no_memory(reterr, "");
     return STATUS_OK;
 }
 

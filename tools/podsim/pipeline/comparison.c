@@ -161,9 +161,8 @@ static bool may_pass_over(const struct comparison *comparison, const struct comp
 }
 
 /* Of a message its reason, without the schedule's name in front: rows say theirs themselves. */
-static const char *reason_of(const struct comparison_row *row)
+static const char *reason_of(const struct comparison_row *row, const char *message)
 {
-    const char *message = row->refused.message;
     size_t const length = row->form == NULL ? 0 : strlen(row->form->name);
     if (length > 0 && strncmp(message, row->form->name, length) == 0 &&
         strncmp(message + length, ": ", 2) == 0)
@@ -190,9 +189,20 @@ static enum status failure(const struct comparison *comparison, const struct com
     if (comparison->row_count > 1 && row->form != NULL)
         return error_set(reterr, row->refused.status, row->refused.where, "%s with %s: %s",
                          row->name, counted(row->microbatch_count, "microbatch").text,
-                         reason_of(row));
+                         reason_of(row, row->refused.message));
     *reterr = row->refused;
     return reterr->status;
+}
+
+/* Why a row was refused, behind the key of the scenario that it is of; rows say the schedule. */
+static enum status reason_make(struct comparison_row *row, struct error *reterr)
+{
+    const char *const where = row->refused.where;
+    bool const has_key = where[0] == '/' && strcmp(where, "/workload/schedule") != 0;
+    row->reason = has_key ? arena_format(row->arena, "%s: %s", where, row->refused.message)
+                          : row->refused.message;
+    return row->reason != NULL ? STATUS_OK
+                               : error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
 }
 
 static enum status row_play(void *owner, uint32_t index, uint32_t thread, struct error *reterr)
@@ -204,7 +214,7 @@ static enum status row_play(void *owner, uint32_t index, uint32_t thread, struct
     if (row->arena == NULL) return error_no_memory(reterr, "");
     enum status const status = comparison->way->play(comparison, index, thread, &row->refused);
     row->done = status != STATUS_INTERRUPTED;
-    if (row->done) return STATUS_OK;
+    if (row->done) return reason_make(row, reterr);
     *reterr = row->refused;
     return status;
 }
@@ -256,7 +266,7 @@ void comparison_write_interrupted(const struct comparison *comparison, struct st
 static bool have_one_reason(const struct comparison_row *row, const struct comparison_row *other)
 {
     return row->refused.status != STATUS_OK && other->refused.status != STATUS_OK &&
-           strcmp(reason_of(row), reason_of(other)) == 0;
+           strcmp(reason_of(row, row->reason), reason_of(other, other->reason)) == 0;
 }
 
 void comparison_write_names(const struct comparison *comparison, const bool *belongs,
@@ -290,7 +300,7 @@ void comparison_write_refused(const struct comparison *comparison, struct strbuf
         }
         strbuf_add(&sentence, "- ");
         comparison_write_names(comparison, belongs, &sentence);
-        strbuf_add(&sentence, ", not simulated: %s", reason_of(row));
+        strbuf_add(&sentence, ", not simulated: %s", reason_of(row, row->reason));
         text->failed = text->failed || sentence.failed;
         if (!sentence.failed) table_wrap(text, 2, sentence.bytes);
         strbuf_free(&sentence);

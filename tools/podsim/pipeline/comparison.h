@@ -43,6 +43,7 @@ struct comparison_row {
     const struct schedule *given;     /* From a file. */
     uint32_t rank_count, chunk_count, microbatch_count;
     struct error refused; /* STATUS_OK: it was simulated, and the fields below are filled. */
+    const char *reason;   /* Of a row that was refused: the key that is wrong, and why. */
     double figure[COMPARISON_KEY_COUNT]; /* In one unit for all rows. */
     bool fits;                           /* The memory of a chip, or none is known. */
     bool best;                           /* Best of the rows that it is compared with. */

@@ -10,7 +10,7 @@
     X(MICROBATCHES, "microbatches", WHOLE(row->microbatch_count),                                  \
       SHOWN("micro-", "batches", 23, column_count))                                                \
     X(CHUNKS, "chunks", WHOLE(row->chunk_count), SHOWN("", "chunks", 24, column_count))            \
-    X(REFUSED, "refused", WHERE(!was_played, WORDS(row->refused.message)), HIDDEN)                 \
+    X(REFUSED, "refused", WHERE(!was_played, WORDS(row->reason)), HIDDEN)                          \
     X(COPIES, "copies", WHERE(was_played, WHOLE(row->schedule.copy_count)), HIDDEN)                \
     X(BEST, "best", FLAG(row->best), HIDDEN)                                                       \
     X(SEARCH, "search", FLAG(row->form != NULL && row->form->heeds_times), HIDDEN)

@@ -22,6 +22,11 @@ static void arguments_follow_the_program(void **state)
     (void)state;
     read_as("torchrun --nnodes 2 train.py --num-layers 32 --swiglu --lr=1e-4 --list a b c\n",
             "1 --nnodes=2\n1 --num-layers=32\n1 --swiglu\n1 --lr=1e-4\n1 --list=a b c\n");
+    read_as(
+        "srun --nodes 2 -n 4 --exclusive -x y bash -c 'torchrun --nnodes=2 a.py --num-layers 3'\n",
+        "1 --nodes=2\n1 --exclusive\n1 --nnodes=2\n1 --num-layers=3\n");
+    read_as("a.py --list a b c --hook x.py --num-layers 3\n",
+            "1 --list=a b c\n1 --hook\n1 --num-layers=3\n");
     read_as("--num-layers 32 \\\n  --swiglu # a comment --not-this\n",
             "1 --num-layers=32\n2 --swiglu\n");
     read_as("--num-layers 1\n--swiglu\n\n# --no\n--lr 3\n",

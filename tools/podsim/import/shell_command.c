@@ -148,6 +148,23 @@ static bool is_variable(const struct shell_word *word)
     return word->text[0] == '$' && word->text[length] == '\0';
 }
 
+/* How many words behind a key are its values. In front of the program stand commands that start it,
+ * whose options have one value at most: "srun --nodes 2 bash -c torchrun train.py". */
+static uint32_t values_count(const struct shell_words *words, uint32_t key)
+{
+    uint32_t program = 0, count = 0;
+    while (program < words->count && !is_program(&words->word[program])) program++;
+    bool const is_before = program < words->count && key < program;
+    bool const is_given = strchr(words->word[key].text, '=') != NULL;
+    for (uint32_t i = key + 1; i < words->count; i++, count++) {
+        const struct shell_word *const word = &words->word[i];
+        bool const is_other = word->text[0] == '-' || is_given || count == 1;
+        if (name_after(word->text, "--") != NULL || is_program(word)) break;
+        if ((is_before && is_other) || (count > 0 && adds_arguments(word))) break;
+    }
+    return count;
+}
+
 enum status shell_to_settings(struct shell *shell, struct error *reterr)
 {
     const struct shell_words *words = &shell->command;
@@ -164,14 +181,9 @@ enum status shell_to_settings(struct shell *shell, struct error *reterr)
         if (is_program(word)) shell->file->program_line = word->line[0];
         if (name_after(word->text, "--") == NULL || word->length == 2) continue;
         size_t const name = strcspn(word->text, "=");
-        struct shell_words more = {.word = &words->word[i + 1]};
+        struct shell_words more = {.word = &words->word[i + 1], .count = values_count(words, i)};
         const char *value = word->text[name] == '=' ? word->text + name + 1 : "";
-        while (i + 1 < words->count && name_after(words->word[i + 1].text, "--") == NULL &&
-               !is_program(&words->word[i + 1]) &&
-               (more.count == 0 || !adds_arguments(&words->word[i + 1]))) {
-            more.count++;
-            i++;
-        }
+        i += more.count;
         uint32_t const values = more.count + (word->text[name] == '=');
         if (more.count > 0) STATUS_TRY(shell_join(shell, &more, reterr));
         if (more.count > 0) value = more.word[0].text;

@@ -113,8 +113,8 @@ def recompute_of(row, assumed):
         if group == "fms-fsdp":
             assumed.append("the blocks that are checkpointed: those of the published HFU")
             return "full"
-        if group == "torchtitan" and "fp8" in row["id"]:  # Its list of what is kept has no _scaled_mm.
-            return "selective_fp8"
+        if group == "torchtitan" and re.search("float8|fp8", row["precision"].lower()):
+            return "selective_fp8"  # Its list of what is kept (_save_list) has no _scaled_mm.
         return "selective"
     if "minimal_flash" in notes:
         return "minimal_flash"

@@ -1,70 +1,20 @@
-#include "sim/engine/engine.h"
-
 #include <stddef.h>
 #include <string.h>
 
 #include "sim/base/arena.h"
 #include "sim/base/name.h"
 #include "sim/base/units.h"
-#include "sim/engine/heap.h"
-#include "sim/engine/wheel.h"
-#include "sim/engine/windows.h"
+#include "sim/engine/engine_state.h"
 
 enum {
-    BLOCK_CHIPS = ENGINE_BATCH_MAX,
     WATCH_ENTRIES = 4096,
     WATCH_EVENTS = 65536,
 };
 
 static const uint64_t pending_limit = UINT64_C(1) << 31; /* Entries are numbered in 32 bits. */
 
-/* A piece of an entry's list of chips. Block 0 is a full one that holds nothing. */
-struct engine_block {
-    uint32_t next; /* In the entry's list, or in the list of free blocks. 0: none. */
-    uint32_t count;
-    uint32_t chips[BLOCK_CHIPS];
-};
-
-/* The entry that was opened last in a channel, to which equal posts are added as long as it is
- * pending. */
-struct engine_channel {
-    uint32_t entry;
-    uint32_t block; /* The last of the entry; 0 as long as it has only one chip. */
-    uint32_t first; /* Chip of the entry, and the chip that was added last. */
-    uint32_t last;
-};
-
 /* Instant of an entry that is free. */
 static const uint64_t free_ps = UINT64_MAX;
-
-struct engine {
-    struct engine_channel *channels;
-    struct wheel_entry *entries; /* From 1. */
-    struct engine_block *blocks;
-    uint32_t entry_free;  /* Used last, so that it is still in the cache. 0: none. */
-    uint32_t entry_count; /* Ever used. */
-    uint32_t block_free;
-    uint32_t block_count;
-    uint64_t pending_count; /* Events. */
-    uint64_t pending_max;   /* Of the wheel; of other queues 0. */
-    struct wheel wheel;
-
-    struct heap heap;
-    struct windows *windows; /* NULL: the wheel. */
-    engine_window_fn *window_handler;
-    uint32_t window_ahead; /* Events of the next list that are told ahead. */
-    bool is_reference;
-    bool has_overflowed; /* More events waited than pending_max. */
-    bool has_passed_end; /* An event was posted after TIME_PS_END. */
-    bool is_paused;
-
-    int64_t now_ps;
-    uint64_t event_count;
-    uint64_t popped_count;  /* Entries. */
-    uint64_t check_events;  /* When to look at the limit and to call the watcher. */
-    uint64_t check_entries; /* 0: at once. */
-    struct engine_options options;
-};
 
 static enum status create_fast(struct arena *arena, struct engine *engine, struct error *reterr)
 {
@@ -116,21 +66,6 @@ enum status engine_create(struct arena *arena, const struct engine_options *opti
         STATUS_TRY(create_fast(arena, engine, reterr));
     *ret_engine = engine;
     return STATUS_OK;
-}
-
-enum status engine_take_windows(struct arena *arena, struct engine *engine, int64_t lookahead_ps,
-                                engine_window_fn *handler, uint32_t ahead_count,
-                                struct error *reterr)
-{
-    SIM_ASSERT(!engine->is_reference && engine->pending_count == 0);
-    /* A chip may be a lookahead ahead of another one, and post as much meanwhile as waits. */
-    engine->options.pending_max *= 2;
-    engine->pending_max = 0;
-    engine->window_handler = handler;
-    engine->window_ahead = engine->options.ahead == NULL ? 0 : ahead_count;
-    return windows_create(arena, lookahead_ps, engine->options.chip_count,
-                          engine->options.channel_count, engine->options.pending_max,
-                          &engine->windows, reterr);
 }
 
 static uint32_t block_take(struct engine *engine)
@@ -202,26 +137,26 @@ static __attribute__((noinline)) void post_heap(struct engine *engine, int64_t a
 
 /* A post that has no place in the wheel. */
 static __attribute__((noinline)) void post_elsewhere(struct engine *engine, int64_t at_ps,
-                                                     uint64_t key, uint32_t channel, uint32_t chip)
+                                                     uint64_t key, uint32_t chip)
 {
-    bool const fits = engine->pending_count < engine->options.pending_max && at_ps < TIME_PS_END;
-    if (engine->windows != NULL && fits) {
-        engine->pending_count++;
-        windows_post(engine->windows, at_ps, key, channel, chip);
-    } else {
+    SIM_ASSERT(at_ps >= engine->now_ps && chip < engine->options.chip_count);
+    if (engine->windows == NULL || engine->pending_count >= engine->options.pending_max) {
         post_heap(engine, at_ps, key, chip);
+        return;
     }
+    engine->pending_count++;
+    windows_post(engine->windows, at_ps, key, chip);
 }
 
 void engine_post(struct engine *engine, int64_t at_ps, uint64_t key, uint32_t channel,
                  uint32_t chip)
 {
-    SIM_ASSERT(at_ps >= engine->now_ps);
-    SIM_ASSERT(channel < engine->options.channel_count && chip < engine->options.chip_count);
-    if (at_ps >= TIME_PS_END || engine->pending_count >= engine->pending_max) {
-        post_elsewhere(engine, at_ps, key, channel, chip);
+    if (engine->pending_count >= engine->pending_max || at_ps >= TIME_PS_END) {
+        post_elsewhere(engine, at_ps, key, chip);
         return;
     }
+    SIM_ASSERT(at_ps >= engine->now_ps);
+    SIM_ASSERT(channel < engine->options.channel_count && chip < engine->options.chip_count);
     engine->pending_count++;
     struct engine_channel *last = &engine->channels[channel];
     const struct wheel_entry *entry = &engine->entries[last->entry];
@@ -323,43 +258,10 @@ static enum status engine_check(struct engine *engine, struct error *reterr)
     return STATUS_OK;
 }
 
-/* A list of the window is handled behind the next one. */
-static inline void window_ahead(const struct engine *engine, const struct window_group *group)
-{
-    for (uint32_t i = 0; i < group->count && i < engine->window_ahead; i++)
-        engine->options.ahead(engine->options.owner, group->key, group->chips[i]);
-}
-
-/* Hands the groups of a layer of a window, or of one of its rounds, over. */
-static void serve_groups(struct engine *engine, uint32_t layer, bool is_round)
-{
-    struct windows *windows = engine->windows;
-    for (uint32_t g = 0; g < windows->group_count; g++) {
-        struct window_group *group = &windows->groups[g];
-        if (group->layer != layer) continue;
-        if (!is_round) windows_sift(windows, group);
-        if (g + 1 < windows->group_count) window_ahead(engine, group + 1);
-        if (group->count == 0) continue; /* All are apart. */
-        engine->popped_count++;
-        engine->pending_count -= group->count;
-        engine->event_count += group->count;
-        engine->window_handler(engine->options.owner, group->key, group->chips, group->at_ps,
-                               group->count);
-    }
-}
-
-static void serve_windows(struct engine *engine)
-{
-    if (!windows_open(engine->windows)) SIM_ASSERT(false);
-    engine->now_ps = engine->windows->begin_ps;
-    for (uint32_t n = 0; n < WINDOW_LAYERS; n++) serve_groups(engine, n, /* is_round= */ false);
-    while (windows_round(engine->windows)) serve_groups(engine, 0, /* is_round= */ true);
-}
-
 static inline void serve(struct engine *engine, bool is_reference)
 {
     if (engine->windows != NULL)
-        serve_windows(engine);
+        engine_window_serve(engine);
     else if (is_reference)
         serve_reference(engine);
     else

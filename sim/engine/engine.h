@@ -38,6 +38,11 @@ typedef void engine_handler_fn(void *owner, struct engine *engine, int64_t now_p
 typedef void engine_window_fn(void *owner, uint64_t key, const uint32_t *chips,
                               const int64_t *at_ps, uint32_t count);
 
+/* Called with the events of a list before the list in front of it is handled, to prefetch what some
+ * of them will touch. It must change nothing. */
+typedef void engine_window_ahead_fn(void *owner, uint64_t key, const uint32_t *chips,
+                                    uint32_t count);
+
 /* Called between batches every few thousand events; returning false stops the run cleanly. */
 typedef bool engine_watch_fn(void *owner, int64_t now_ps, uint64_t event_count);
 
@@ -64,10 +69,9 @@ enum status engine_create(struct arena *arena, const struct engine_options *opti
                           struct engine **ret_engine, struct error *reterr);
 
 /* Of the fast queue, before the first post: no post to another chip lies less than `lookahead_ps`
- * ahead, so events of several instants are handed over together. `ahead` is called with the first
- * `ahead_count` events of a list before the list in front of it is handled. */
+ * ahead, so events of several instants are handed over together. `ahead` may be NULL. */
 enum status engine_take_windows(struct arena *arena, struct engine *engine, int64_t lookahead_ps,
-                                engine_window_fn *handler, uint32_t ahead_count,
+                                engine_window_fn *handler, engine_window_ahead_fn *ahead,
                                 struct error *reterr);
 
 /* `at_ps` must not lie in the past. At or after TIME_PS_END the run ends with STATUS_LIMIT. Events

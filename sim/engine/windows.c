@@ -5,16 +5,35 @@
 #include "sim/base/arena.h"
 #include "sim/base/units.h"
 
+/* All buckets before `bucket` have been handed over, or are the window at hand. */
+static void windows_ring(struct windows *windows, uint64_t bucket)
+{
+    int64_t const ring_ps = (int64_t)WINDOW_BUCKETS << windows->shift;
+    windows->bucket = bucket;
+    windows->end_ps = (int64_t)(bucket << windows->shift);
+    windows->ring_ps = TIME_PS_END - windows->end_ps;
+    if (ring_ps < windows->ring_ps) windows->ring_ps = ring_ps;
+    if (windows->ring_ps < 0) windows->ring_ps = 0;
+}
+
+/* The numbers of a long run begin anew, and so do those of a short one, which a test can wait for.
+ */
+static const uint64_t window_first = (UINT64_C(1) << 48) - (UINT64_C(64) << WINDOW_PS_BITS);
+
 enum status windows_create(struct arena *arena, int64_t lookahead_ps, uint32_t chip_count,
-                           uint32_t channel_count, uint64_t pending_max,
-                           struct windows **ret_windows, struct error *reterr)
+                           uint64_t pending_max, struct windows **ret_windows, struct error *reterr)
 {
     void *memory = NULL;
     STATUS_TRY(arena_try(arena, 1, sizeof(struct windows), &memory, reterr));
     struct windows *windows = memory;
     SIM_ASSERT(lookahead_ps > 0);
-    while ((lookahead_ps >> windows->shift) >= WINDOW_PARTS) windows->shift++;
-    windows->width = (uint32_t)(lookahead_ps >> windows->shift);
+    while ((lookahead_ps >> windows->shift) >= WINDOW_PARTS && windows->shift < WINDOW_SHIFT_MAX)
+        windows->shift++;
+    int64_t const width = lookahead_ps >> windows->shift;
+    windows->width = width < WINDOW_PARTS ? (uint32_t)width : WINDOW_PARTS;
+    windows->chip_count = chip_count;
+    windows->window = window_first;
+    windows_ring(windows, 0);
     uint64_t const all = pending_max + 1;
     /* A bucket has one chunk at most that is not full; the first chunk is not used. */
     uint64_t const chunk_max = pending_max / WINDOW_CHUNK_EVENTS + WINDOW_BUCKETS + 1;
@@ -27,8 +46,6 @@ enum status windows_create(struct arena *arena, int64_t lookahead_ps, uint32_t c
     TAKE(events, all)
     TAKE(active, chip_count)
     TAKE(spare, chip_count)
-    TAKE(slots, channel_count)
-    for (uint32_t i = 0; i < channel_count; i++) windows->slots[i] = &windows->no_key;
     /* The arrays of groups begin on sets of the cache of their own. */
     for (uint32_t g = 0; g < WINDOW_GROUPS; g++) {
         TAKE(groups[g].chips, chip_count + (uint64_t)48 * g)
@@ -41,6 +58,8 @@ enum status windows_create(struct arena *arena, int64_t lookahead_ps, uint32_t c
     windows->first = memory;
     STATUS_TRY(arena_try(arena, chip_count, sizeof *windows->last, &memory, reterr));
     windows->last = memory;
+    STATUS_TRY(arena_try(arena, chip_count / 64 + 1, sizeof *windows->apart, &memory, reterr));
+    windows->apart = memory;
     *ret_windows = windows;
     return STATUS_OK;
 }
@@ -74,11 +93,9 @@ static inline void chip_add(struct windows *windows, int64_t at_ps, uint64_t key
 /* A chip is apart from now on: events of it that are in groups are not handed over with them. */
 static inline void chip_part(struct windows *windows, uint32_t chip)
 {
-    struct window_last *last = &windows->last[chip];
-    if (last->round == windows->opened && last->layer == WINDOW_LAYERS) return;
-    last->round = windows->opened;
-    last->layer = WINDOW_LAYERS;
-    windows->apart_count++;
+    windows->last[chip] = windows->window << 16 | WINDOW_LAYERS;
+    windows->apart[chip / 64] |= UINT64_C(1) << chip % 64;
+    windows->has_apart = true;
 }
 
 static void post_near(struct windows *windows, int64_t at_ps, uint64_t key, uint32_t chip)
@@ -106,15 +123,16 @@ static void bucket_add(struct windows *windows, const struct window_event *event
         place = chunk * WINDOW_CHUNK_EVENTS;
     }
     windows->places[slot] = place + 1;
-    windows->posts[place] = *event;
+    windows->posts[place] = (struct window_post){event->key, event->chip, (uint32_t)event->at_ps};
 }
 
-void windows_post_apart(struct windows *windows, int64_t at_ps, uint64_t key, uint32_t channel,
-                        uint32_t chip)
+void windows_post_apart(struct windows *windows, int64_t at_ps, uint64_t key, uint32_t chip)
 {
     uint64_t const bucket = (uint64_t)at_ps >> windows->shift;
-    struct window_event const event = {at_ps, key, chip, channel};
-    if (bucket - windows->bucket < WINDOW_BUCKETS)
+    struct window_event const event = {at_ps, key, chip, 0};
+    if (at_ps >= TIME_PS_END)
+        windows->has_passed_end = true;
+    else if (bucket - windows->bucket < WINDOW_BUCKETS)
         bucket_add(windows, &event);
     else if (at_ps < windows->end_ps)
         post_near(windows, at_ps, key, chip);
@@ -152,11 +170,11 @@ static void far_take(struct windows *windows)
     }
 }
 
-/* The slot of a key that gets a group. Where there is no room for groups, further keys have a slot
- * in common. */
-static inline struct window_key *key_slot(struct windows *windows, uint64_t key)
+/* The slot of a key of the round, or for a key that gets a group. Where there is no room for
+ * groups, further keys have a slot in common. */
+static __attribute__((noinline)) struct window_key *key_slot(struct windows *windows, uint64_t key,
+                                                             uint32_t index)
 {
-    uint32_t index = (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) % WINDOW_KEYS;
     struct window_key *slot = &windows->keys[index];
     while (slot->round == windows->round && slot->key != key) {
         index = (index + 1) % WINDOW_KEYS;
@@ -169,6 +187,14 @@ static inline struct window_key *key_slot(struct windows *windows, uint64_t key)
     memset(slot->groups, WINDOW_NONE, sizeof slot->groups);
     return slot;
 }
+
+static inline struct window_key *key_find(struct windows *windows, uint64_t key)
+{
+    uint32_t const index = (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 54);
+    struct window_key *slot = &windows->keys[index];
+    return slot->key == key && slot->round == windows->round ? slot : key_slot(windows, key, index);
+}
+_Static_assert(WINDOW_KEYS == 1 << (64 - 54), "as many as a key's upper bits count");
 
 /* A group for a key; WINDOW_NONE: there is no room for another one. */
 static uint32_t group_add(struct windows *windows, struct window_key *slot, uint32_t layer)
@@ -189,39 +215,39 @@ static inline void group_join(struct window_group *group, int64_t at_ps, uint32_
     group->at_ps[group->count++] = at_ps;
 }
 
-/* Events `first` to `end` of a bucket join their groups. A channel mostly posts one key for a
- * while. */
-static void events_join(struct windows *windows, uint32_t first, uint32_t end)
+/* Posts `first` to `end` of a bucket join their groups. */
+static inline void posts_join(struct windows *windows, uint32_t first, uint32_t end)
 {
-    uint32_t const opened = windows->opened;
+    int64_t const begin_ps = windows->begin_ps;
+    uint64_t const window = windows->window;
     for (uint32_t i = first; i < end; i++) {
-        const struct window_event *event = &windows->posts[i];
-        struct window_last *last = &windows->last[event->chip];
-        /* Chips mostly have one or two events. Which it is, is not asked by a branch. */
-        uint32_t const has_last = last->round == opened;
-        uint32_t const layer = (last->layer + 1u) & (0 - has_last);
-        bool const is_late =
-            event->at_ps < last->at_ps || (event->at_ps == last->at_ps && has_last &&
-                                           event->key <= windows->groups[last->group].key);
+        const struct window_post *post = &windows->posts[i];
+        uint32_t const chip = post->chip, since = post->low_ps - (uint32_t)begin_ps;
+        uint64_t const key = post->key, last = windows->last[chip], place = window + since;
+        /* Chips mostly have one or two events. Which it is, is not asked by a branch. An event of
+         * an earlier window is never later. */
+        uint32_t const layer = (uint32_t)((last & 0xff) + 1) & (0u - (last >= window << 16));
+        bool const is_late = last >> 16 >= place &&
+                             (last >> 16 > place || key <= windows->groups[last >> 8 & 0xff].key);
         uint32_t group = WINDOW_NONE;
         if (layer < WINDOW_LAYERS && !is_late) {
-            struct window_key *slot = windows->slots[event->next];
-            if (slot->key != event->key || slot->round != opened)
-                slot = windows->slots[event->next] = key_slot(windows, event->key);
+            struct window_key *slot = key_find(windows, key);
             group = slot->groups[layer];
             if (group == WINDOW_NONE) group = group_add(windows, slot, layer);
         }
         if (group == WINDOW_NONE) {
-            post_near(windows, event->at_ps, event->key, event->chip);
+            post_near(windows, begin_ps + since, key, chip);
             continue;
         }
-        *last = (struct window_last){event->at_ps, opened, (uint16_t)layer, (uint16_t)group};
-        group_join(&windows->groups[group], event->at_ps, event->chip);
+        windows->last[chip] = place << 16 | group << 8 | layer;
+        group_join(&windows->groups[group], begin_ps + since, chip);
     }
 }
+_Static_assert(WINDOW_PARTS <= 1 << (WINDOW_PS_BITS - WINDOW_SHIFT_MAX), "a window's instants fit");
 
-static void bucket_take(struct windows *windows, uint32_t slot)
+static void bucket_take(struct windows *windows, uint64_t bucket)
 {
+    uint32_t const slot = (uint32_t)(bucket % WINDOW_BUCKETS);
     uint32_t const place = windows->places[slot];
     uint32_t chunk = windows->chunks[slot];
     if (place == 0) return;
@@ -232,7 +258,7 @@ static void bucket_take(struct windows *windows, uint32_t slot)
         uint32_t const next = windows->chunk_next[chunk];
         is_last = place - first - 1 < WINDOW_CHUNK_EVENTS; /* It lies in this chunk. */
         if (!is_last) __builtin_prefetch(&windows->posts[next * WINDOW_CHUNK_EVENTS]);
-        events_join(windows, first, is_last ? place : first + WINDOW_CHUNK_EVENTS);
+        posts_join(windows, first, is_last ? place : first + WINDOW_CHUNK_EVENTS);
         windows->chunk_next[chunk] = windows->chunk_free;
         windows->chunk_free = chunk;
         chunk = next;
@@ -246,28 +272,40 @@ bool windows_open(struct windows *windows)
     if (is_empty && windows->far_count == 0) return false;
     if (windows->far_count > 0 && (is_empty || windows->far_bucket < bucket + windows->width)) {
         if (is_empty || windows->far_bucket < bucket) bucket = windows->far_bucket;
-        windows->bucket = bucket;
+        windows_ring(windows, bucket);
         far_take(windows);
     }
     windows->event_count = windows->event_free = windows->active_count = 0;
-    windows->apart_count = windows->group_count = 0;
-    windows->opened = ++windows->round;
-    windows->bucket = bucket + windows->width;
+    windows->group_count = 0;
+    if (windows->has_apart)
+        memset(windows->apart, 0, (windows->chip_count / 64 + 1) * sizeof *windows->apart);
+    windows->has_apart = false;
+    windows->window += UINT64_C(1) << WINDOW_PS_BITS;
+    if (windows->window >> 48 != 0) { /* The events of chips have numbers before it. */
+        memset(windows->last, 0, windows->chip_count * sizeof *windows->last);
+        windows->window = UINT64_C(1) << WINDOW_PS_BITS;
+    }
+    windows->round++;
+    windows_ring(windows, bucket + windows->width);
     windows->begin_ps = (int64_t)(bucket << windows->shift);
-    windows->end_ps = (int64_t)(windows->bucket << windows->shift);
-    for (uint64_t i = bucket; i < windows->bucket; i++)
-        bucket_take(windows, (uint32_t)(i % WINDOW_BUCKETS));
+    for (uint64_t i = bucket; i < windows->bucket; i++) bucket_take(windows, i);
     return true;
+}
+
+static inline bool chip_is_apart(const struct windows *windows, uint32_t chip)
+{
+    return (windows->apart[chip / 64] >> chip % 64 & 1) != 0;
 }
 
 void windows_sift(struct windows *windows, struct window_group *group)
 {
     uint32_t count = 0;
-    if (windows->apart_count == 0) return;
-    for (uint32_t i = 0; i < group->count; i++) {
+    if (!windows->has_apart) return;
+    while (count < group->count && !chip_is_apart(windows, group->chips[count])) count++;
+    for (uint32_t i = count; i < group->count; i++) {
         uint32_t const chip = group->chips[i];
         int64_t const at_ps = group->at_ps[i];
-        if (windows->last[chip].layer == WINDOW_LAYERS) {
+        if (chip_is_apart(windows, chip)) {
             chip_add(windows, at_ps, group->key, chip);
             continue;
         }
@@ -290,7 +328,7 @@ bool windows_round(struct windows *windows)
     for (uint32_t i = 0; i < count; i++) {
         uint32_t const chip = active[i], index = windows->first[chip];
         struct window_event *event = &windows->events[index];
-        struct window_key *slot = key_slot(windows, event->key);
+        struct window_key *slot = key_find(windows, event->key);
         uint32_t const behind = event->next;
         uint32_t group = slot->groups[0];
         if (group == WINDOW_NONE) group = group_add(windows, slot, 0);

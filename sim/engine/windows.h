@@ -35,13 +35,22 @@ enum {
     WINDOW_LAYERS = 4,        /* Events of a chip that join groups when a window opens. */
     WINDOW_GROUPS = 64,       /* Of a window or a round. Events of other keys wait for a round. */
     WINDOW_NONE = WINDOW_GROUPS,
+    WINDOW_SHIFT_MAX = 20, /* Longest bucket; a longer lookahead has a window of eight such ones. */
+    WINDOW_PS_BITS = 24,   /* Bits of an instant of a window, from the window's begin on. */
 };
 
 struct window_event {
     int64_t at_ps;
     uint64_t key;
     uint32_t chip;
-    uint32_t next; /* In a chip's list; of a post that waits in a bucket: its channel. */
+    uint32_t next; /* In a chip's list. */
+};
+
+/* A post that waits in a bucket, which says what its instant's upper bits are. */
+struct window_post {
+    uint64_t key;
+    uint32_t chip;
+    uint32_t low_ps;
 };
 
 /* A slot of the table of keys. */
@@ -60,23 +69,16 @@ struct window_group {
     int64_t *at_ps;
 };
 
-/* The last event of a chip in the groups of a window. */
-struct window_last {
-    int64_t at_ps;
-    uint32_t round; /* The round that opened its window; an earlier one: the chip has no event. */
-    uint16_t layer; /* The layer of that event. WINDOW_LAYERS: the chip is apart. */
-    uint16_t group;
-};
-
 struct windows {
     uint32_t shift;   /* A bucket is 2^shift ps. */
     uint32_t width;   /* Buckets of a window. */
     uint64_t bucket;  /* The first one of the ring: all before have been handed over. */
-    int64_t begin_ps; /* Instant at which the window at hand, its first bucket, begins. */
-    int64_t end_ps;
+    int64_t begin_ps; /* Begin of the window at hand. */
+    int64_t end_ps;   /* End of that window, where the ring begins. */
+    int64_t ring_ps;  /* Length of the ring, up to TIME_PS_END. */
 
-    struct window_event *posts; /* Chunks of WINDOW_CHUNK_EVENTS; the first one is not used. */
-    uint32_t *chunk_next;       /* [chunk]: behind it in its bucket, or free. 0: none. */
+    struct window_post *posts; /* Chunks of WINDOW_CHUNK_EVENTS; the first one is not used. */
+    uint32_t *chunk_next;      /* [chunk]: behind it in its bucket, or free. 0: none. */
     uint32_t chunk_free;
     uint32_t chunk_count;
     uint64_t used[WINDOW_BUCKETS / 64]; /* Buckets of the ring with events; bits. */
@@ -85,11 +87,16 @@ struct windows {
     uint32_t chunks[WINDOW_BUCKETS];    /* The first one of each bucket. */
     struct window_event *far;           /* Events behind the ring. */
     uint32_t far_count;
+    bool has_passed_end; /* An event was posted at or after TIME_PS_END: it is not kept. */
     uint64_t far_bucket; /* The earliest of these. */
 
-    struct window_last *last; /* [chip] */
-    uint32_t opened;          /* The round in which the window at hand was opened. */
-    uint32_t apart_count;     /* Chips that are apart. */
+    /* Of each chip, its last event in the groups of a window: window << 40 | ps from the window's
+     * begin << 16 | group << 8 | layer. A chip of layer WINDOW_LAYERS is apart. */
+    uint64_t *last;
+    uint64_t window; /* The number of the window at hand, << 24; from 1, and 1 again. */
+    uint32_t chip_count;
+    bool has_apart;  /* Some chip is apart. */
+    uint64_t *apart; /* [chip / 64]: bits of chips that are apart. */
 
     struct window_event *events; /* Events of chips that are apart; from 1. */
     uint32_t event_count;
@@ -101,15 +108,14 @@ struct windows {
     uint32_t round;
     struct window_key keys[WINDOW_KEYS];
     struct window_key no_key;                  /* Of a key that has no group. */
-    struct window_key **slots;                 /* [channel]: of the key that it posted last. */
     struct window_group groups[WINDOW_GROUPS]; /* Of the window, or of the round at hand. */
     uint32_t group_count;
 };
 
 /* `pending_max`: the most events that wait. */
 enum status windows_create(struct arena *arena, int64_t lookahead_ps, uint32_t chip_count,
-                           uint32_t channel_count, uint64_t pending_max,
-                           struct windows **ret_windows, struct error *reterr);
+                           uint64_t pending_max, struct windows **ret_windows,
+                           struct error *reterr);
 
 /* Finds the groups of the next window; false if no event waits. */
 bool windows_open(struct windows *windows);
@@ -121,19 +127,20 @@ void windows_sift(struct windows *windows, struct window_group *group);
 bool windows_round(struct windows *windows);
 
 /* A post behind the ring, into the window at hand, or that needs a chunk. */
-void windows_post_apart(struct windows *windows, int64_t at_ps, uint64_t key, uint32_t channel,
-                        uint32_t chip);
+void windows_post_apart(struct windows *windows, int64_t at_ps, uint64_t key, uint32_t chip);
 
 /* Few instructions for most posts, and no registers to save. */
-static inline void windows_post(struct windows *windows, int64_t at_ps, uint64_t key,
-                                uint32_t channel, uint32_t chip)
+static inline void windows_post(struct windows *windows, int64_t at_ps, uint64_t key, uint32_t chip)
 {
-    uint64_t const bucket = (uint64_t)at_ps >> windows->shift;
-    uint32_t *const place = &windows->places[bucket % WINDOW_BUCKETS];
-    if (bucket - windows->bucket < WINDOW_BUCKETS && *place % WINDOW_CHUNK_EVENTS != 0)
-        windows->posts[(*place)++] = (struct window_event){at_ps, key, chip, channel};
-    else
-        windows_post_apart(windows, at_ps, key, channel, chip);
+    if ((uint64_t)(at_ps - windows->end_ps) < (uint64_t)windows->ring_ps) {
+        uint32_t *const place =
+            &windows->places[((uint64_t)at_ps >> windows->shift) % WINDOW_BUCKETS];
+        if (*place % WINDOW_CHUNK_EVENTS != 0) {
+            windows->posts[(*place)++] = (struct window_post){key, chip, (uint32_t)at_ps};
+            return;
+        }
+    }
+    windows_post_apart(windows, at_ps, key, chip);
 }
 
 #endif

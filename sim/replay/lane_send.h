@@ -126,4 +126,22 @@ static inline void lane_follow(struct replay *replay, struct lane_table *behind,
         transport_lane_try(replay, behind, chip, now_ps);
 }
 
+/* Whether a light lane, which has messages left, may send its next one now; else it will be tried
+ * again. */
+static inline __attribute__((always_inline)) bool
+light_may_send(struct replay *replay, struct lane_table *lane, struct lane_state *state,
+               const struct light_step *step, uint32_t chip, int64_t now_ps)
+{
+    if (state->waiting || state->counted < step->arrivals) return false;
+    if (step->asks_before && !state->alone_before) {
+        uint32_t piece = 0, number = 0;
+        (void)next_step(lane, 0, state->sent, &piece, &number);
+        if (!transport_before_arrived(lane, chip, piece, number)) return false;
+    }
+    if (step->reads_operand && !operand_ready(replay, lane, chip, step->wanted)) return false;
+    if (state->free_ps <= now_ps) return true;
+    if (state->free_ps != lane_held_ps) transport_ready_post(replay, lane, chip, state->free_ps);
+    return false;
+}
+
 #endif

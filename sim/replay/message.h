@@ -144,8 +144,9 @@ static inline __attribute__((always_inline)) int64_t light_send(struct replay *r
                                                                 int64_t now_ps)
 {
     struct grid_port *port = &lane->route.ports[chip];
-    const struct message_cost *cost = cost_at(lane, first_class(lane, chip), units);
+    const struct message_cost *cost = &lane->costs.cost[units];
     int64_t start_ps = now_ps;
+    if (lane->route.classes != NULL) cost = cost_at(lane, first_class(lane, chip), units);
     if (port->link.free_ps > now_ps) {
         if (promise_meets(replay, &port->link, lane->stream, lane, now_ps))
             return message_depart(replay, lane, chip, units, now_ps);

@@ -298,6 +298,24 @@ void streams_compute_end(struct replay *replay, const uint32_t *chips, uint32_t 
     for (uint32_t i = 0; i < count; i++) compute_end(replay, chips[i], now_ps);
 }
 
+/* Chips whose state is fetched ahead. */
+enum { AHEAD = 12 };
+
+void streams_compute_window(struct replay *replay, const uint32_t *chips, const int64_t *at_ps,
+                            uint32_t count)
+{
+    const struct stream_state *states = stream_at(replay, PROGRAM_COMPUTE, 0);
+    for (uint32_t i = 0; i < count; i++) {
+        if (i + AHEAD < count) {
+            uint32_t const chip = chips[i + AHEAD];
+            __builtin_prefetch(&states[chip], 1);
+            __builtin_prefetch(&replay->chips[chip], 1);
+            __builtin_prefetch(&replay->servers.states[chip], 1);
+        }
+        compute_end(replay, chips[i], at_ps[i]);
+    }
+}
+
 static uint64_t op_bytes(const struct program *program, const struct program_op *op)
 {
     if (op->kind == PROGRAM_OP_RECEIVE) return 0;

@@ -167,6 +167,9 @@ void streams_wakes_settle(struct replay *replay, uint32_t chip, struct stream_st
 void streams_wake(struct replay *replay, uint32_t chip, uint32_t waiters, int64_t now_ps);
 void streams_compute_end(struct replay *replay, const uint32_t *chips, uint32_t count,
                          int64_t now_ps);
+/* Of several chips, each at its instant. */
+void streams_compute_window(struct replay *replay, const uint32_t *chips, const int64_t *at_ps,
+                            uint32_t count);
 /* The chip has finished if all streams have ended and no server owes anything: streams_finish(). */
 void streams_finish(struct replay *replay, uint32_t chip, int64_t now_ps);
 void streams_check_finished(struct replay *replay, uint32_t chip, int64_t now_ps);

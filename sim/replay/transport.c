@@ -89,27 +89,34 @@ static void msccl_others_try(struct replay *replay, const struct lane_table *lan
     }
 }
 
-/* Sends what a light lane may send now. */
+/* Sends what a light lane may send behind its last message. */
+static __attribute__((noinline)) void light_more(struct replay *replay, struct lane_table *lane,
+                                                 uint32_t chip, int64_t now_ps)
+{
+    struct lane_state *state = &lane->states[chip];
+    while (state->sent < state->sends) {
+        const struct light_step *step = &lane->steps.light[state->sent];
+        if (!light_may_send(replay, lane, state, step, chip, now_ps)) return;
+        state->free_ps = light_send(replay, lane, chip, step->units, now_ps);
+        state->sent++;
+    }
+    lane_check(lane, chip);
+}
+
+/* Sends what a light lane may send now: mostly one message, or none, so that is no loop. */
 static inline __attribute__((always_inline)) void
 light_try(struct replay *replay, struct lane_table *lane, uint32_t chip, int64_t now_ps)
 {
     struct lane_state *state = &lane->states[chip];
-    while (state->sent < state->sends && !state->waiting) {
+    if (state->sent < state->sends) {
         const struct light_step *step = &lane->steps.light[state->sent];
-        if (state->counted < step->arrivals) return;
-        if (step->asks_before && !state->alone_before) {
-            uint32_t piece = 0, number = 0;
-            (void)next_step(lane, 0, state->sent, &piece, &number);
-            if (!transport_before_arrived(lane, chip, piece, number)) return;
-        }
-        if (step->reads_operand && !operand_ready(replay, lane, chip, step->wanted)) return;
-        if (state->free_ps > now_ps) {
-            if (state->free_ps != lane_held_ps)
-                transport_ready_post(replay, lane, chip, state->free_ps);
-            return;
-        }
+        if (!light_may_send(replay, lane, state, step, chip, now_ps)) return;
         state->free_ps = light_send(replay, lane, chip, step->units, now_ps);
         state->sent++;
+        if (state->sent < state->sends) {
+            if (state->counted >= step[1].arrivals) light_more(replay, lane, chip, now_ps);
+            return;
+        }
     }
     lane_check(lane, chip);
 }
@@ -260,14 +267,12 @@ void transport_message_land(struct replay *replay, struct lane_table *lane, uint
     arrival_follow(replay, lane, chip, now_ps);
 }
 
-/* A message of a light lane has arrived. */
+/* A message of a light lane has arrived, and is in the digest. */
 static inline __attribute__((always_inline)) void
 light_land(struct replay *replay, struct lane_table *lane, const struct message_cost *cost,
            uint64_t key, uint32_t chip, int64_t now_ps)
 {
     struct lane_state *state = &lane->states[chip];
-    if (promise_is_void(replay, key, chip, now_ps)) return;
-    digest_add(replay, now_ps, key, chip);
     arrival_cost_single(&replay->servers, cost, chip, now_ps);
     if (lane->owner.running[chip] != lane->plan->index || state->counted == state->arrivals) {
         state->ahead++; /* It belongs to an op still to come. */
@@ -290,7 +295,11 @@ static __attribute__((noinline)) void light_arrive(struct replay *replay, struct
                                                    const uint32_t *chips, uint32_t count,
                                                    int64_t now_ps)
 {
-    for (uint32_t i = 0; i < count; i++) light_land(replay, lane, cost, key, chips[i], now_ps);
+    for (uint32_t i = 0; i < count; i++) {
+        if (promise_is_void(replay, key, chips[i], now_ps)) continue;
+        digest_add(replay, now_ps, key, chips[i]);
+        light_land(replay, lane, cost, key, chips[i], now_ps);
+    }
 }
 
 void transport_land(struct replay *replay, uint64_t key, const uint32_t *chips, uint32_t count,
@@ -357,16 +366,32 @@ static inline void line_load(const void *line)
     (void)*(const volatile char *)line;
 }
 
-/* Loads what messages of the lane will touch on several chips. */
+/* Loads what messages of the lane will touch on several chips. Streams are asked where others count
+ * on the messages, or where these read what is computed. */
 static inline void light_load(const struct replay *replay, const struct lane_table *lane,
                               const uint32_t *chips, uint32_t count)
 {
+    bool const asks = lane->chain.counts || (lane->reduces && lane->chain.first);
     for (uint32_t i = 0; i < count; i++) {
         line_load(&lane->states[chips[i]]);
         line_load(&lane->owner.running[chips[i]]);
-        line_load(&lane->owner.states[chips[i]]);
         line_load(&lane->route.ports[chips[i]]);
         line_load(&replay->servers.states[chips[i]]);
+    }
+    for (uint32_t i = 0; asks && i < count; i++) {
+        line_load(&lane->owner.states[chips[i]]);
+        line_load(&replay->streams.states[chips[i]]);
+    }
+}
+
+void transport_ahead(struct replay *replay, uint64_t key, const uint32_t *chips, uint32_t count)
+{
+    const struct lane_table *lane = lane_of_key(replay, key);
+    if (lane->steps.light == NULL) return;
+    for (uint32_t i = 0; i < count; i++) {
+        __builtin_prefetch(&lane->states[chips[i]], 1);
+        __builtin_prefetch(&lane->route.ports[chips[i]], 1);
+        __builtin_prefetch(&replay->servers.states[chips[i]], 1);
     }
 }
 
@@ -382,10 +407,14 @@ void transport_window(struct replay *replay, uint64_t key, const uint32_t *chips
             messages_arrive(replay, lane, cost, key, &chips[i], 1, at_ps[i]);
         return;
     }
+    bool const may_be_void = replay->ports != NULL; /* A message before may make one void. */
     for (uint32_t i = 0; i < count; i++) {
         if (i % LOADED == 0)
             light_load(replay, lane, &chips[i], count - i < LOADED ? count - i : LOADED);
-        light_land(replay, lane, cost, key, chips[i], at_ps[i]);
+        uint32_t const chip = chips[i];
+        if (may_be_void && promise_is_void(replay, key, chip, at_ps[i])) continue;
+        replay->tally.digest += digest_record(at_ps[i], key, chip);
+        light_land(replay, lane, cost, key, chip, at_ps[i]);
     }
 }
 

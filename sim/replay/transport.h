@@ -14,6 +14,8 @@ struct replay;
 /* Messages arrive by one port of the grid, each at its instant. */
 void transport_window(struct replay *replay, uint64_t key, const uint32_t *chips,
                       const int64_t *at_ps, uint32_t count);
+/* Fetches what such messages will touch first. */
+void transport_ahead(struct replay *replay, uint64_t key, const uint32_t *chips, uint32_t count);
 void transport_begin(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
 /* The first step of transport_begin(): lanes start anew, and count what has come early. */
 void transport_open(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);

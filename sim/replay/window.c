@@ -28,13 +28,28 @@ static int64_t lookahead_ps(const struct replay *replay)
     return least_ps;
 }
 
-/* Messages of several chips, each at its instant; what the chips do follows one after the other. */
+/* What the first events of a list will touch. */
+static void window_ahead(void *owner, uint64_t key, const uint32_t *chips, uint32_t count)
+{
+    struct replay *replay = owner;
+    if (count > AHEAD) count = AHEAD;
+    if (key >> KEY_PORT_SHIFT < KEY_HOST)
+        transport_ahead(replay, key, chips, count);
+    else
+        for (uint32_t i = 0; i < count; i++) replay_ahead(replay, key, chips[i]);
+}
+
+/* Events of several chips, each at its instant; what the chips do follows one after the other. */
 static void window_handle(void *owner, uint64_t key, const uint32_t *chips, const int64_t *at_ps,
                           uint32_t count)
 {
     struct replay *replay = owner;
     if (key >> KEY_PORT_SHIFT < KEY_HOST) {
         transport_window(replay, key, chips, at_ps, count);
+        return;
+    }
+    if (event_key_kind(key) == EVENT_COMPUTE_END) {
+        streams_compute_window(replay, chips, at_ps, count);
         return;
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -58,5 +73,6 @@ enum status windows_take(struct arena *arena, struct replay *replay, struct erro
         return STATUS_OK;
     if (replay->records.active || replay->fold->prefix != NULL) return STATUS_OK;
     if (replay->lanes.flights != NULL || replay->streams.chains != NULL) return STATUS_OK;
-    return engine_take_windows(arena, replay->engine, ahead_ps, window_handle, AHEAD, reterr);
+    return engine_take_windows(arena, replay->engine, ahead_ps, window_handle, window_ahead,
+                               reterr);
 }

@@ -99,7 +99,7 @@ struct flight_log {
     const struct flight_arrival *arrived;
     const struct flight_instant *left_at; /* [leaving] */
     const struct flight_leaving *left;
-    const uint32_t *senders; /* [arrival]: of messages; NULL: the chip itself. */
+    const uint16_t *senders; /* [arrival]: of messages; NULL: the chip itself. */
     uint32_t arrived_count;
     uint32_t message_count; /* Arrivals of messages; shards follow them. */
     uint32_t left_count;

@@ -53,19 +53,18 @@ struct group_cost {
 };
 
 struct group_message {
-    uint64_t key;      /* Of its arrival, in epoch 0. */
-    int64_t second_ps; /* From the sender's begin: its head comes to the second link. */
-    int64_t head_ps;   /* From the first begin: its head comes to the next link. */
-    uint32_t sender, receiver;
-    int32_t head_by; /* How far `head_ps` moves for each picosecond that late chips are later. */
+    uint64_t key;              /* Of its arrival, in epoch 0. */
+    int64_t head_ps;           /* From the first begin: its head comes to the next link. */
+    uint32_t first_ps;         /* From its begin on, its head comes to the second link. */
+    uint16_t sender, receiver; /* Each chip sends, so there are no more than messages. */
 };
 
 /* A head at a link, behind the first. */
 struct group_hop {
     int64_t at_ps; /* From the first begin. */
-    uint64_t key;
-    uint32_t message;
-    uint32_t cost;
+    uint16_t message;
+    uint8_t cost;
+    uint8_t links; /* From this one to the last. */
 };
 
 struct group_link {
@@ -95,6 +94,8 @@ struct group_range {
 /* How instants move where the same chips are late again, by another time. */
 struct group_moves {
     uint8_t *is_late;    /* [chip]: whether it does not begin first. */
+    int8_t *head_by;     /* [message]: how far `head_ps` moves for each picosecond that they are
+                            later. */
     int8_t **arrived_by; /* [chip][arrival]: how far arrivals move, from their receiver's begin. */
     struct group_range range;
     /* Begins of late chips behind the first; 0: chips are late by several times. */
@@ -110,13 +111,14 @@ struct flight_group {
     struct group_link *links;       /* [link]: by rank. */
     struct group_cost costs[GROUP_COSTS_MAX];
     uint32_t message_count, link_count, cost_count;
+    uint64_t hop_key;  /* From a link to the next, orders of events rise by it. */
     int64_t window_ps; /* From the first begin: before that nothing has arrived. */
     /* By chip. What depends on the instants of begin is written anew for each collective. */
     struct flight_log *logs;
     struct flight_instant **arrived_at;
     struct flight_arrival **arrived;
-    uint32_t **senders;   /* Senders of what has arrived. */
-    uint32_t **cost_of;   /* Costs of what has arrived. */
+    uint16_t **senders;   /* Senders of what has arrived. */
+    uint8_t **cost_of;    /* Costs of what has arrived. */
     int64_t *shard_ps;    /* HBM time of writing the shard; 0: there is none. */
     int64_t *later_ps;    /* Begins behind the first. */
     uint64_t *begin_keys; /* Of the events in which the chips began. */

@@ -14,7 +14,7 @@ enum { TABLE_SLOTS = 4 * GROUP_LINKS_MAX, NONE = -1 };
 /* A head of a message at a link, in the order of messages and of their ways. */
 struct raw_hop {
     uint32_t message, link, cost;
-    uint64_t key;
+    uint32_t links; /* From this one to the last. */
 };
 
 struct builder {
@@ -22,9 +22,11 @@ struct builder {
     struct flight_group *group;
     struct lane_table *lane;
     struct group_link *links;
-    int32_t *table; /* Of links, by their states. */
+    int16_t *table; /* Of links, by their states. */
     struct raw_hop *hops;
     uint32_t hop_count, hop_room;
+    struct flight_instant *left_at; /* [leaving]: of the chip at hand. */
+    struct flight_leaving *left;
     bool fails;
 };
 
@@ -65,7 +67,7 @@ static uint32_t link_of(struct builder *builder, struct link_state *link)
         builder->fails = true;
         return 0;
     }
-    builder->table[slot] = (int32_t)group->link_count;
+    builder->table[slot] = (int16_t)group->link_count;
     builder->links[group->link_count] = (struct group_link){.link = link, .sender = UINT32_MAX};
     return group->link_count++;
 }
@@ -148,8 +150,8 @@ static void leaving_add(struct builder *builder, uint32_t chip, const struct rou
     struct replay *replay = builder->replay;
     const struct lane_table *lane = builder->lane;
     struct flight_log *log = &builder->group->logs[chip];
-    struct flight_instant *left_at = (struct flight_instant *)log->left_at + log->left_count;
-    struct flight_leaving *left = (struct flight_leaving *)log->left + log->left_count;
+    struct flight_instant *left_at = &builder->left_at[log->left_count];
+    struct flight_leaving *left = &builder->left[log->left_count];
     int64_t const read_ps = work_at(builder, SERVER_HBM, chip, message->cost->memory.read_ps);
     uint32_t const network = route_network(at->port);
     int64_t const link_ps = message->cost->link_ps[at->kind];
@@ -197,13 +199,14 @@ static int64_t first_pass(struct builder *builder, uint32_t sent, struct walk *w
     struct group_link *link = &builder->links[walk->link];
     int64_t const tail_ps = walk->head_ps + walk->cost.link_ps;
     walk->cost.latency_ps += routed->overhead_ps[route_network(walk->at.port)];
-    walk->to->sender = walk->chip;
+    walk->to->sender = (uint16_t)walk->chip;
     walk->to->key = routed_key(lane, EVENT_ARRIVE, 0) | (uint64_t)sent << routed->tie_bits;
     walk->to->key += walk->message.ways != NULL ? walk->message.ways[walk->chip].tie
                                                 : routed_tie(routed, walk->message.ends.from);
-    walk->to->second_ps = walk->head_ps + walk->cost.latency_ps;
+    walk->to->first_ps = (uint32_t)walk->cost.latency_ps;
     leaving_add(builder, walk->chip, &walk->at, &walk->message, walk->head_ps);
-    if (walk->at.last || (link->sender != UINT32_MAX && link->sender != walk->chip))
+    if (walk->at.last || walk->cost.latency_ps > UINT32_MAX ||
+        (link->sender != UINT32_MAX && link->sender != walk->chip))
         builder->fails = true;
     link->sender = walk->chip;
     link->free_ps = tail_ps;
@@ -220,8 +223,8 @@ static void last_pass(struct builder *builder, struct walk *walk)
     int64_t const arrive_ps = walk->head_ps + pass_ps + walk->cost.latency_ps;
     message->hop = walk->hop + 1;
     walk->cost.own_ps = routed_slowest_ps(builder->replay, builder->lane, walk->chip, message);
-    uint32_t const receiver = walk->to->receiver =
-        routed_receiver(builder->replay, builder->lane, walk->chip, message);
+    uint32_t const receiver = routed_receiver(builder->replay, builder->lane, walk->chip, message);
+    walk->to->receiver = (uint16_t)receiver;
     const struct message_cost *memory = &message->cost->memory;
     walk->cost.work_ps[SERVER_HBM] = work_at(builder, SERVER_HBM, receiver, memory->write_ps);
     walk->cost.work_ps[SERVER_VPU] = work_at(builder, SERVER_VPU, receiver, memory->vector_ps);
@@ -237,8 +240,6 @@ static void last_pass(struct builder *builder, struct walk *walk)
 static int64_t message_add(struct builder *builder, uint32_t chip, uint32_t sent, int64_t left_ps)
 {
     struct flight_group *group = builder->group;
-    const struct routed_lane *routed = builder->lane->routed;
-    uint64_t const hop_key = UINT64_C(1) << (routed->tie_bits + routed->number_bits);
     uint32_t const index = group->message_count++;
     struct walk walk = {.chip = chip, .to = &group->messages[index], .head_ps = left_ps};
     int64_t tail_ps = 0;
@@ -254,14 +255,15 @@ static int64_t message_add(struct builder *builder, uint32_t chip, uint32_t sent
         if (walk.hop > 0)
             hop_add(builder, (struct raw_hop){.message = index,
                                               .link = walk.link,
-                                              .cost = cost_of(builder, &walk.cost),
-                                              .key = walk.to->key});
-        walk.to->key += hop_key;
+                                              .cost = cost_of(builder, &walk.cost)});
+        walk.to->key += group->hop_key;
         walk.head_ps += walk.cost.latency_ps;
         group->logs[chip].transfers++;
         group->logs[chip].event_count++;
         if (walk.at.last) break;
     }
+    for (uint32_t i = builder->hop_count, links = 1; i-- > 0 && builder->hops[i].message == index;)
+        builder->hops[i].links = links++;
     return tail_ps;
 }
 
@@ -271,6 +273,31 @@ static int64_t shard_ps(const struct builder *builder, uint32_t chip)
     const struct lane_table *lane = builder->lane;
     return work_at(builder, SERVER_HBM, chip,
                    lane->costs.shard_ps * lane->piece_count / lane->portions);
+}
+
+/* Keeps what leaves a chip. Chips that are alike send alike: then all have the same. */
+static void leaving_keep(struct builder *builder, uint32_t chip)
+{
+    struct arena *arena = builder->replay->lanes.flights->arena;
+    struct flight_log *log = &builder->group->logs[chip];
+    const struct flight_log *before = chip == 0 ? NULL : &log[-1];
+    size_t const at_bytes = log->left_count * sizeof *log->left_at;
+    size_t const bytes = log->left_count * sizeof *log->left;
+    if (before != NULL && before->left_count == log->left_count &&
+        memcmp(before->left_at, builder->left_at, at_bytes) == 0 &&
+        memcmp(before->left, builder->left, bytes) == 0) {
+        log->left_at = before->left_at;
+        log->left = before->left;
+        return;
+    }
+    struct flight_instant *left_at = arena_take(arena, log->left_count, sizeof *left_at);
+    struct flight_leaving *left = arena_take(arena, log->left_count, sizeof *left);
+    if (left_at == NULL || left == NULL) {
+        builder->fails = true;
+        return;
+    }
+    log->left_at = memcpy(left_at, builder->left_at, at_bytes);
+    log->left = memcpy(left, builder->left, bytes);
 }
 
 /* All messages of a chip, one behind another. */
@@ -283,6 +310,7 @@ static void chip_add(struct builder *builder, uint32_t chip)
     int64_t left_ps = begin_ps;
     for (uint32_t sent = 0; sent < sends && !builder->fails; sent++)
         left_ps = message_add(builder, chip, sent, left_ps);
+    if (!builder->fails) leaving_keep(builder, chip);
     builder->group->shard_ps[chip] = shard_ps(builder, chip);
     log->left_at_begin = begin_ps == 0 ? 1 : 0;
     log->event_count += sends - log->left_at_begin; /* Instants at which the lane goes on. */
@@ -350,8 +378,9 @@ static bool links_pack(const struct builder *builder)
     for (uint32_t i = 0; i < builder->hop_count; i++) {
         const struct raw_hop *hop = &builder->hops[i];
         struct group_link *link = &links[builder->links[hop->link].packed];
-        link->hops[link->hop_count++] =
-            (struct group_hop){.key = hop->key, .message = hop->message, .cost = hop->cost};
+        link->hops[link->hop_count++] = (struct group_hop){.message = (uint16_t)hop->message,
+                                                           .cost = (uint8_t)hop->cost,
+                                                           .links = (uint8_t)hop->links};
     }
     group->links = links;
     return true;
@@ -361,10 +390,7 @@ static bool links_pack(const struct builder *builder)
 static bool chip_reserve(struct flights *flights, struct flight_group *group, uint32_t chip)
 {
     struct flight_log *log = &group->logs[chip];
-    uint64_t const sends = sends_of(group->lane, chip);
     uint64_t const arrivals = arrivals_of(group->lane, chip) + 1; /* And a shard. */
-    log->left_at = arena_take(flights->arena, sends, sizeof *log->left_at);
-    log->left = arena_take(flights->arena, sends, sizeof *log->left);
     log->lanes = arena_take(flights->arena, 1, sizeof *log->lanes);
     log->arrived_at = group->arrived_at[chip] =
         arena_take(flights->arena, arrivals, sizeof *log->arrived_at);
@@ -375,9 +401,9 @@ static bool chip_reserve(struct flights *flights, struct flight_group *group, ui
     group->cost_of[chip] = arena_take(flights->arena, arrivals, sizeof **group->cost_of);
     group->moves.arrived_by[chip] =
         arena_take(flights->arena, arrivals, sizeof **group->moves.arrived_by);
-    return log->left_at != NULL && log->left != NULL && log->lanes != NULL &&
-           log->arrived_at != NULL && log->arrived != NULL && log->senders != NULL &&
-           group->cost_of[chip] != NULL && group->moves.arrived_by[chip] != NULL;
+    return log->lanes != NULL && log->arrived_at != NULL && log->arrived != NULL &&
+           log->senders != NULL && group->cost_of[chip] != NULL &&
+           group->moves.arrived_by[chip] != NULL;
 }
 
 static struct flight_group *group_reserve(const struct replay *replay, struct lane_table *lane,
@@ -389,7 +415,9 @@ static struct flight_group *group_reserve(const struct replay *replay, struct la
     if (group == NULL) return NULL;
     group->lane = lane;
     group->window_ps = INT64_MAX;
+    group->hop_key = UINT64_C(1) << (lane->routed->tie_bits + lane->routed->number_bits);
     group->messages = arena_take(flights->arena, messages, sizeof *group->messages);
+    group->moves.head_by = arena_take(flights->arena, messages, sizeof *group->moves.head_by);
     group->logs = arena_take(flights->arena, chips, sizeof *group->logs);
     group->arrived_at = arena_take(flights->arena, chips, sizeof *group->arrived_at);
     group->arrived = arena_take(flights->arena, chips, sizeof *group->arrived);
@@ -400,9 +428,9 @@ static struct flight_group *group_reserve(const struct replay *replay, struct la
     group->shard_ps = arena_take(flights->arena, chips, sizeof *group->shard_ps);
     group->later_ps = arena_take(flights->arena, chips, sizeof *group->later_ps);
     group->begin_keys = arena_take(flights->arena, chips, sizeof *group->begin_keys);
-    if (group->messages == NULL || group->logs == NULL || group->arrived_at == NULL ||
-        group->arrived == NULL || group->senders == NULL || group->cost_of == NULL ||
-        group->moves.arrived_by == NULL || group->moves.is_late == NULL ||
+    if (group->messages == NULL || group->logs == NULL || group->moves.head_by == NULL ||
+        group->arrived_at == NULL || group->arrived == NULL || group->senders == NULL ||
+        group->cost_of == NULL || group->moves.arrived_by == NULL || group->moves.is_late == NULL ||
         group->shard_ps == NULL || group->later_ps == NULL || group->begin_keys == NULL)
         return NULL;
     for (uint32_t chip = 0; chip < chips; chip++)
@@ -432,19 +460,26 @@ struct flight_group *flight_group_build(struct replay *replay, uint32_t plan)
     struct flights *flights = replay->lanes.flights;
     struct lane_table *lane = replay->lanes.plans[plan].lane;
     struct builder builder = {.replay = replay, .lane = lane};
-    uint64_t messages = 0;
+    uint64_t messages = 0, sends_most = 0;
     bool done = false;
     if (replay->program->role_count != 1 || replay->images != NULL ||
         replay->lanes.plans[plan].lane_count != 1 || !lane_may_fly(replay, lane))
         return NULL;
-    for (uint32_t chip = 0; chip < replay->chip_count; chip++) messages += sends_of(lane, chip);
+    for (uint32_t chip = 0; chip < replay->chip_count; chip++) {
+        uint64_t const sends = sends_of(lane, chip);
+        messages += sends;
+        if (sends > sends_most) sends_most = sends;
+    }
     if (messages > GROUP_MESSAGES_MAX ||
         flights->log_bytes + messages * GROUP_MESSAGE_BYTES > FLIGHT_LOG_BYTES)
         return NULL;
     builder.links = calloc(GROUP_LINKS_MAX, sizeof *builder.links);
     builder.table = malloc(TABLE_SLOTS * sizeof *builder.table);
+    builder.left_at = calloc(sends_most, sizeof *builder.left_at);
+    builder.left = calloc(sends_most, sizeof *builder.left);
     builder.group = group_reserve(replay, lane, messages);
-    if (builder.links != NULL && builder.table != NULL && builder.group != NULL) {
+    if (builder.links != NULL && builder.table != NULL && builder.left_at != NULL &&
+        builder.left != NULL && builder.group != NULL) {
         for (uint32_t i = 0; i < TABLE_SLOTS; i++) builder.table[i] = NONE;
         done = group_fill(&builder);
         flights->log_bytes += messages * GROUP_MESSAGE_BYTES;
@@ -452,5 +487,7 @@ struct flight_group *flight_group_build(struct replay *replay, uint32_t plan)
     free(builder.hops);
     free(builder.links);
     free(builder.table);
+    free(builder.left_at);
+    free(builder.left);
     return done ? builder.group : NULL;
 }

@@ -1,4 +1,6 @@
 /* Instants of all messages of a collective, link by link. */
+#include <string.h>
+
 #include "sim/replay/flight_group.h"
 #include "sim/replay/state.h"
 
@@ -7,10 +9,17 @@ enum { VAIN_MAX = 4 };
 
 #define INLINED static inline __attribute__((always_inline))
 
-static inline bool hop_is_before(const struct group_hop *one, const struct group_hop *other)
+/* The order of the event in which a head comes to a link. */
+static inline uint64_t hop_key(const struct flight_group *group, const struct group_hop *hop)
+{
+    return group->messages[hop->message].key - hop->links * group->hop_key;
+}
+
+static inline bool hop_is_before(const struct flight_group *group, const struct group_hop *one,
+                                 const struct group_hop *other)
 {
     if (one->at_ps != other->at_ps) return one->at_ps < other->at_ps;
-    return one->key < other->key;
+    return hop_key(group, one) < hop_key(group, other);
 }
 
 /* A comparison stays as it is while its gap is not negative. The gap has become `closes_by` less
@@ -30,12 +39,12 @@ INLINED void order_hold(struct flight_group *group, struct flight_instant first,
 }
 
 /* Puts the heads at a link in order. */
-static void hops_sort(struct group_hop *hops, uint32_t count)
+static void hops_sort(const struct flight_group *group, struct group_hop *hops, uint32_t count)
 {
     for (uint32_t i = 1; i < count; i++) {
         struct group_hop const moved = hops[i];
         uint32_t to = i;
-        for (; to > 0 && hop_is_before(&moved, &hops[to - 1]); to--) hops[to] = hops[to - 1];
+        for (; to > 0 && hop_is_before(group, &moved, &hops[to - 1]); to--) hops[to] = hops[to - 1];
         hops[to] = moved;
     }
 }
@@ -44,10 +53,10 @@ static void heads_hold(struct flight_group *group, const struct group_link *link
 {
     for (uint32_t i = 1; i < link->hop_count; i++) {
         const struct group_hop *before = &link->hops[i - 1], *hop = &link->hops[i];
-        order_hold(group, (struct flight_instant){before->at_ps, before->key},
-                   group->messages[before->message].head_by,
-                   (struct flight_instant){hop->at_ps, hop->key},
-                   group->messages[hop->message].head_by);
+        order_hold(group, (struct flight_instant){before->at_ps, hop_key(group, before)},
+                   group->moves.head_by[before->message],
+                   (struct flight_instant){hop->at_ps, hop_key(group, hop)},
+                   group->moves.head_by[hop->message]);
     }
 }
 
@@ -60,9 +69,9 @@ static void heads_take(const struct flight_group *group, struct group_link *link
     hops[0].at_ps = messages[hops[0].message].head_ps;
     for (uint32_t i = 1; i < link->hop_count; i++) {
         hops[i].at_ps = messages[hops[i].message].head_ps;
-        moves = moves || hop_is_before(&hops[i], &hops[i - 1]);
+        moves = moves || hop_is_before(group, &hops[i], &hops[i - 1]);
     }
-    if (moves) hops_sort(hops, link->hop_count);
+    if (moves) hops_sort(group, hops, link->hop_count);
 }
 
 static bool arrival_is_before(const struct flight_instant *one, const struct flight_instant *other)
@@ -87,7 +96,7 @@ INLINED void arrive(struct flight_group *group, const struct group_message *mess
     }
     at[to] = now;
     group->senders[chip][to] = message->sender;
-    group->cost_of[chip][to] = cost;
+    group->cost_of[chip][to] = (uint8_t)cost;
     if (tracks) group->moves.arrived_by[chip][to] = (int8_t)(by - group->moves.is_late[chip]);
 }
 
@@ -113,7 +122,7 @@ INLINED void link_pass(struct flight_group *group, struct group_link *link, bool
         const struct group_hop *hop = &link->hops[i];
         const struct group_cost *cost = &group->costs[hop->cost];
         struct group_message *message = &group->messages[hop->message];
-        int32_t const at_by = message->head_by;
+        int32_t const at_by = tracks ? group->moves.head_by[hop->message] : 0;
         int64_t const start_ps =
             later_of(group, free_ps, free_by, hop->at_ps, at_by, tracks, &free_by);
         int64_t const waits_ps = start_ps - hop->at_ps;
@@ -124,7 +133,7 @@ INLINED void link_pass(struct flight_group *group, struct group_link *link, bool
         queued_by = by;
         if (!cost->last) {
             message->head_ps = start_ps + cost->latency_ps;
-            message->head_by = free_by;
+            if (tracks) group->moves.head_by[hop->message] = (int8_t)free_by;
             continue;
         }
         int64_t const end_ps =
@@ -256,12 +265,17 @@ INLINED bool all_pass(const struct replay *replay, struct flight_group *group, b
 {
     int64_t end_ps = 0;
     int32_t end_by = 0, by = 0;
+    struct group_message *message = group->messages;
     bool ends_at_one = true, moves_as_one = true;
     group->moves.range = (struct group_range){INT64_MIN / 4, INT64_MAX / 4};
-    for (uint32_t i = 0; i < group->message_count; i++) {
-        struct group_message *message = &group->messages[i];
-        message->head_ps = group->later_ps[message->sender] + message->second_ps;
-        if (tracks) message->head_by = group->moves.is_late[message->sender];
+    for (uint32_t chip = 0; chip < replay->chip_count; chip++) {
+        uint32_t const count = group->logs[chip].left_count;
+        const struct flight_instant *left_at = group->logs[chip].left_at;
+        if (tracks)
+            memset(&group->moves.head_by[message - group->messages], group->moves.is_late[chip],
+                   count);
+        for (uint32_t sent = 0; sent < count; sent++, message++)
+            message->head_ps = group->later_ps[chip] + left_at[sent].at_ps + message->first_ps;
     }
     for (uint32_t i = 0; i < group->link_count; i++)
         if (group->links[i].hop_count > 0) link_pass(group, &group->links[i], tracks);

@@ -393,7 +393,7 @@ bool flight_record_from(struct replay *replay, uint32_t stream, uint32_t chip,
 
 /* A run spends much of its time here, so the loop stands there once for each kind of log. */
 static inline __attribute__((always_inline)) uint64_t digest_of(const struct flight_log *log,
-                                                                const uint32_t *senders,
+                                                                const uint16_t *senders,
                                                                 int64_t begin_ps, uint32_t epoch,
                                                                 uint32_t chip)
 {

@@ -19,6 +19,7 @@ static const struct run runs[] = {
     {"mlp-fsdp-h100-16", 3908, NULL},
     {"qwen3-30b-a3b-ep32-h100-32", 4048, NULL},
     {"llama3-8b-pp4-h100-32-short", 4076, NULL},
+    {"llama3-70b-fsdp-tp-h100-1024", 4160, NULL},
     {"llama3-70b-fsdp-tp-v5p-16x16x16", 4240, "/workload/remat=layer"},
     {"megatron-39.1b-a100-512", 4604, NULL},
 };

@@ -10,8 +10,8 @@
 
 enum {
     CHIPS = 5,
-    MESSAGES = 12, /* And a last one to each chip. */
-    ALL = MESSAGES + CHIPS,
+    MESSAGES = 12, /* And a late one to each chip. */
+    ALL = CHIPS + MESSAGES,
     LINKS = 3,
     DRAWN = 300,
     BEGINS = 40,
@@ -26,20 +26,26 @@ static void *taken(uint64_t count, uint64_t bytes)
     return memory;
 }
 
-static void hop_add(struct group_link *link, uint32_t message, uint64_t key, uint32_t cost)
+static void hop_add(struct group_link *link, uint32_t message, uint32_t links, uint32_t cost)
 {
     if (link->hops == NULL) link->hops = taken(ALL, sizeof *link->hops);
-    link->hops[link->hop_count++] =
-        (struct group_hop){.key = key, .message = message, .cost = cost};
+    link->hops[link->hop_count++] = (struct group_hop){
+        .message = (uint16_t)message, .cost = (uint8_t)cost, .links = (uint8_t)links};
+}
+
+/* The late messages come from the first chip, and each chip sends. */
+static uint32_t sender_of(uint32_t message)
+{
+    return message < CHIPS ? 0 : (message - CHIPS) * CHIPS / MESSAGES;
 }
 
 static void chip_reserve(struct flight_group *group, uint32_t chip)
 {
     struct flight_log *log = &group->logs[chip];
-    struct flight_instant *left = taken(1, sizeof *left);
-    *left = (struct flight_instant){3, 5};
+    struct flight_instant *left = taken(ALL, sizeof *left);
     log->left_at = left;
-    log->left_count = 1;
+    for (uint32_t i = 0; i < ALL; i++)
+        if (sender_of(i) == chip) left[log->left_count++] = (struct flight_instant){3, 5};
     log->lanes = taken(1, sizeof *log->lanes);
     log->arrived_at = group->arrived_at[chip] = taken(ALL + 1, sizeof **group->arrived_at);
     log->arrived = group->arrived[chip] = taken(ALL + 1, sizeof **group->arrived);
@@ -49,13 +55,15 @@ static void chip_reserve(struct flight_group *group, uint32_t chip)
     group->shard_ps[chip] = chip % 2;
 }
 
-/* Each message may take a link that others take, and then one of its receiver. The last one of each
+/* Each message may take a link that others take, and then one of its receiver. The late one of each
  * chip comes from the first chip long after all others, and over a link of its own. */
 static struct flight_group *group_drawn(uint64_t chance)
 {
     struct flight_group *group = taken(1, sizeof *group);
     uint32_t arrivals[CHIPS] = {0};
     group->messages = taken(ALL, sizeof *group->messages);
+    group->moves.head_by = taken(ALL, sizeof *group->moves.head_by);
+    group->hop_key = 1 << 16;
     group->links = taken(LINKS + 2 * CHIPS, sizeof *group->links);
     group->message_count = ALL;
     group->link_count = LINKS + 2 * CHIPS;
@@ -78,20 +86,20 @@ static struct flight_group *group_drawn(uint64_t chance)
     }
     for (uint32_t i = 0; i < ALL; i++) {
         struct group_message *message = &group->messages[i];
-        bool const is_last = i >= MESSAGES;
-        *message = (struct group_message){.second_ps = 1000, .receiver = i - MESSAGES};
-        message->key = case_random(&chance) % 64 << 8 | i;
-        if (!is_last) {
-            message->second_ps = (int64_t)(case_random(&chance) % 30);
-            message->sender = (uint32_t)(case_random(&chance) % CHIPS);
-            message->receiver = (uint32_t)(case_random(&chance) % CHIPS);
+        bool const is_late = i < CHIPS;
+        *message = (struct group_message){
+            .first_ps = 1000, .sender = (uint16_t)sender_of(i), .receiver = (uint16_t)i};
+        message->key = (case_random(&chance) % 64 << 8 | i) + 2 * group->hop_key;
+        if (!is_late) {
+            message->first_ps = (uint32_t)(case_random(&chance) % 30);
+            message->receiver = (uint16_t)(case_random(&chance) % CHIPS);
         }
         uint64_t const link = case_random(&chance) % (LINKS + 1);
         uint32_t const cost = (uint32_t)(case_random(&chance) % (COSTS / 2));
         uint32_t const last_cost = (uint32_t)(COSTS / 2 + case_random(&chance) % (COSTS / 2));
-        if (!is_last && link < LINKS) hop_add(&group->links[link], i, message->key, cost);
-        hop_add(&group->links[LINKS + message->receiver + (is_last ? CHIPS : 0)], i, message->key,
-                is_last ? COSTS - 1 : last_cost);
+        if (!is_late && link < LINKS) hop_add(&group->links[link], i, 2, cost);
+        hop_add(&group->links[LINKS + message->receiver + (is_late ? CHIPS : 0)], i, 1,
+                is_late ? COSTS - 1 : last_cost);
         arrivals[message->receiver]++;
     }
     for (uint32_t chip = 0; chip < CHIPS; chip++)

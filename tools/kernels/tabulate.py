@@ -57,14 +57,14 @@ H100_FP8 = (820000,
     "(docs/accuracy-published.md: dgxc-h100, nemo-24.07, megatron-bridge, llm-foundry): the median "
     "error vanishes at 0.82; the stack has fewer than ten of its own")
 HOPPER_CLOCKS = {
-    "te": ((850000,
+    "te": ((830000,
         "18 training steps in bf16 of dense models on H100 at 700 W with Transformer Engine that podsim "
         "may learn from (docs/accuracy-published.md: dgxc-h100, megatron-h100, llama3-paper): the "
-        "median error vanishes at 0.85, that of all stacks at 0.81"),
-        (830000,
+        "median error vanishes at 0.825, that of all stacks at 0.81"),
+        (820000,
         "25 training steps in fp8 of dense models on H100 at 700 W with Transformer Engine that podsim "
         "may learn from (docs/accuracy-published.md: dgxc-h100, nemo-24.07, megatron-bridge): the "
-        "median error vanishes at 0.83, that of all stacks at 0.82")),
+        "median error vanishes at 0.82, that of all stacks at 0.82")),
     "torch-eager": ((770000,
         "23 training steps in bf16 of dense models on H100 that podsim may learn from "
         "(docs/accuracy-published.md: llm-foundry): the median error vanishes at 0.76, more than 5 % "

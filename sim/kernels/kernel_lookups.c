@@ -8,17 +8,19 @@
 
 enum { SLOTS = 2 * KERNEL_LOOKUPS_MAX };
 
-/* What decides which tables have a work. */
+/* What decides which tables have a work. Chunks do where it is a batch: its table may have the
+ * matrices of the whole, and not those of a chunk. */
 struct tables_key {
     struct work_matmul matmul[WORK_MATMULS_MAX];
     struct work_attended attended[WORK_ATTENDED_MAX];
     uint64_t matmul_count, math_format, kernel, cast, result, of_experts, batched;
+    uint64_t batch_chunk_count, batch_chunked;
 };
 
 /* Keys are compared as bytes, so none of these may be padding. */
 _Static_assert(sizeof(struct tables_key) == WORK_MATMULS_MAX * sizeof(struct work_matmul) +
                                                 WORK_ATTENDED_MAX * sizeof(struct work_attended) +
-                                                7 * sizeof(uint64_t),
+                                                9 * sizeof(uint64_t),
                "a key has padding");
 
 /* What decides their shares beyond that. */
@@ -57,6 +59,8 @@ static struct tables_key key_of(const struct work *work)
         .result = work->result,
         .of_experts = work->of_experts,
         .batched = work->batched,
+        .batch_chunk_count = work->batched == 0 ? 0 : work->chunk_count,
+        .batch_chunked = work->batched == 0 ? 0 : work->chunked,
     };
     memcpy(key.matmul, work->matmul, sizeof key.matmul);
     memcpy(key.attended, work->attended, sizeof key.attended);

@@ -47,8 +47,9 @@ void kernel_lookup_shares(const struct kernel_stack *stack, uint32_t core_count,
 /* For `stack`, which nobody has asked yet. */
 enum status kernel_lookups_create(struct arena *arena, struct kernel_stack *stack,
                                   struct error *reterr);
-/* What is kept of an op, or else is looked up now. Which tables have it does not depend on chunks
- * and cores: without `wants_shares` those may be another op's, or not be there. */
+/* What is kept of an op, or else is looked up now. Which tables have it does not depend on cores,
+ * nor on chunks but of a batch: without `wants_shares` those may be another op's, or not be there.
+ */
 void kernel_lookups_find(const struct kernel_stack *stack, uint32_t core_count,
                          const struct work *work, bool wants_shares,
                          struct kernel_lookup *ret_lookup);

@@ -124,11 +124,40 @@ static void kept_is_what_tables_say(void **state)
     assert_int_equal(stack.lookups->made, wanted);
 }
 
+/* Chunks of a batch may lie outside its table, so each counts as a work of its own. */
+static void chunks_of_a_batch_are_apart(void **state)
+{
+    struct kernel_stack stack, plain;
+    (void)state;
+    case_ok(kernel_stack_find("te", "h100-sxm", "", &stack, &case_error));
+    plain = stack;
+    case_ok(kernel_lookups_create(case_arena, &stack, &case_error));
+    struct work whole = {
+        .matmul = {{.rows = 64, .inner = 128, .columns = 512, .count = 16}},
+        .matmul_count = 1,
+        .math_format = FORMAT_BF16,
+        .kernel = WORK_KERNEL_FORWARD,
+        .batched = 1,
+    };
+    struct work chunks = whole;
+    chunks.chunked = WORK_SIDE_COLUMNS;
+    chunks.chunk_count = 64;
+    assert_true(kernel_is_measured(&stack, &whole) && kernel_is_measured(&stack, &chunks));
+    struct work_kernels const kept = kernel_of_work(&stack, CORES, &chunks),
+                              fresh = kernel_of_work(&plain, CORES, &chunks),
+                              kept_whole = kernel_of_work(&stack, CORES, &whole),
+                              fresh_whole = kernel_of_work(&plain, CORES, &whole);
+    assert_true(same(&stack, &kept, &plain, &fresh));
+    assert_true(same(&stack, &kept_whole, &plain, &fresh_whole));
+    assert_true(kept.table != kept_whole.table);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(ops_are_looked_up_once),
         cmocka_unit_test(kept_is_what_tables_say),
+        cmocka_unit_test(chunks_of_a_batch_are_apart),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

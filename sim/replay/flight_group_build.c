@@ -264,6 +264,7 @@ static int64_t message_add(struct builder *builder, uint32_t chip, uint32_t sent
     }
     for (uint32_t i = builder->hop_count, links = 1; i-- > 0 && builder->hops[i].message == index;)
         builder->hops[i].links = links++;
+    if (walk.hop > UINT8_MAX) builder->fails = true; /* `links` of a head does not count so far. */
     return tail_ps;
 }
 

@@ -180,6 +180,15 @@ static void texts_have_arguments(void **state)
             "1 --num-layers=3\n1 --x\n1 --b=2\n1 --c=p q\n");
     read_as("bash -c 'shift; a.py --num-layers 3 $@' _ --x 4\n", "1 --num-layers=3\n1 $@\n");
     read_as("bash -c 'bash -c \"a.py --num-layers \\$1\" x $1' y 3\n", "1 --num-layers=3\n");
+    /* In double quotes "$1" is of the shell around the text, which has expanded it. */
+    read_as("bash -c \"a.py --num-layers 3 --b $1 --c $@ --d \\$1\" x 4\n",
+            "1 --num-layers=3\n1 --b=$1\n1 --c=$@\n1 --d=4\n");
+    read_as("bash -c \"A=1; a.py --num-layers 3 --b $A --c ${A+2} --d \\$A\"\n",
+            "1 --num-layers=3\n1 --b=$A\n1 --c=${A+2}\n1 --d=1\n");
+    read_as("T=\"a.py --num-layers 3 --b $1\"\nbash -c \"$T\" x 4\n",
+            "2 4\n1 --num-layers=3\n1 --b=$1\n");
+    read_as("bash -c \"A=6 bash -c 'a.py --num-layers 3 --b $A'\"\n",
+            "1 --num-layers=3\n1 --b=$A\n");
     read_as("ssh host 'cd x; a.py --num-layers 3' --x 4\n", "1 --num-layers=3\n1 --x=4\n");
 }
 

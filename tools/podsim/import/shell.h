@@ -16,6 +16,10 @@ enum {
     SHELL_WORDS_MAX = 8192, /* Words of one command or array. */
 };
 
+/* In the line of a "$": the variable behind it was expanded, and podsim does not know its value. A
+ * text that has it as it is written does not expand it again. */
+#define SHELL_LEFT (UINT32_C(1) << 31)
+
 /* What is said of a command, or of a part of one, that may change variables. */
 #define SHELL_NOT_RUN                                                                              \
     "podsim does not run it; variables that it changes are given by --with NAME=VALUE"
@@ -115,6 +119,11 @@ struct shell {
 enum shell_truth { SHELL_NO, SHELL_YES, SHELL_MAYBE, SHELL_LIKELY };
 
 /* shell_word.c */
+
+/* SHELL_LEFT if the byte of the text that is read has it, else 0. */
+uint32_t shell_left(const struct shell *shell, const char *at);
+/* The line that a word begins in. */
+uint32_t shell_word_line(const struct shell_word *word);
 
 struct shell_buffer {
     char *text;

@@ -69,10 +69,10 @@ static enum status others_say(struct shell *shell, struct error *reterr)
             shell->file->arena,
             "another program without --num-layers or --micro-batch-size; podsim reads the "
             "arguments of the first, in line %u",
-            first->line[0]);
+            shell_word_line(first));
         if (because == NULL) return error_no_memory(reterr, "");
-        STATUS_TRY(shell_say(shell, shell->others.word[i].text, "", shell->others.word[i].line[0],
-                             because, reterr));
+        STATUS_TRY(shell_say(shell, shell->others.word[i].text, "",
+                             shell_word_line(&shell->others.word[i]), because, reterr));
     }
     return STATUS_OK;
 }
@@ -97,14 +97,15 @@ static enum status command_keep(struct shell *shell, const struct shell_words *w
     }
     if (!runs && !is_model)
         return shell_say(shell, words->word[0].text, words->count > 1 ? words->word[1].text : "",
-                         words->word[0].line[0],
+                         shell_word_line(&words->word[0]),
                          "no command has it: the line before ends without a backslash", reterr);
     if (!is_model && shell->commands > 0) return other_add(shell, words, reterr);
     if (is_model && shell->commands > 1)
-        return settings_fail(shell->file, words->word[0].line[0], STATUS_UNSUPPORTED, reterr,
+        return settings_fail(shell->file, shell_word_line(&words->word[0]), STATUS_UNSUPPORTED,
+                             reterr,
                              "a second command with a model; the first is in line %u, and a file "
                              "of one command makes one scenario",
-                             shell->command.word[0].line[0]);
+                             shell_word_line(&shell->command.word[0]));
     shell->command = *words;
     shell->commands = is_model ? 2 : 1;
     return STATUS_OK;
@@ -173,12 +174,12 @@ enum status shell_to_settings(struct shell *shell, struct error *reterr)
     for (uint32_t i = 0; i < words->count; i++) {
         const struct shell_word *word = &words->word[i];
         if (adds_arguments(word))
-            STATUS_TRY(shell_say(shell, word->text, "", word->line[0],
+            STATUS_TRY(shell_say(shell, word->text, "", shell_word_line(word),
                                  is_variable(word) ? IMPORT_OPEN
                                                    : "podsim does not know what it stands for",
                                  reterr));
         if (is_program(word)) shell->file->program = word->text;
-        if (is_program(word)) shell->file->program_line = word->line[0];
+        if (is_program(word)) shell->file->program_line = shell_word_line(word);
         if (name_after(word->text, "--") == NULL || word->length == 2) continue;
         size_t const name = strcspn(word->text, "=");
         struct shell_words more = {.word = &words->word[i + 1], .count = values_count(words, i)};
@@ -190,7 +191,7 @@ enum status shell_to_settings(struct shell *shell, struct error *reterr)
         struct import_setting const setting = {
             .key = arena_format(arena, "%.*s", (int)name, word->text),
             .value = value,
-            .line = word->line[0],
+            .line = shell_word_line(word),
             .form = values == 0   ? IMPORT_FLAG
                     : values == 1 ? IMPORT_TEXT
                                   : IMPORT_LIST};

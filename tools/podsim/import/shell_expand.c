@@ -128,7 +128,8 @@ static enum status put_whole(struct shell *shell, const struct parameter *parame
                              struct shell_buffer *buffer, struct error *reterr)
 {
     buffer->is_open = true;
-    return put_text(shell, parameter->whole, parameter->whole_length, buffer, reterr);
+    STATUS_TRY(shell_push(shell, buffer, '$', shell->line | SHELL_LEFT, reterr));
+    return put_text(shell, parameter->whole + 1, parameter->whole_length - 1, buffer, reterr);
 }
 
 /* Variables that bash itself sets, whatever the environment has. */
@@ -213,6 +214,8 @@ static enum status put_parameter(struct shell *shell, const struct parameter *pa
                                  struct shell_buffer *buffer, struct shell_words *words,
                                  bool is_quoted, struct error *reterr)
 {
+    if (shell_left(shell, parameter->whole) != 0)
+        return put_whole(shell, parameter, buffer, reterr);
     const struct shell_variable *variable = shell_variable_find(shell, parameter->name);
     shell_variable_use(shell, parameter->name);
     const char *const given =

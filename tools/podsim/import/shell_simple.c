@@ -266,7 +266,7 @@ static enum status say_changes(struct shell *shell, const struct shell_words *wo
     if (shell_has_program(words)) return STATUS_OK; /* Of which the words are wanted. */
     shell->tally.lost += shell->run.skipping > 0;
     if (shell->run.skipping > 0) return STATUS_OK;
-    return shell_say(shell, first->text, second, first->line[0], SHELL_NOT_RUN, reterr);
+    return shell_say(shell, first->text, second, shell_word_line(first), SHELL_NOT_RUN, reterr);
 }
 
 /* A word of `export` or `declare` that became an assignment, "declare "$NAME=8"". */
@@ -279,7 +279,7 @@ static enum status assign_word(struct shell *shell, const struct shell_word *wor
     shell->tally.lost += shell->run.skipping > 0;
     if (shell->run.skipping > 0) return STATUS_OK;
     if (length == 0 || word->is_open || word->text[length] != '=')
-        return shell_say(shell, word->text, "", word->line[0], SHELL_NOT_RUN, reterr);
+        return shell_say(shell, word->text, "", shell_word_line(word), SHELL_NOT_RUN, reterr);
     const char *const name = arena_format(shell->file->arena, "%.*s", (int)length, word->text);
     if (name == NULL) return error_no_memory(reterr, "");
     struct shell_word value = {.text = word->text + length + 1,
@@ -346,9 +346,9 @@ static enum status end_script(struct shell *shell, const struct shell_word *word
                               struct error *reterr)
 {
     if (shell->presuming > 0 || shell->tally.lost > 0)
-        return shell_say(shell, word->text, "", word->line[0], SHELL_MAY_END, reterr);
+        return shell_say(shell, word->text, "", shell_word_line(word), SHELL_MAY_END, reterr);
     shell->run.skipping++;
-    shell->run.ended = word->line[0];
+    shell->run.ended = shell_word_line(word);
     shell->run.lost_before = shell->tally.lost;
     return STATUS_OK;
 }
@@ -365,7 +365,8 @@ static enum status take_words(struct shell *shell, const struct shell_words *wor
         bool const prints = printing[name_find(first, printing)] != NULL;
         bool const runs = !prints && shell_has_program(words);
         shell->tally.lost += runs;
-        if (runs && shell->tally.program == 0) shell->tally.program = words->word[0].line[0];
+        if (runs && shell->tally.program == 0)
+            shell->tally.program = shell_word_line(&words->word[0]);
         for (uint32_t i = 0; !prints && i < words->count; i++)
             shell->tally.lost += name_after(words->word[i].text, "--") != NULL;
         return STATUS_OK;
@@ -394,7 +395,7 @@ static enum status take_test(struct shell *shell, const struct shell_words *word
     bool const has_end = name_same(last->text, "]") || name_same(last->text, "]]");
     bool const wants_end = words->word[0].text[0] == '[';
     if (wants_end && !has_end)
-        return settings_fail(shell->file, words->word[0].line[0], STATUS_INVALID, reterr,
+        return settings_fail(shell->file, shell_word_line(&words->word[0]), STATUS_INVALID, reterr,
                              "\"%s\" without what closes it", words->word[0].text);
     struct shell_words const inner = {.word = &words->word[1],
                                       .count = words->count - 1 - wants_end};

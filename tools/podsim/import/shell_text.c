@@ -122,7 +122,7 @@ static enum status arguments_say(struct shell *shell, const struct shell_words *
                                                  "not use it",
                                                  i);
         if (because == NULL) return error_no_memory(reterr, "");
-        STATUS_TRY(shell_say(shell, word->text, "", word->line[0], because, reterr));
+        STATUS_TRY(shell_say(shell, word->text, "", shell_word_line(word), because, reterr));
     }
     return STATUS_OK;
 }
@@ -152,7 +152,7 @@ static enum status word_run(struct shell *shell, const struct shell_word *word,
     uint32_t const line = shell->line;
     shell->at = word->text;
     shell->end = word->text + word->length;
-    shell->line = word->line[0];
+    shell->line = shell_word_line(word);
     shell->run.source = word;
     shell->ending = (struct shell_ending){.text = NULL};
     STATUS_TRY(shell_run_list(shell, &whole, &ignored, reterr));

@@ -154,7 +154,7 @@ enum status shell_forget(struct shell *shell, const char *name, struct error *re
     STATUS_TRY(variable_make(shell, name, &variable, reterr));
     variable->is_unknown = true;
     variable->words = (struct shell_words){.word = NULL};
-    STATUS_TRY(shell_push(shell, &buffer, '$', shell->line, reterr));
+    STATUS_TRY(shell_push(shell, &buffer, '$', shell->line | SHELL_LEFT, reterr));
     for (const char *at = name; *at != '\0'; at++)
         STATUS_TRY(shell_push(shell, &buffer, *at, shell->line, reterr));
     return shell_word_end(shell, &buffer, &variable->words, reterr);

@@ -19,14 +19,26 @@ void shell_line_find(struct shell *shell)
 {
     const struct shell_word *const of = shell->run.source;
     if (of != NULL && shell->at >= of->text && shell->at < of->text + of->length)
-        shell->line = of->line[shell->at - of->text];
+        shell->line = of->line[shell->at - of->text] & ~SHELL_LEFT;
+}
+
+uint32_t shell_left(const struct shell *shell, const char *at)
+{
+    const struct shell_word *const of = shell->run.source;
+    bool const is_inside = of != NULL && at >= of->text && at < of->text + of->length;
+    return is_inside ? of->line[at - of->text] & SHELL_LEFT : 0;
+}
+
+uint32_t shell_word_line(const struct shell_word *word)
+{
+    return word->line[0] & ~SHELL_LEFT;
 }
 
 enum status shell_push(struct shell *shell, struct shell_buffer *buffer, char c, uint32_t line,
                        struct error *reterr)
 {
     if (++shell->bytes > SHELL_BYTES_MAX)
-        return settings_fail(shell->file, line, STATUS_LIMIT, reterr,
+        return settings_fail(shell->file, line & ~SHELL_LEFT, STATUS_LIMIT, reterr,
                              "variables expand to more than %d MiB", SHELL_BYTES_MAX >> 20);
     if (buffer->length + 1 >= buffer->capacity) {
         uint32_t const capacity = buffer->capacity == 0 ? BUFFER_BYTES_MIN : 2 * buffer->capacity;
@@ -227,7 +239,8 @@ static enum status read_single(struct shell *shell, struct shell_buffer *buffer,
     uint32_t const line = shell->line;
     buffer->is_word = true;
     for (shell->at++; shell->at < shell->end && *shell->at != '\''; shell->at++) {
-        STATUS_TRY(shell_push(shell, buffer, *shell->at, shell->line, reterr));
+        uint32_t const of_byte = shell->line | shell_left(shell, shell->at);
+        STATUS_TRY(shell_push(shell, buffer, *shell->at, of_byte, reterr));
         shell->line += *shell->at == '\n';
     }
     if (shell->at == shell->end) return shell_refuse_end(shell, line, "a text in '", reterr);
@@ -241,7 +254,8 @@ enum status shell_read_backslash(struct shell *shell, struct shell_buffer *buffe
     char const next = shell->at + 1 < shell->end ? shell->at[1] : '\n';
     bool const guards = !is_quoted || strchr("$`\"\\\n", next) != NULL;
     if (!guards) STATUS_TRY(shell_push(shell, buffer, '\\', shell->line, reterr));
-    if (next != '\n') STATUS_TRY(shell_push(shell, buffer, next, shell->line, reterr));
+    uint32_t const of_byte = shell->line | shell_left(shell, shell->at + 1);
+    if (next != '\n') STATUS_TRY(shell_push(shell, buffer, next, of_byte, reterr));
     shell->line += next == '\n';
     shell->at += shell->at + 1 < shell->end ? 2 : 1;
     return STATUS_OK;
@@ -346,7 +360,7 @@ enum status shell_join(struct shell *shell, struct shell_words *words, struct er
     for (uint32_t i = 0; i < words->count; i++) {
         const struct shell_word *word = &words->word[i];
         buffer.is_open = buffer.is_open || word->is_open;
-        if (i > 0) STATUS_TRY(shell_push(shell, &buffer, ' ', word->line[0], reterr));
+        if (i > 0) STATUS_TRY(shell_push(shell, &buffer, ' ', shell_word_line(word), reterr));
         for (uint32_t c = 0; c < word->length; c++)
             STATUS_TRY(shell_push(shell, &buffer, word->text[c], word->line[c], reterr));
     }

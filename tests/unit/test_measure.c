@@ -6,16 +6,7 @@
 #include "sim/measure/measure_row.h"
 #include "sim/measure/sizes.h"
 #include "tests/support/case.h"
-
-static struct measure_row_args args_of(const struct machine *machine, enum measure_op operation,
-                                       const char *axes)
-{
-    struct measure_row_args args = {
-        .machine = machine, .operation = operation, .format = FORMAT_BF16};
-    case_ok(measure_group(machine, axes, "--axes", &args.group, &case_error));
-    (void)measure_group_text(machine, &args.group, args.axes);
-    return args;
-}
+#include "tests/support/measure_args.h"
 
 /* GetBw of each test of nccl-tests. */
 static void test_factors(void **state)
@@ -211,7 +202,7 @@ static void test_ring(void **state)
 {
     (void)state;
     struct machine const machine = case_machine("v5e:8x16");
-    struct measure_row_args const args = args_of(&machine, MEASURE_ALL_GATHER, "y");
+    struct measure_row_args const args = measure_args_of(&machine, MEASURE_ALL_GATHER, "y");
     struct measured measured;
     struct measure_row row;
     uint64_t const bytes = UINT64_C(16) << 20;
@@ -266,7 +257,7 @@ static void test_adders_count_elements(void **state)
                     {FORMAT_BF16, "port", 16},
                     {FORMAT_FP32, "port", 32}};
     struct machine const machine = case_machine("h100-sxm:nodes=1");
-    struct measure_row_args args = args_of(&machine, MEASURE_ALL_REDUCE, NULL);
+    struct measure_row_args args = measure_args_of(&machine, MEASURE_ALL_REDUCE, NULL);
     uint64_t const bytes = UINT64_C(1) << 30;
     int64_t const ways_ps = 4 * machine.chip.network.nvlink_latency_ps;
     for (uint32_t i = 0; i < sizeof expected / sizeof *expected; i++) {
@@ -293,10 +284,11 @@ static void test_adders_count_elements(void **state)
     int64_t time_ps[2];
     pod.chip.vector_flop_per_s = UINT64_C(30000000000);
     for (uint32_t i = 0; i < 2; i++) {
-        struct measure_row_args const sum = {.machine = &pod,
-                                             .operation = MEASURE_REDUCE_SCATTER,
-                                             .format = i == 0 ? FORMAT_FP32 : FORMAT_FP8,
-                                             .group = args_of(&pod, MEASURE_ALL_REDUCE, "z").group};
+        struct measure_row_args const sum = {
+            .machine = &pod,
+            .operation = MEASURE_REDUCE_SCATTER,
+            .format = i == 0 ? FORMAT_FP32 : FORMAT_FP8,
+            .group = measure_args_of(&pod, MEASURE_ALL_REDUCE, "z").group};
         struct measured measured;
         run_one(&sum, bytes, NULL, false, &measured);
         time_ps[i] = measured.time_ps[0];
@@ -309,7 +301,7 @@ static void test_two_at_once(void **state)
 {
     (void)state;
     struct machine const machine = case_machine("v5p:8x8x8");
-    struct measure_row_args const args = args_of(&machine, MEASURE_ALL_GATHER, "x");
+    struct measure_row_args const args = measure_args_of(&machine, MEASURE_ALL_GATHER, "x");
     struct plan_request request[2];
     struct measured one, two;
     struct measure_options const options = {.engine = "fast", .count_waits = true};
@@ -335,7 +327,7 @@ static void test_ragged_rows(void **state)
 {
     (void)state;
     struct machine const machine = case_machine("h100-sxm:nodes=1");
-    struct measure_row_args args = args_of(&machine, MEASURE_ALL_TO_ALL, NULL);
+    struct measure_row_args args = measure_args_of(&machine, MEASURE_ALL_TO_ALL, NULL);
     args.ragged = (struct plan_ragged){
         .expert_count = 8, .top_k = 4, .token_bytes = 1024, .seed = 5, .skew_ppm = 500000};
     struct measure_options const options = {.engine = "fast"};
@@ -370,7 +362,7 @@ static void test_ragged_rows_over_nodes(void **state)
 {
     (void)state;
     struct machine const machine = case_machine("h100-sxm:nodes=4");
-    struct measure_row_args args = args_of(&machine, MEASURE_ALL_TO_ALL, NULL);
+    struct measure_row_args args = measure_args_of(&machine, MEASURE_ALL_TO_ALL, NULL);
     static const char *const algorithms[] = {NULL, "flat-direct"};
     struct measure_options const options = {.engine = "fast"};
     struct measure_row row[2];

@@ -2,16 +2,7 @@
 #include "sim/base/units.h"
 #include "sim/measure/regimes.h"
 #include "tests/support/case.h"
-
-static struct measure_row_args args_of(const struct machine *machine, enum measure_op operation,
-                                       const char *axes)
-{
-    struct measure_row_args args = {
-        .machine = machine, .operation = operation, .format = FORMAT_BF16};
-    case_ok(measure_group(machine, axes, "--axes", &args.group, &case_error));
-    (void)measure_group_text(machine, &args.group, args.axes);
-    return args;
-}
+#include "tests/support/measure_args.h"
 
 /* The rate of the last winner at the size that has half of the peak. */
 static double half_rate(const struct regimes *regimes, const struct regimes_group *group)
@@ -32,7 +23,7 @@ static void test_groups(void **state)
 {
     (void)state;
     struct machine const machine = case_machine("v5p:4x4x12");
-    struct measure_row_args const args = args_of(&machine, MEASURE_ALL_REDUCE, NULL);
+    struct measure_row_args const args = measure_args_of(&machine, MEASURE_ALL_REDUCE, NULL);
     static const char *const expected[] = {"z:2", "z:4", "z", "y:2,z", "y,z", "x:2,y,z", "x,y,z"};
     struct group groups[REGIMES_GROUPS_MAX];
     char text[MEASURE_AXES_BYTES];
@@ -47,7 +38,7 @@ static void test_map(void **state)
 {
     (void)state;
     struct machine const machine = case_machine("v5e:8x16");
-    struct regimes_plan plan = {.args = args_of(&machine, MEASURE_ALL_GATHER, "y"),
+    struct regimes_plan plan = {.args = measure_args_of(&machine, MEASURE_ALL_GATHER, "y"),
                                 .run = {.engine = "fast"}};
     struct regimes regimes;
     case_ok(sizes_read("1K", "64M", "16", NULL, &plan.sizes, &case_error));
@@ -89,7 +80,7 @@ static void test_rates_agree_with_sweep(void **state)
 {
     (void)state;
     struct machine const machine = case_machine("v5e:16x16");
-    struct regimes_plan plan = {.args = args_of(&machine, MEASURE_ALL_REDUCE, "y:8"),
+    struct regimes_plan plan = {.args = measure_args_of(&machine, MEASURE_ALL_REDUCE, "y:8"),
                                 .run = {.engine = "fast"}};
     struct regimes regimes;
     uint32_t curves = 0;
@@ -119,7 +110,7 @@ static void test_interrupted(void **state)
 {
     (void)state;
     struct machine const machine = case_machine("v5e:8x16");
-    struct regimes_plan plan = {.args = args_of(&machine, MEASURE_ALL_GATHER, "y"),
+    struct regimes_plan plan = {.args = measure_args_of(&machine, MEASURE_ALL_GATHER, "y"),
                                 .run = {.engine = "fast"},
                                 .watch = stop_at_once};
     struct regimes regimes;

@@ -6,6 +6,7 @@
 #define TOOLS_PODSIM_IMPORT_SHELL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "tools/podsim/import/settings.h"
@@ -138,6 +139,9 @@ enum status shell_push(struct shell *shell, struct shell_buffer *buffer, char c,
 /* Ends a word, if one was begun. */
 enum status shell_word_end(struct shell *shell, struct shell_buffer *buffer,
                            struct shell_words *words, struct error *reterr);
+/* `items`, with room for one more than `count` of `item_bytes` each; NULL: there is no memory. */
+void *shell_room(struct shell *shell, void *items, uint32_t count, uint32_t *capacity,
+                 size_t item_bytes, struct error *reterr);
 enum status shell_words_add(struct shell *shell, struct shell_words *words,
                             const struct shell_word *word, struct error *reterr);
 /* One text of all words, with a blank between. */

@@ -56,14 +56,10 @@ void shell_export(struct shell *shell, const char *name)
 static enum status undo_add(struct shell *shell, const struct shell_undo *undo,
                             struct error *reterr)
 {
-    if (shell->undo_count == shell->undo_capacity) {
-        uint32_t const capacity = shell->undo_capacity == 0 ? 8 : 2 * shell->undo_capacity;
-        struct shell_undo *more = arena_take(shell->file->arena, capacity, sizeof *more);
-        if (more == NULL) return error_no_memory(reterr, "");
-        if (shell->undo_count > 0) memcpy(more, shell->undo, shell->undo_count * sizeof *more);
-        shell->undo = more;
-        shell->undo_capacity = capacity;
-    }
+    struct shell_undo *const room = shell_room(shell, shell->undo, shell->undo_count,
+                                               &shell->undo_capacity, sizeof *room, reterr);
+    if (room == NULL) return STATUS_NO_MEMORY;
+    shell->undo = room;
     shell->undo[shell->undo_count++] = *undo;
     return STATUS_OK;
 }

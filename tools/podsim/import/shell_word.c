@@ -60,20 +60,31 @@ enum status shell_push(struct shell *shell, struct shell_buffer *buffer, char c,
     return STATUS_OK;
 }
 
+void *shell_room(struct shell *shell, void *items, uint32_t count, uint32_t *capacity,
+                 size_t item_bytes, struct error *reterr)
+{
+    if (count < *capacity) return items;
+    uint32_t const more = *capacity == 0 ? 8 : 2 * *capacity;
+    void *const room = arena_take(shell->file->arena, more, item_bytes);
+    if (room == NULL) {
+        (void)error_no_memory(reterr, "");
+        return NULL;
+    }
+    if (count > 0) memcpy(room, items, count * item_bytes);
+    *capacity = more;
+    return room;
+}
+
 enum status shell_words_add(struct shell *shell, struct shell_words *words,
                             const struct shell_word *word, struct error *reterr)
 {
     if (words->count == SHELL_WORDS_MAX)
         return settings_fail(shell->file, shell->line, STATUS_LIMIT, reterr,
                              "a command of more than %d words", SHELL_WORDS_MAX);
-    if (words->count == words->capacity) {
-        uint32_t const capacity = words->capacity == 0 ? 8 : 2 * words->capacity;
-        struct shell_word *more = arena_take(shell->file->arena, capacity, sizeof *more);
-        if (more == NULL) return error_no_memory(reterr, "");
-        if (words->count > 0) memcpy(more, words->word, words->count * sizeof *more);
-        words->word = more;
-        words->capacity = capacity;
-    }
+    struct shell_word *const room =
+        shell_room(shell, words->word, words->count, &words->capacity, sizeof *room, reterr);
+    if (room == NULL) return STATUS_NO_MEMORY;
+    words->word = room;
     words->word[words->count++] = *word;
     return STATUS_OK;
 }

@@ -321,7 +321,8 @@ const struct key overlap_keys[] = {
             .settle = dcn_settle, .when = "with `slices`",
             .help = "every collective between slices, whatever its axis of the mesh. "
                     "`gathers`: AllGathers alone overlap; `reductions`: ReduceScatters and "
-                    "AllReduces alone, which is as `true` where only gradients go between slices"),
+                    "AllReduces alone, which has the effect of `true` where only gradients go "
+                    "between slices"),
     {0},
 };
 
